@@ -59,7 +59,7 @@ fn sides_that_are_level_have_no_difference_to_see() {
     for file in [&a, &b] {
         let printed = text(&probity.run(&["compare", file, file]).stdout);
         assert!(
-            printed.contains("0.0 % of the time\nthere is no difference to see, and no number of items"),
+            printed.contains("0.0 % of the time\nthe observed difference is 0, and no number of items"),
             "{printed}"
         );
     }
@@ -100,7 +100,11 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
             .stdout,
     );
     assert_eq!((seeds[0]["seeds"].as_u64(), seeds[0]["difference"]["mean"].as_f64()), (Some(2), Some(0.0)));
-    refused(&probity.run(&["compare", &a, &b, "--filter", "loose", "--also-a", &b]), 2, &["2 run(s)", "as many runs"]);
+    refused(
+        &probity.run(&["compare", &a, &b, "--filter", "loose", "--also-a", &b]),
+        2,
+        &["2 run(s)", "the same number of runs"],
+    );
     let clustered = |first: bool| {
         let mut table = String::from("id,correct,cluster\n");
         (0..60)
@@ -138,8 +142,7 @@ fn clusters_of_which_few_differ_show_no_difference() {
         assert!((lo < 0.0) == (differing < 12) && (p > 0.05) == (differing < 12), "{v}");
         assert_eq!(p == 0.125, differing == 4, "{v}");
         let printed = text(&probity.run(&["compare", &a, &b]).stdout);
-        let said =
-            "the interval is a bound, which covers at least 95.0 % of the time: the sides agree on all 30 clusters";
+        let said = "the interval is a bound, valid at least 95.0 % of the time: the sides agree on all 30 clusters";
         assert_eq!(printed.contains(said), bound, "{printed}");
         // McNemar's tests ignored the clusters, and did not say so.
         assert!(printed.contains("as if items were independent: "), "{printed}");
@@ -257,7 +260,7 @@ fn labels_that_differ_in_case_alone_are_named() {
     let output = on_sentences(&Probity::new(), &sentences(180, labels));
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("the labels `Past` and `past` differ in case alone and are two classes"), "{told}");
+    assert!(told.contains("the labels `Past` and `past` differ only in case and count as two classes"), "{told}");
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     let rows = sentences(60, label) + "te\tpast\tthe key number 0 is here\n";
     let output = on_sentences(&Probity::new(), &rows);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("1 come twice"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("1 are duplicates"), "{}", text(&output.stdout));
 }
 
 /// Two labellings of the same sentences were compared as two sets of sentences, without saying that they share some.
@@ -294,11 +297,11 @@ fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
     };
     let printed = run("data = \"number.tsv\"\n");
     assert!(
-        printed.contains("unpaired t") && printed.contains("of B's 16 test sentences are A's too, under other labels"),
+        printed.contains("unpaired t") && printed.contains("of B's 16 test sentences are also A's, with other labels"),
         "{printed}"
     );
     let printed = run("");
-    assert!(!printed.contains("unpaired") && !printed.contains("under other labels"), "{printed}");
+    assert!(!printed.contains("unpaired") && !printed.contains("with other labels"), "{printed}");
 }
 
 #[test]

@@ -26,9 +26,12 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
     let (a, b) = (rows(true, (18, 8)), rows(false, (18, 8)));
     let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(printed.contains("is ahead of") && printed.contains("by another method than the p-value"), "{printed}");
+    assert!(
+        printed.contains("is ahead of") && printed.contains("the interval and the p-value use different methods"),
+        "{printed}"
+    );
     let printed = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
-    assert!(printed.contains("beats") && !printed.contains("by another method"), "{printed}");
+    assert!(printed.contains("beats") && !printed.contains("use different methods"), "{printed}");
 }
 
 /// A few items on one side have an interval above 0 and a p-value above .05; the reason was not given.
@@ -59,7 +62,7 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
     let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains(", unbounded] items would give 80.0 % power"), "{printed}");
-    let said = "only 1 item separates the sides: the items needed have no upper limit";
+    let said = "only 1 item separates the sides: the number of items needed has no upper limit";
     assert!(printed.contains(said), "{printed}");
     let c = probity.file("c.jsonl", &rows(30));
     let printed = text(&probity.run(&["compare", &a, &c]).stdout);

@@ -96,14 +96,14 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     assert_eq!(made(&whole), [(120, true)]);
     let (never, printed) = run(["a.jsonl", "b.jsonl"], "n = 121");
     assert_eq!(made(&never), [(120, false)]);
-    assert!(printed.contains("not made"), "{printed}");
+    assert!(printed.contains("not done"), "{printed}");
     for (sides, why) in [
-        (["ca.jsonl", "cb.jsonl"], "items belong together"),
+        (["ca.jsonl", "cb.jsonl"], "the items form clusters"),
         (["a.jsonl\", \"b.jsonl", "b.jsonl\", \"a.jsonl"], "an even number of runs has no majority"),
-        (["sa.jsonl", "sb.jsonl"], "the metric is not right or wrong"),
+        (["sa.jsonl", "sb.jsonl"], "the metric is not binary"),
     ] {
         let (_, printed) = run(sides, "stop = \"early\"");
-        assert!(printed.contains(&format!("cannot be made, as {why}")), "{printed}");
+        assert!(printed.contains(&format!("is not possible: {why}")), "{printed}");
     }
 }
 

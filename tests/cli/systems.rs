@@ -271,7 +271,7 @@ fn items_that_differ_under_one_identifier_are_refused() {
     refused(
         &probity.run(&["compare", &a, &b]),
         2,
-        &["5 of 5 items are not the same", "`target` differs", "`0`, `1`, `2`, …"],
+        &["5 of 5 items differ between the sides", "`target` differs", "`0`, `1`, `2`, …"],
     );
 }
 

@@ -1,23 +1,21 @@
-//! Answer of a run to its question: sentences that a reader from another field understands, and doubts.
+//! A run's answer to its question: sentences for readers from another field, and doubts.
 
 use base::text::last_part;
 
-/// Maximum number of sentences in an answer.
 const SENTENCES: usize = 4;
-/// Maximum number of doubts in the sentence that follows it.
+/// Maximum number of doubts in the sentence after the results.
 const DOUBTS: usize = 2;
 
-/// The answer to a lab's question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Results, the most important first: one claim per sentence, with n and interval.
+    /// Results, most important first: one claim per sentence, with n and interval.
     pub says: Vec<String>,
-    /// All doubts, the most serious first.
+    /// All doubts, most serious first.
     pub doubts: Vec<String>,
 }
 
 impl Answer {
-    /// Keeps the first sentences. Text from outside is made printable.
+    /// Keeps the first four results and makes external text printable.
     pub fn new(mut says: Vec<String>, doubts: Vec<String>) -> Self {
         says.truncate(SENTENCES);
         let clean = |all: Vec<String>| all.iter().map(|text| base::text::printable_message(text)).collect();
@@ -30,26 +28,26 @@ impl Answer {
         (!first.is_empty()).then(|| format!("Doubt: {}.", first.join("; ")))
     }
 
-    /// The doubts beyond those of [`Self::doubt`], one sentence each.
+    /// The doubts that [`Self::doubt`] omits, one sentence each.
     pub fn further_doubts(&self) -> impl Iterator<Item = String> {
         self.doubts.iter().skip(DOUBTS).map(|text| format!("Doubt: {text}."))
     }
 
-    /// All sentences, the most serious doubts last.
+    /// The results, then the sentence of doubts.
     pub fn lines(&self) -> Vec<String> {
         self.says.iter().cloned().chain(self.doubt()).collect()
     }
 }
 
-/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level. `covered` is from a
-/// simulation and includes its number of units (guide, page on intervals).
+/// The doubt about intervals over fewer than `enough` units, which cover less than their level. `covered` gives the simulated coverage with
+/// its number of units (guide page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
     let one = units.strip_suffix('s').filter(|one| n == 1 && !one.contains(' '));
     let few = one.map_or_else(|| format!("{n} {units} are"), |one| format!("1 {one} is"));
     (n < enough).then(|| format!("{few} few: 95 % intervals cover less than 95 % ({covered})"))
 }
 
-/// Names in prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.
+/// Formats names for prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.
 pub fn listed(names: &[String], what: &str) -> String {
     let short: Vec<&str> = names.iter().map(|name| last_part(name)).collect();
     match short.as_slice() {
@@ -60,7 +58,7 @@ pub fn listed(names: &[String], what: &str) -> String {
     }
 }
 
-/// The models of a question, or a placeholder before one is ticked.
+/// Formats the models of a question, or a placeholder if none is ticked.
 pub fn asked_of(models: &[String]) -> String {
     if models.is_empty() { "a model (none is ticked)".into() } else { listed(models, "models") }
 }
@@ -79,7 +77,7 @@ mod tests {
         assert_eq!(Answer::default().doubt(), None);
     }
 
-    /// It said "1 relations are few".
+    /// Regression: the doubt used to begin "1 relations are few".
     #[test]
     fn one_unit_is_few_and_two_are() {
         let told = |n: usize| few(n, 3, "relations", "x").unwrap();

@@ -1,12 +1,12 @@
-//! Questions to an experiment: a waiting one is answered between batches of a run; one that is asked twice, first on a
-//! share of the examples and then on all, is computed once if both answers are the same.
+//! Live questions to an experiment. A pending one is answered between batches, first on a share of the examples and then on all. If both
+//! answers would be the same, it is computed once.
 
 use super::fault::Fault;
 use super::finding::Finding;
 use super::host::{Channel, NoticeLevel, Share};
 
-/// Answers the waiting question, if any; `is_final` if no better answer follows. A question that cannot be answered
-/// becomes a notice: it must not end the run.
+/// Answers the pending question, if any. `is_final` is true if no better answer will follow. A question that cannot be answered becomes a
+/// notice and does not end the run.
 ///
 /// # Errors
 /// [`Fault::Cancelled`] if the run must stop.
@@ -24,8 +24,7 @@ pub fn serve<K, Q>(
     }
 }
 
-/// The latest question with its answer, for experiments that immediately answer on all examples: a second answer would
-/// only repeat the first.
+/// Caches the latest question and answer, for experiments whose first answer already uses all examples.
 #[derive(Debug)]
 pub struct Latest<K, Q>(Option<(Q, Vec<Finding<K>>)>);
 
@@ -36,12 +35,12 @@ impl<K, Q> Default for Latest<K, Q> {
 }
 
 impl<K: Clone, Q: Clone + PartialEq> Latest<K, Q> {
-    /// Forgets the answer, because the next one to the same question will be better.
+    /// Clears the cache because a better answer has become possible.
     pub fn forget(&mut self) {
         self.0 = None;
     }
 
-    /// The answer to a question: the cached one, or the result of `answer`.
+    /// Returns the cached answer, or computes it with `answer`.
     pub fn answer(
         &mut self,
         question: &Q,

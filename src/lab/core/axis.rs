@@ -1,34 +1,32 @@
-//! The axes of a grid: the fields of a spec that may vary from cell to cell, and how a value is written into one.
+//! The axes of a grid: the fields of a spec that may vary from cell to cell, and how values are written into a cell.
 
 use toml::{Table, Value};
 
 use base::text::last_part;
 use model::{Model, ModelError};
 
-/// A field that a grid may vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// Its key in `[grid]`, dotted for a field in a table.
+    /// The key in `[grid]`, dotted for a field in a table.
     pub name: &'static str,
-    /// The keys of the spec that it sets; empty if that is the name itself.
+    /// The keys of the spec that the axis sets; empty if equal to `name`.
     keys: &'static [&'static str],
     takes: Takes,
 }
 
-/// Kinds of an axis's values.
+/// Values that an axis accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Any value of the field.
     Value,
-    /// One entry of a list field: a cell has only that entry.
+    /// An entry of a list field: the cell has only that entry.
     One,
     /// A list whose elements are used together in one cell.
     List,
-    /// A layer, or `"all"`: every layer that all models of the cell have.
+    /// A layer, or `"all"` for every layer that all models of the cell have.
     Layer,
-    /// A table with a `name`, or only the name; a cell has that one table.
+    /// A table with a `name`, or the name alone; the cell has only that table.
     Named,
-    /// A table of fields, as in the spec itself.
+    /// A table of fields, as in the spec.
     Part,
 }
 
@@ -40,12 +38,11 @@ pub const MODEL_SETS: Axis = Axis::new("models", &[], Takes::List);
 pub const SEED: Axis = Axis::field("seed");
 
 impl Axis {
-    /// An axis that sets these keys.
     pub const fn new(name: &'static str, keys: &'static [&'static str], takes: Takes) -> Self {
         Self { name, keys, takes }
     }
 
-    /// An axis over the values of the field with this name.
+    /// An axis over the values of a single field.
     pub const fn field(name: &'static str) -> Self {
         Self::new(name, &[], Takes::Value)
     }
@@ -54,10 +51,10 @@ impl Axis {
         if self.keys.is_empty() { std::slice::from_ref(&self.name) } else { self.keys }
     }
 
-    /// The values for cells that are `partial` so far.
+    /// The values of the axis for a partially filled cell.
     ///
     /// # Errors
-    /// The fault and the allowed values.
+    /// The problem and the allowed values.
     pub fn values(&self, given: &Value, partial: &Table) -> Result<Vec<Value>, String> {
         let all = Value::String("all".into());
         let list = match given {
@@ -86,7 +83,7 @@ impl Axis {
         Ok(values)
     }
 
-    /// True if its values depend on the cell, as layers do.
+    /// True if the values depend on the rest of the cell, as layers do.
     pub fn depends(&self) -> bool {
         self.takes == Takes::Layer
     }
@@ -94,11 +91,11 @@ impl Axis {
     /// Writes a value into a cell.
     ///
     /// # Errors
-    /// The fault and the allowed values.
+    /// The problem and the allowed values.
     pub fn write(&self, value: &Value, cell: &mut Table) -> Result<(), String> {
         let written = match (self.takes, value) {
             (Takes::Part, Value::Table(part)) => return merge(cell, part, ""),
-            (Takes::Part, _) => return Err(wants(value, "a table of fields, as { a = { layer = 1 } }")),
+            (Takes::Part, _) => return Err(wants(value, "a table of fields, for example { a = { layer = 1 } }")),
             (Takes::Named, Value::String(name)) => {
                 let table = Table::from_iter([("name".to_owned(), Value::String(name.clone()))]);
                 Value::Array(vec![Value::Table(table)])
@@ -109,7 +106,7 @@ impl Axis {
             (Takes::Named, _) => return Err(wants(value, "a name, or a table with a name")),
             (Takes::One, _) => return Err(wants(value, "a single name")),
             (Takes::List, Value::Array(_)) => value.clone(),
-            (Takes::List, _) => return Err(wants(value, "a list, as [[\"a\", \"b\"], [\"c\"]]")),
+            (Takes::List, _) => return Err(wants(value, "a list, for example [[\"a\", \"b\"], [\"c\"]]")),
             (Takes::Value | Takes::Layer, _) => value.clone(),
         };
         self.keys().iter().try_for_each(|key| set(cell, key, written.clone()))
@@ -120,7 +117,6 @@ fn wants(value: &Value, what: &str) -> String {
     format!("contains `{}`: each of its values must be {what}", show(value))
 }
 
-/// Names of the models of a cell.
 fn models(partial: &Table) -> impl Iterator<Item = &str> {
     partial.get("models").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
@@ -139,7 +135,7 @@ fn layers(partial: &Table) -> Result<Vec<Value>, String> {
     }
 }
 
-/// A layer that the models of a cell have, as far as this is known before loading them.
+/// Checks that the models of a cell have this layer, as far as their depth is known before loading.
 fn layer(value: Value, partial: &Table) -> Result<Value, String> {
     let Some(wanted) = value.as_integer() else { return Ok(value) };
     let deep = |name: &&str| depth(name).is_ok_and(|d| i64::try_from(d).is_ok_and(|d| wanted > d));
@@ -153,7 +149,7 @@ fn depth(name: &str) -> Result<usize, ModelError> {
     Ok(Model::describe(&name.parse()?)?.depth())
 }
 
-/// Sets a field by its dotted key. A field that is already set is an error.
+/// Sets a field by its dotted key; fails if it is already set.
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let (mut at, mut rest) = (table, key);
     while let Some((head, tail)) = rest.split_once('.') {
@@ -169,7 +165,6 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     }
 }
 
-/// Sets every field of `part`.
 fn merge(table: &mut Table, part: &Table, above: &str) -> Result<(), String> {
     for (key, value) in part {
         let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
@@ -181,7 +176,7 @@ fn merge(table: &mut Table, part: &Table, above: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A short form of a value: names without folders, lists joined by `+`.
+/// Formats a value briefly: names without folders, lists joined by `+`.
 pub fn show(value: &Value) -> String {
     let joined = |list: Vec<String>| base::text::shortened(&list.join("+"), 60);
     match value {

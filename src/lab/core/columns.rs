@@ -1,24 +1,22 @@
-//! The keys of findings with their explanations. Derived from the declarations; tables, exports and the guide read
-//! them.
+//! The keys of findings and their explanations, derived from the declarations for tables, exports and the guide.
 
 pub use lab_derive::{Columns, Kinds};
 
-/// A key of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// As in JSON.
+    /// The key in JSON.
     pub key: &'static str,
     /// One sentence; empty if the key is self-explanatory.
     pub doc: &'static str,
-    /// True for a part of the identity: of one model, a later finding with the same values replaces an earlier one.
+    /// True if the key is part of the identity: a later finding of the same model with equal identity replaces the earlier one.
     pub id: bool,
 }
 
-/// A struct whose keys are described.
+/// A struct with described keys.
 pub trait Columns {
-    /// The keys in the order in which they are written.
+    /// The keys in output order.
     fn columns() -> Vec<Column>;
-    /// True if both have the same identity, so that the later one counts.
+    /// True if both have the same identity, so that the later one replaces the earlier.
     fn same(&self, other: &Self) -> bool;
 }
 
@@ -45,10 +43,9 @@ impl<T: Columns> Columns for Option<T> {
     }
 }
 
-/// A kind of finding.
 #[derive(Debug, Clone, Copy)]
 pub struct KindInfo {
-    /// As `kind` in JSON.
+    /// `kind` in JSON.
     pub name: &'static str,
     /// One sentence.
     pub doc: &'static str,

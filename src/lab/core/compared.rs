@@ -1,4 +1,4 @@
-//! Two runs side by side: the numbers that both have, with their difference.
+//! Comparison of two runs: the numbers in both, with their differences.
 
 use crate::family::ALPHA;
 use base::numbers::probability;
@@ -11,36 +11,37 @@ use stats::special::normal_quantile;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// Name of the number within its group, equal in every run that has it.
+    /// Name within the group, equal in every run that measures the number.
     pub name: String,
-    /// Its model and the oracle that judged, as the heading of its rows; empty if the name states them.
+    /// The model and the judging oracle, used as the heading of rows; empty if the name includes them.
     pub group: String,
-    /// With ends that are NaN if it has no interval.
+    /// The ends are NaN if there is no interval.
     pub value: Estimate,
-    /// Number of examples behind it; both numbers if it is computed from two samples.
+    /// Number of examples; both numbers if two samples were used.
     pub n: Count,
-    /// Level of its interval.
+    /// Confidence level of the interval.
     pub level: f64,
     /// Factor and unit for display: 100 and ` points` for proportions.
     pub unit: (f64, &'static str),
 }
 
-/// A number in both runs.
+/// A number measured in both runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Common {
     pub a: Number,
     pub b: Number,
-    /// The second minus the first, with its interval by square-and-add.
+    /// Second minus first, with its interval by square-and-add.
     pub difference: Estimate,
-    /// p-value of no difference, by the arm of the interval towards 0; `None` without an interval.
+    /// p-value of no difference, from the arm of the interval on the side of 0; `None` without an interval.
     pub p: Option<f64>,
 }
 
-/// The numbers that two runs have in common, in the order of the first. If both runs have the same number of models,
-/// models in the same position are compared, and names show both. Which examples the runs share is unknown, so they are
-/// treated as independent. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008),
-/// which keeps their asymmetry. With half widths instead, coverage is .83 for differences between proportions of 5
-/// examples, and .91 at 20.
+/// Returns the numbers that two runs have in common, in the order of the first run.
+///
+/// If both runs have equally many models, models in the same position are compared, and names show both. Runs are treated as independent,
+/// because it is unknown which examples they share. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner
+/// 2008), which preserves their asymmetry. Half widths would cover only .83 for differences between proportions of 5 examples, and .91 at
+/// 20.
 pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Vec<Common> {
     let swapped = of_a.len() == of_b.len() && of_a != of_b;
     let beside = |a: &Number| {
@@ -64,7 +65,7 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
     a.iter().filter_map(beside).collect()
 }
 
-/// A name with each model of a run replaced by its position. Longer names first: one may contain another.
+/// Replaces model names by their positions, longer names first because one may contain another.
 fn replaced(name: &str, models: &[String], by: impl Fn(usize) -> String) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));
@@ -84,7 +85,7 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
     })
 }
 
-/// How many numbers differ by more than chance, in one line. `shared` as in [`table`].
+/// States in one line how many numbers differ significantly. `shared` as in [`table`].
 pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     match (tested.len(), same.len()) {
@@ -102,12 +103,11 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
         _ => format!("{apart} of {all} differ"),
     };
     let how = if p.is_empty() { "" } else { " significantly after Holm's adjustment" };
-    let same = if same.is_empty() { String::new() } else { format!("; {} more the same in both", same.len()) };
+    let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
     format!("{count}{how}{same}.")
 }
 
-/// Names the numbers that the run in this position has and the other has not: they are not compared. `of` takes that run's
-/// side.
+/// Names the numbers that the other run lacks, which are not compared. `of` selects this run's side.
 pub fn alone(place: usize, all: &[Number], common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
     const NAMED: usize = 3;
     let shown = |n: &&Number| {
@@ -126,10 +126,10 @@ fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The numbers as aligned lines under the positions of the two runs, the most certain differences first, and how the
-/// comparison was made. `shared` is true if both runs test the same examples. Where a line would be longer than `room`
-/// cells, the p-values before adjustment are left out, then names are broken, then the counts are left out, and at last
-/// the two values.
+/// Formats the numbers as aligned lines, the most certain differences first, and states the method.
+///
+/// `shared` is true if both runs test the same examples. Lines longer than `room` cells lose, in this order: unadjusted p-values, long
+/// names (which are broken), counts, the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usize) -> Vec<String> {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     let mut out = Vec::new();
@@ -175,15 +175,14 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
-/// Why a difference has no interval.
-const NO_INTERVAL: &str = "A difference has an interval and a test if both numbers have an interval; two trainings or a single example have none.";
-/// How runs that differ in nothing but their models are compared.
-const SAME_EXAMPLES: &str = "Both runs test the same examples but keep no result for each, so the test is not paired: it takes the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
-/// How other runs are compared.
+const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two trainings or of a single example have none.";
+/// Method for runs that differ only in their models.
+const SAME_EXAMPLES: &str = "Both runs test the same examples but store no result per example. The test therefore treats the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
+/// Method for all other runs.
 const OTHER_EXAMPLES: &str = "The settings that differ may change the examples, so the runs are compared as independent samples (Newcombe 1998).";
 
 impl Common {
-    /// True if both runs have made the same measurement, where they test the same examples.
+    /// True if both runs made the same measurement on the same examples.
     fn is_same(&self, shared: bool) -> bool {
         let Self { a, b, .. } = self;
         let ends = |x: &Number| [x.value.mean, x.value.lo, x.value.hi].map(f64::to_bits);
@@ -191,33 +190,31 @@ impl Common {
     }
 }
 
-/// A number with its group.
 fn full_name(number: &Number) -> String {
     let group = &number.group;
     if group.is_empty() { number.name.clone() } else { format!("{}, {group}", number.name) }
 }
 
-/// A value as the table has it.
 fn value_of(number: &Number, x: f64) -> String {
     let factor = number.unit.0;
     let decimals = if factor > 1.0 { 1 } else { 3 };
     format!("{:.decimals$}", factor * x).replacen("0.", ".", usize::from(x.abs() < 1.0 && factor == 1.0))
 }
 
-/// The name of a run by its number; 0 is the recorded example.
+/// The name of a run; number 0 is the recorded example.
 pub fn run_name(number: usize) -> String {
     if number == 0 { "example".into() } else { format!("run {number}") }
 }
 
-/// Column headings for the two runs; runs of two sessions may have the same number.
+/// Column headings for the two runs, which may have the same number in different sessions.
 fn names_of((a, b): (usize, usize)) -> (String, String) {
     if a == b { ("first".into(), "second".into()) } else { (run_name(a), run_name(b)) }
 }
 
-/// Minimum number of cells of a name that is broken.
+/// Minimum width in cells of a name that is broken.
 const NAME: usize = 16;
 
-/// The aligned rows of a group, without the columns named; names are broken so that rows are at most `room` long, if that is given.
+/// Appends the aligned rows of a group without the columns in `leave_out`. Names are broken so that rows fit `room`, if given.
 fn section_of(
     out: &mut Vec<String>,
     places: (usize, usize),
@@ -226,7 +223,7 @@ fn section_of(
     room: Option<usize>,
 ) {
     let mine: Vec<_> = numbers.iter().filter(|(c, _)| c.a.group == group).collect();
-    // A unit that all share is at the head of the column.
+    // A shared unit moves to the column heading.
     let unit = mine.first().map_or("", |(c, _)| c.a.unit.1);
     let shared = mine.iter().all(|(c, _)| c.a.unit.1 == unit);
     let row = |(c, adjusted): &(&Common, Option<f64>)| {
@@ -265,7 +262,7 @@ fn section_of(
     section(out, &format!("Numbers of both{of}"), &columns, rows);
 }
 
-/// A row whose name continues in further rows if it is longer than `left`.
+/// Breaks a row with a name longer than `left` into several rows.
 fn broken(row: Vec<String>, left: usize) -> Vec<Vec<String>> {
     let names = wrapped(&row[0], left.saturating_sub(2)).into_iter().enumerate();
     let rest = |i: usize, name: String| {
@@ -275,7 +272,7 @@ fn broken(row: Vec<String>, left: usize) -> Vec<Vec<String>> {
     names.map(|(i, name)| rest(i, name)).collect()
 }
 
-/// P-values after Holm's adjustment, in the order of the numbers. `None` for a number without a p-value.
+/// Holm-adjusted p-values in the order of the numbers; `None` for a number without a p-value.
 fn adjusted(numbers: &[&Common]) -> Vec<Option<f64>> {
     let p: Vec<f64> = numbers.iter().filter_map(|c| c.p).collect();
     let mut adjusted = holm(&p).into_iter();
@@ -299,12 +296,12 @@ mod tests {
         assert_eq!(both.len(), 1);
         let d = both[0].difference;
         assert!((d.mean - 0.1).abs() < 1e-12 && ((d.hi - d.lo) / 2.0 - 0.05).abs() < 1e-12, "{d:?}");
-        // 0.1 is four standard errors of 0.05 / 1.96.
+        // A difference of 0.1 is four standard errors of 0.05 / 1.96.
         assert!((both[0].p.unwrap() - 8.9e-5).abs() < 1e-5, "{:?}", both[0].p);
         assert!(table((1, 2), &both, false, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
     }
 
-    /// Regression: runs of two models had no number in common.
+    /// Regression: runs of two models used to have no number in common.
     #[test]
     fn models_in_the_same_place_are_compared() {
         let models = |names: [&str; 2]| names.map(String::from).to_vec();
@@ -318,7 +315,7 @@ mod tests {
         assert!(common((&a, &of_a), (&b[..1], &[])).is_empty());
     }
 
-    /// Regression: with two oracles every row broke at 80 columns, with one oracle at 120.
+    /// Regression: rows used to break at 80 columns with two oracles, and at 120 with one.
     #[test]
     fn rows_stand_under_their_model_and_oracle() {
         let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
@@ -335,7 +332,7 @@ mod tests {
         assert_eq!(both.iter().map(|c| c.a.group.as_str()).collect::<Vec<_>>(), ["m | n, MLP oracle"]);
     }
 
-    /// Regression: the verdict counted adjusted p-values, but the rows showed only unadjusted ones.
+    /// Regression: the verdict used to count adjusted p-values while rows showed only unadjusted ones.
     #[test]
     fn numbers_that_differ_after_holm_are_marked() {
         let (a, b) =
@@ -347,7 +344,7 @@ mod tests {
             let row = printed.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
             row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
         };
-        // Two-sided: the smaller p is doubled, the larger one stays.
+        // Two-sided Holm: the smaller p is doubled, the larger one is unchanged.
         assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
     }
 
@@ -373,7 +370,7 @@ mod tests {
         );
     }
 
-    /// Regression: rows were in the order of the first run, so that differing rows were mixed with equal ones.
+    /// Regression: rows used to follow the order of the first run, which mixed differing with equal ones.
     #[test]
     fn what_differs_most_surely_comes_first() {
         let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
@@ -383,7 +380,7 @@ mod tests {
         assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
     }
 
-    /// Regression: a side that both runs measure with the same settings had an interval of two samples around 0.
+    /// Regression: a side measured by both runs with the same settings used to get a two-sample interval around 0.
     #[test]
     fn a_measurement_that_both_runs_made_is_not_tested() {
         let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];
@@ -398,7 +395,7 @@ mod tests {
         assert_eq!(printed.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{printed:?}");
         assert!(printed.contains(&"  accuracy of o: .600".to_owned()), "{printed:?}");
         assert!(printed.iter().any(|line| line.starts_with("Both runs test the same examples")), "{printed:?}");
-        // Runs on other examples have measured it twice.
+        // Runs on different examples are two measurements.
         assert!(verdict(&both, false).starts_with("1 of 2 numbers differs"), "{}", verdict(&both, false));
     }
 
@@ -412,7 +409,7 @@ mod tests {
         assert_eq!(verdict(&[], true), "The runs share no result that can be compared.");
     }
 
-    /// Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
+    /// Source: Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
     #[test]
     fn shares_have_the_published_interval() {
         let share = |k, n| Number { value: wilson(k, n, 0.95), n: (n as usize).into(), ..number("x", 0.0, 0.0) };
@@ -421,7 +418,7 @@ mod tests {
         assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");
     }
 
-    /// A comparison with a run in which most methods had no best strength named three numbers and no reason.
+    /// Regression: if most methods of a run had no best strength, the table used to name three numbers and no reason.
     #[test]
     fn numbers_of_one_run_alone_are_named() {
         let number = |name: &str, mean: f64| Number {
@@ -445,7 +442,7 @@ mod tests {
     fn numbers_without_intervals_have_no_p() {
         let both = common((&[number("x", 1.0, 0.0)], &[]), (&[number("x", 2.0, 0.0)], &[]));
         assert_eq!((both[0].p, both[0].difference.lo), (None, 1.0));
-        // Two trainings have values and no interval: one interval is not enough for a test.
+        // Values of two trainings have no interval, and a test needs two intervals.
         let both = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.6, 0.01)], &[]));
         assert_eq!(verdict(&both, false), "Nothing is tested: no number has an interval in both runs.");
         let told = table((1, 2), &both, false, 80).join(" ");

@@ -1,5 +1,5 @@
-//! Forecast of a run: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host
-//! measures the time of one unit of each kind, on a slice of real work, and multiplies.
+//! Forecast of a run in bytes and seconds. A lab counts its work in units of each kind. The host times one unit of each kind on a slice of
+//! real work, and multiplies.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +9,16 @@ use base::size::show;
 use base::{Problem, numbers};
 use model::{Model, ModelError};
 
-/// A piece of real work; returns the number of units done.
+/// A piece of real work that returns the number of units done.
 pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
 
-/// Units of work by kind.
+/// Units of work of each kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Work {
     units: Vec<(String, f64)>,
 }
 
 impl Work {
-    /// Adds units of a kind.
     pub fn add(&mut self, kind: &str, units: f64) {
         match self.units.iter_mut().find(|(k, _)| k == kind) {
             Some((_, sum)) => *sum += units,
@@ -27,12 +26,11 @@ impl Work {
         }
     }
 
-    /// Units of a kind.
     pub fn of(&self, kind: &str) -> f64 {
         self.units.iter().find(|(k, _)| k == kind).map_or(0.0, |(_, units)| *units)
     }
 
-    /// Total seconds; `slice` does a piece of work of the given kind. Kinds without units are not measured.
+    /// Total seconds. `slice` does a piece of work of the given kind; kinds without units are not measured.
     pub fn seconds(
         &self,
         host: &mut dyn Host,
@@ -46,13 +44,12 @@ impl Work {
     }
 }
 
-/// The stages of a run, each with its work by kind. The forecast, the progress and the time left are computed from
-/// them.
+/// The stages of a run with their work by kind, from which forecast, progress and time left are computed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stages(Vec<(String, Work)>);
 
 impl Stages {
-    /// The work of a stage; a new stage is empty.
+    /// The work of a stage, added empty if it is new.
     pub fn at(&mut self, stage: &str) -> &mut Work {
         let at = self.0.iter().position(|(name, _)| name == stage).unwrap_or_else(|| {
             self.0.push((stage.to_owned(), Work::default()));
@@ -61,7 +58,7 @@ impl Stages {
         &mut self.0[at].1
     }
 
-    /// The seconds of each stage; see [`Work::seconds`].
+    /// Seconds of each stage; see [`Work::seconds`].
     pub fn seconds(
         &self,
         host: &mut dyn Host,
@@ -72,7 +69,7 @@ impl Stages {
     }
 }
 
-/// Expected seconds of the stages of a run.
+/// Expected seconds of each stage.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seconds(Vec<(String, f64)>);
 
@@ -87,26 +84,25 @@ impl Seconds {
         self.0.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
     }
 
-    /// Adds the stages of `other`, `times` times each.
+    /// Adds the stages of `other`, each multiplied by `times`.
     pub fn add(&mut self, other: &Self, times: f64) {
         self.0.extend(other.0.iter().map(|(name, seconds)| (name.clone(), seconds * times)));
     }
 }
 
-/// Words per sentence, for counting work before any sentence exists.
+/// Assumed words per sentence, for counting work before sentences exist.
 pub const WORDS: u128 = 12;
 
-/// Size of a network, from its description alone: nothing is loaded.
+/// Size of a network, computed from its description without loading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub blocks: usize,
-    /// Width of the hidden states.
     pub width: usize,
     pub parameters: u128,
 }
 
 impl Size {
-    /// Size of the model with this name.
+    /// Returns the size of a model by name.
     ///
     /// # Errors
     /// [`ModelError`] if its description is not available.
@@ -115,43 +111,40 @@ impl Size {
         Ok(Self { blocks: arch.depth(), width: arch.hidden, parameters: arch.parameter_count() as u128 })
     }
 
-    /// Multiply-adds to take a token through the first `layer` blocks.
+    /// Multiply-adds per token in the first `layer` blocks.
     pub fn through(self, layer: usize) -> u128 {
         let blocks = self.blocks.max(1) as u128;
         self.parameters * (layer as u128).min(blocks) / blocks
     }
 }
 
-/// Needs of a run for one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     pub model: String,
-    /// Maximum resident memory of the process, in bytes.
+    /// Peak resident memory of the process, in bytes.
     pub bytes: u64,
     /// Parts of the memory, largest first.
     pub parts: Vec<MemoryPart>,
-    /// Wall seconds of the run.
     pub seconds: f64,
-    /// Least and most seconds while the deciding quantity is unknown; `None` once it is known.
+    /// Minimum and maximum seconds while the deciding quantity is unknown; `None` once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Basis of the range, if it comes from a sample.
+    /// Basis of the range, if it was estimated from a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// True if `seconds` is based on the run's own first estimates rather than on slices of work.
+    /// True if `seconds` comes from the run's first estimates instead of slices of work.
     pub refined: bool,
-    /// Tokens in one forward pass, chosen to stay below the limit.
+    /// Tokens per forward pass, chosen to stay below the limit.
     pub tokens_per_batch: usize,
-    /// The limit, if one is set.
+    /// The memory limit in bytes, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// Fraction by which a forecast may be too low: the margin kept below a limit.
+/// Fraction by which a forecast may be too low; this margin is kept below a limit.
 pub const MARGIN: f64 = 0.15;
 
-/// Refuses a run that exceeds the limit, and states the limit that would suffice. For labs whose batch sizes, and so
-/// memory, are fixed.
+/// Refuses a run that exceeds the memory limit and states a sufficient limit. For labs with fixed batch sizes.
 pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
     let Some(most) = forecasts.iter().max_by_key(|f| f.bytes) else { return Ok(()) };
     let needed = (most.bytes as f64 * (1.0 + MARGIN)) as u64;
@@ -159,7 +152,7 @@ pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
         Some(limit) if needed > limit => Err(Fault::Failed(Problem {
             what: format!("the run needs {}; the limit is {}", show(needed), show(limit)),
             r#where: "memory limit".into(),
-            // Resident memory differs by some pages from one start to the next.
+            // Resident memory varies by a few pages between starts.
             hint: format!("use --memory-limit {}M, or smaller models", ((needed + needed / 20) >> 20) + 1),
         })),
         _ => Ok(()),
@@ -173,7 +166,7 @@ pub struct MemoryPart {
 }
 
 impl Forecast {
-    /// One line: `about 48.1 MB and 5 s`.
+    /// One line such as `about 48.1 MB and 5 s`.
     pub fn summary(&self) -> String {
         let limit = self.limit.map_or(String::new(), |l| format!(" (limit {})", show(l)));
         let time = match self.range.map(|r| r.map(seconds)) {
@@ -198,7 +191,7 @@ pub fn resident() -> Option<u64> {
     status("VmRSS:")
 }
 
-/// Peak resident memory of the process: while a model loads, its file and its parameters are both in memory.
+/// Peak resident bytes of the process. While a model loads, both its file and its parameters are in memory.
 pub fn peak() -> Option<u64> {
     status("VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! The examples of a run, generated or read from the spec's file, and the subset that a model can be asked.
+//! The examples of a run, generated or read from the spec's file, and the subset usable with a model.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,9 @@ use corpus::readers::Reading;
 use corpus::task::{ExampleSet, TASKS, Task};
 use model::{Long, Model};
 
-/// Lower bound of `task.examples`: with fewer, a part of the split has too few examples of the rarer property to train
-/// on.
+/// Lower bound of `task.examples`. With fewer, a part of the split would have too few examples of the rarer property for training.
 pub const FEWEST_EXAMPLES: usize = 400;
-/// Upper bound of `task.examples`; above it a typing error would exhaust memory.
+/// Upper bound of `task.examples`, so that a typing error cannot exhaust memory.
 pub const MAX_EXAMPLES: usize = 2_000_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,31 +27,31 @@ pub const MAX_EXAMPLES: usize = 2_000_000;
 pub struct TaskSpec {
     /// Name in the task registry.
     pub name: String,
-    /// A file whose sentences are the examples in place of generated ones; a relative path is relative to the spec's file.
+    /// A file with the examples, in place of generated ones; relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Folder of the spec's file; not part of the hash, so that a spec has one hash wherever it is stored.
+    /// Folder of the spec's file. Not hashed, so that the hash does not depend on where the spec is stored.
     #[serde(skip)]
     pub base: PathBuf,
-    /// Number of examples before the 40/40/20 split; with `data`, the maximum taken.
+    /// Number of examples before the 40/40/20 split; with `data`, the maximum number used.
     pub examples: usize,
-    /// Correlation (phi) of target and environment among examples that have both; none keeps the natural table.
+    /// Correlation (phi) of target and environment among examples with both; `None` keeps the natural correlation.
     pub phi: Option<f64>,
-    /// The property that is intervened on: index into the task's properties by name.
+    /// Name of the property to intervene on.
     pub target: String,
-    /// Further properties that should stay as they are, by name: selectivity is then the mean over the other property and these.
+    /// Names of further properties to preserve. Selectivity is then the mean over these and the other property.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// With `data`: labels of the file that should stay as they are, by name; `target` is then a label of the file too.
+    /// With `data`: names of the labels to preserve. `target` is then a label of the file too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
-    /// The position at which hidden states are changed and, without `oracle_position`, read.
+    /// The position at which hidden states are changed, and read unless `oracle_position` is set.
     #[serde(skip_serializing_if = "is_mask")]
     pub position: Position,
-    /// The position at which oracles read, if that is another one.
+    /// The position at which oracles read, if different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oracle_position: Option<Position>,
-    /// Treatment of examples longer than the model reads.
+    /// Treatment of examples longer than the model's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
 }
@@ -80,18 +79,18 @@ impl Default for TaskSpec {
 }
 
 impl TaskSpec {
-    /// True if target and properties to keep are labels in the spec's file, not those of a built-in task.
+    /// True if the target and the properties to preserve are labels in the spec's file instead of a built-in task's.
     pub fn is_own(&self) -> bool {
         let known = || TASKS.iter().any(|t| t.id == self.name && t.property(&self.target).is_some());
         self.data.is_some() && (!self.keep.is_empty() || !known())
     }
 
-    /// True if the property to keep is the number of a noun between subject and verb, which only some sentences have.
+    /// True if the property to preserve is the number of a noun between subject and verb. Only some sentences have one.
     pub fn has_attractors(&self) -> bool {
         self.data.is_none() && self.name == "agreement" && self.target == "subject_number"
     }
 
-    /// The task; for a file's own labels it is known only once the rows have been read.
+    /// Returns the task. A file's own labels are known only once its rows have been read.
     ///
     /// # Errors
     /// [`Fault`] for a task or label that does not exist, or a file that cannot be read.
@@ -102,12 +101,12 @@ impl TaskSpec {
         }
     }
 
-    /// Names of the properties to keep after the first.
+    /// Names of the properties to preserve after the first.
     pub fn further(&self) -> &[String] {
         if self.is_own() { self.keep.get(1..).unwrap_or_default() } else { &self.also }
     }
 
-    /// Checks that the file of examples, if any, exists and can be read.
+    /// Checks that the file of examples, if any, can be read.
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
         if file.is_dir() {
@@ -163,13 +162,13 @@ impl TaskSpec {
         let Some(data) = &self.data else { return Ok(()) };
         refuse.no_file("task.data", data)?;
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: the rows of the file decide".to_owned();
+            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
             return refuse.because("task.phi", problem);
         }
         Ok(())
     }
 
-    /// Checks what can be checked before the file is read.
+    /// Runs the checks that do not need the file's rows.
     fn check_own(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if let Some(data) = &self.data {
             refuse.no_file("task.data", data)?;
@@ -181,30 +180,28 @@ impl TaskSpec {
             );
         }
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: the rows of the file decide".to_owned();
+            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
             return refuse.because("task.phi", problem);
         }
         refuse.twice("task.keep", &self.keep)?;
         refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)
     }
 
-    /// Positions where states are changed and read.
     fn positions(&self) -> Positions {
         Positions { changed: self.position, read: self.oracle_position }
     }
 
-    /// The position where oracles read, if it differs from the position of the change.
+    /// The position at which oracles read, if it differs from the changed one.
     pub fn read_elsewhere(&self) -> Option<Position> {
         self.oracle_position.filter(|read| *read != self.position)
     }
 
-    /// Path of the file of examples, if there is one.
     pub fn data_path(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| self.base.join(data))
     }
 }
 
-/// Examples from the spec's file with their source, or generated ones.
+/// Returns examples from the spec's file with their source, or generated ones.
 pub fn of(
     task: &'static Task,
     spec: &TaskSpec,
@@ -236,17 +233,17 @@ pub fn of(
     Ok((ExampleSet::of(task, seed, frequencies, examples), None))
 }
 
-/// Warning about two labels of a file that differ in case alone; `None` if there are none.
+/// A warning about two labels that differ only in case, if any.
 pub fn case_notice<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<Problem> {
     let [a, b] = own::differ_in_case(labels)?.map(|label| shortened(label, 40));
     Some(Problem {
-        what: format!("the labels `{a}` and `{b}` differ in case alone and are two classes"),
+        what: format!("the labels `{a}` and `{b}` differ only in case and count as two classes"),
         r#where: "task.data".into(),
-        hint: "write them alike in the file if they mean the same".into(),
+        hint: "give them the same spelling in the file if they mean the same".into(),
     })
 }
 
-/// The examples as the model sees them; of the user's own examples, enough must be usable.
+/// Encodes the examples for the model. Fails if too few of the user's own examples are usable.
 pub fn stimuli(
     task: &Task,
     model: &Model,
@@ -259,7 +256,7 @@ pub fn stimuli(
     }
     let stimuli = Stimuli::read(model, &set.examples, long, own::FEWEST, pulse)?.distinct();
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem::new(format!(
-            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit the model, {} look identical to another one to it",
+            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit the model, {} have the same tokens as another example",
             stimuli.dropped_forms,
             set.examples.len(),
             model.name(),

@@ -1,10 +1,9 @@
-//! The comparisons tested and shown in a session, and their adjusted p-values.
+//! The comparisons tested and shown in a session, with adjusted p-values.
 //!
-//! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, the sizes of
-//! one comparison. Within a family p-values are adjusted by Holm (1979). Across families, Simes' test (1986) and the
-//! procedure of Benjamini and Hochberg (1995) select R of m families at q; those are tested inside at q R / m
-//! (Benjamini and Bogomolov 2014), and what they find is exploratory. The planned comparisons of a run form a separate
-//! family, tested at α whatever else was looked at.
+//! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, or the sizes of one comparison.
+//! Within a family, p-values are adjusted by Holm (1979). Across families, Simes' test (1986) and the procedure of Benjamini and Hochberg
+//! (1995) select R of m families at q. Selected families are tested inside at q R / m (Benjamini and Bogomolov 2014); their findings are
+//! exploratory. The planned comparisons of a run form a separate family, always tested at α.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,70 +13,66 @@ use serde::{Deserialize, Serialize};
 use super::LabId;
 use stats::corrections::{benjamini_hochberg, holm, simes};
 
-/// The level of a session's tests, and the allowed share of false discoveries among selected families.
+/// The level of a session's tests, and the accepted false discovery rate among selected families.
 pub const ALPHA: f64 = 0.05;
 
-/// A comparison that was shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The lab that made it.
     pub lab: LabId,
-    /// Hash of the spec that it comes from.
     pub spec: String,
-    /// The question that it helps to answer: within a run, comparisons with the same words form a family.
+    /// The question that it addresses. Comparisons of a run with the same question form a family.
     #[serde(default)]
     pub question: String,
-    /// The comparison in words: equal words for the same comparison.
+    /// The comparison in words, equal for equal comparisons.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
-    /// Number of examples behind it.
     pub n: usize,
-    /// The p-value of this comparison alone; for a sweep, the one over all its strengths.
+    /// The unadjusted p-value; for a sweep, the one over all strengths.
     pub p: f64,
-    /// The smallest p-value possible with these examples.
+    /// The smallest p-value attainable with these examples.
     #[serde(default)]
     pub least: f64,
-    /// True if it belongs to a plan fixed before the results were seen.
+    /// True if it belongs to a plan fixed before results were seen.
     #[serde(default)]
     pub planned: bool,
-    /// True if more examples were still to come, so that its p-value is not valid for a fixed n.
+    /// True if examples were still to come, so that the fixed-n p-value is not valid.
     #[serde(default)]
     pub interim: bool,
-    /// The p-value that is valid at any time, if there is one.
+    /// The anytime-valid p-value, if there is one.
     #[serde(default)]
     pub anytime: Option<f64>,
-    /// The strengths of a sweep with their own p-values.
+    /// The strengths of a sweep with their p-values.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
 }
 
 impl Comparison {
-    /// A comparison in a run of `spec`, not yet with its numbers.
+    /// A comparison in a run of `spec`, without numbers yet.
     pub fn of(lab: LabId, spec: &str, question: String, what: String, test: &str) -> Self {
         let (spec, test) = (spec.to_owned(), test.to_owned());
         let (planned, interim, anytime, curve) = (false, false, None, Vec::new());
         Self { lab, spec, question, what, test, n: 0, p: f64::NAN, least: 0.0, planned, interim, anytime, curve }
     }
 
-    /// True if both answer the same question.
+    /// True if both make the same comparison with the same test.
     fn same(&self, other: &Self) -> bool {
         self.lab == other.lab && self.spec == other.spec && self.what == other.what && self.test == other.test
     }
 
-    /// A hash that is equal for comparisons of the same question, and rarely for others.
+    /// A hash that is equal for the same comparison with the same test.
     fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.lab, &self.spec, &self.what, &self.test).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// The p-value, with NaN as 1: it counts as a test and is never rejected.
+    /// The p-value, with NaN as 1: it counts as a test but is never rejected.
     fn counted_p(&self) -> f64 {
         if self.p.is_nan() { 1.0 } else { self.p }
     }
 
-    /// Moves the strengths of an earlier finding of the same sweep into this one.
+    /// Merges the strengths of an earlier finding of the same sweep.
     fn continue_curve(&mut self, earlier: &mut Self) {
         if self.curve.is_empty() {
             return;
@@ -90,8 +85,7 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength at which, and above which, every p-value of the sweep is at most `level`. Strengths are
-    /// tested in order, largest first.
+    /// The smallest strength from which on every p-value of the sweep is at most `level`. Strengths are tested from the largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }
@@ -100,14 +94,14 @@ impl Comparison {
 /// A family: one question of one run, or the planned comparisons of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested<'a> {
-    /// The question; for planned comparisons, that of the first.
+    /// The question; for planned comparisons, the question of the first.
     pub question: &'a str,
     pub planned: bool,
-    /// Number of comparisons, without interim ones.
+    /// Number of comparisons, excluding interim ones.
     pub size: usize,
-    /// p-value of no difference in any of them, by Simes.
+    /// Simes p-value of no difference in any comparison.
     pub simes: f64,
-    /// The level of the tests inside: α if planned, q R / m if selected, otherwise `None`.
+    /// The level of the tests inside: α if planned, q R / m if selected, `None` otherwise.
     pub level: Option<f64>,
 }
 
@@ -115,26 +109,25 @@ pub struct Tested<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corrected<'a> {
     pub comparison: &'a Comparison,
-    /// Index of its family in [`Corrections::families`].
+    /// Index into [`Corrections::families`].
     pub family: usize,
     pub standing: Standing,
-    /// For a sweep whose p-value is below its level: the smallest strength from which on all are.
+    /// For a significant sweep: the smallest strength from which on all are significant.
     pub from: Option<f64>,
 }
 
-/// The adjusted p-value, or the reason why there is none.
+/// The adjusted p-value, or the reason why it is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// More examples were still to come.
+    /// Examples were still to come.
     Interim,
-    /// With these examples the adjusted p-value cannot reach α, however they turn out.
+    /// The adjusted p-value cannot reach α with this number of examples.
     CannotDecide,
-    /// The p-value adjusted by Holm within the family.
+    /// The Holm-adjusted p-value within the family.
     Adjusted(f64),
 }
 
 impl Corrected<'_> {
-    /// The adjusted p-value, if there is one.
     pub fn adjusted(&self) -> Option<f64> {
         match self.standing {
             Standing::Adjusted(p) => Some(p),
@@ -143,27 +136,27 @@ impl Corrected<'_> {
     }
 }
 
-/// Comparisons with their families.
+/// Comparisons with their families and adjusted p-values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Corrections<'a> {
     /// Families in the order of their first members.
     pub families: Vec<Tested<'a>>,
-    /// Comparisons in the order in which they were shown.
+    /// Comparisons in display order.
     pub rows: Vec<Corrected<'a>>,
     /// Number m of exploratory families.
     pub exploratory: usize,
-    /// Number R of selected ones among them.
+    /// Number R of selected exploratory families.
     pub selected: usize,
 }
 
 impl Corrections<'_> {
-    /// True if a comparison is significant at the level of its family.
+    /// True if the comparison is significant at the level of its family.
     pub fn is_found(&self, row: &Corrected<'_>) -> bool {
         row.adjusted().zip(self.families[row.family].level).is_some_and(|(p, level)| p <= level)
     }
 }
 
-/// Adjusts comparisons within their families and selects among the families.
+/// Adjusts comparisons within families and selects among families.
 pub fn correct<'a>(members: impl IntoIterator<Item = &'a Comparison>) -> Corrections<'a> {
     let mut found = Corrections::default();
     let mut place: HashMap<(LabId, &str, &str, bool), usize> = HashMap::new();
@@ -198,7 +191,7 @@ pub fn correct<'a>(members: impl IntoIterator<Item = &'a Comparison>) -> Correct
     found
 }
 
-/// Holm's p-values of the members of one family.
+/// Applies Holm's adjustment to the members of one family.
 fn adjust(all: &mut [Corrected<'_>], members: &[usize], level: Option<f64>) {
     let p: Vec<f64> = members.iter().map(|row| all[*row].comparison.counted_p()).collect();
     let mut rising = p.clone();
@@ -214,13 +207,11 @@ fn adjust(all: &mut [Corrected<'_>], members: &[usize], level: Option<f64>) {
     }
 }
 
-/// All comparisons of a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Members")]
 pub struct Family {
     members: Vec<Comparison>,
-    /// Indices of the members by hash: a grid of thousands of cells has hundreds of thousands of members, and each new
-    /// one must be looked up.
+    /// Indices of members by hash. A grid of thousands of cells has hundreds of thousands of members, and each new one is looked up.
     #[serde(skip)]
     places: HashMap<u64, Vec<usize>>,
 }
@@ -248,9 +239,10 @@ impl PartialEq for Family {
 }
 
 impl Family {
-    /// Adds a comparison. The same comparison of the same spec, made again on more examples, replaces the earlier one:
-    /// looking twice at one question counts once. A planned comparison stays, and an exploratory one on the same
-    /// question is separate.
+    /// Adds a comparison.
+    ///
+    /// The same comparison of the same spec on more examples replaces the earlier one, so that repeated looks count once. A planned
+    /// comparison stays, and an exploratory one on the same question is separate.
     pub fn join(&mut self, mut new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
         let mut same = places.iter().filter(|at| self.members[**at].same(&new));
@@ -272,17 +264,15 @@ impl Family {
         &self.members
     }
 
-    /// Number of comparisons.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// True if nothing has been compared.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// All comparisons, adjusted within their families.
+    /// All comparisons with their adjusted p-values.
     pub fn corrected(&self) -> Corrections<'_> {
         correct(&self.members)
     }

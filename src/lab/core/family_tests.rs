@@ -1,4 +1,4 @@
-//! Families: membership, adjustment, and too few examples to decide.
+//! Tests of families: membership, adjustment, and too few examples to decide.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-/// A plan's comparison at its n was overwritten by that of all items.
+/// Regression: the planned comparison at its n used to be overwritten by the one on all items.
 #[test]
 fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
     let mut family = Family::default();
@@ -27,7 +27,7 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
     family.join(new(64, 0.5, false));
     family.join(new(200, 0.64, true));
     assert_eq!(family.len(), 1, "looks on the way are the same question");
-    // In the order of a run: interim comparisons, then all final ones again.
+    // Order of a run: interim comparisons, then all final ones again.
     for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)] {
         family.join(next);
     }
@@ -45,8 +45,8 @@ fn a_question_that_is_asked_again_is_one_question() {
     assert_eq!(all.rows.iter().map(|c| c.adjusted()).collect::<Vec<_>>(), [Some(0.02), Some(0.02)]);
 }
 
-/// 170 strengths of sweeps and 30 pairs of methods used to be one family: the smallest adjusted p-value of a default
-/// run was .226.
+/// Regression: 170 strengths of sweeps and 30 pairs of methods used to form one family. The smallest adjusted p-value of a default run was
+/// .226.
 #[test]
 fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family() {
     let pairs = (0..15).map(|k| comparison(&format!("pair {k}"), if k == 0 { 0.002 } else { 0.4 }));
@@ -67,7 +67,7 @@ fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family()
     assert!(near(method.adjusted().unwrap(), 0.012) && method.from == Some(20.0), "{method:?}");
 }
 
-/// Families selected by Simes, R of m at q, are tested inside at q R / m; a planned family is not counted among them.
+/// Families selected by Simes, R of m at q, are tested inside at q R / m. A planned family is not counted in m.
 #[test]
 fn families_are_selected_and_tested_inside_at_their_share() {
     let of = |question: &str, what: &str, p: f64| Comparison {
@@ -103,7 +103,7 @@ fn several_planned_comparisons_share_the_level() {
     assert_eq!((all.families.len(), all.exploratory), (1, 0));
 }
 
-/// Five items on one side give a p-value of at least .0625: no correction can bring that below .05.
+/// Five items on one side give a p-value of at least .0625, which no adjustment brings below .05.
 #[test]
 fn a_comparison_that_could_not_reach_the_level_cannot_decide() {
     let few = |what: &str, least: f64| Comparison { least, ..comparison(what, least) };
@@ -114,7 +114,7 @@ fn a_comparison_that_could_not_reach_the_level_cannot_decide() {
     assert!(near(all.rows[1].adjusted().unwrap(), 3.0 * 0.0156), "{standing:?}");
 }
 
-/// With more items to come, a fixed-n p-value is not valid.
+/// A fixed-n p-value is not valid while items are still to come.
 #[test]
 fn an_interim_comparison_is_not_a_member() {
     let interim = Comparison { interim: true, anytime: Some(0.3), ..comparison("a", 0.001) };
@@ -125,7 +125,7 @@ fn an_interim_comparison_is_not_a_member() {
     assert_eq!(family.corrected().rows[0].adjusted(), Some(0.06));
 }
 
-/// [`Family::join`] by its definition: compares with every member.
+/// Reference implementation of [`Family::join`], which compares with every member.
 fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
     let of = |planned: bool| members.iter().position(|c| c.same(&new) && c.planned == planned);
     let at = if new.planned { of(true).or(of(false)) } else { of(false) };
@@ -147,7 +147,7 @@ proptest! {
             joined_one_by_one(&mut plain, new.clone());
             family.join(new);
             if k == stored {
-                // A family that was stored and read behaves like the original.
+                // A family behaves the same after serialisation.
                 family = serde_json::from_str(&serde_json::to_string(&family).unwrap()).unwrap();
             }
         }
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// A grid of ten thousand cells took minutes to join: each comparison was compared with all earlier ones.
+/// Regression: joining a grid of ten thousand cells used to take minutes, because each comparison was checked against all earlier ones.
 #[test]
 fn a_large_family_is_joined_in_time_that_grows_with_its_size() {
     let begun = std::time::Instant::now();

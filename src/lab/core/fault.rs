@@ -13,10 +13,9 @@ use probe::ProbeError;
 use probe::data::DataError;
 use probe::split::SplitError;
 
-/// Reasons why a run ended early.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The user stopped it, or started something else.
+    /// The user stopped the run or started another one.
     #[error("cancelled")]
     Cancelled,
     #[error(transparent)]
@@ -42,7 +41,7 @@ impl From<OwnError> for Fault {
     fn from(e: OwnError) -> Self {
         match e {
             OwnError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "task.data", "`probity data list` lists what can be read")),
+            e => Fault::Failed(problem(&e, "task.data", "`probity data list` lists the supported formats")),
         }
     }
 }
@@ -68,7 +67,7 @@ impl From<ProbeError> for Fault {
     }
 }
 
-/// Errors that are shown as they are, with a place and a hint.
+/// Errors shown unchanged, with a place and a hint.
 macro_rules! told {
     ($($error:ty: $place:literal, $hint:literal;)*) => {
         $(impl From<$error> for Fault {
@@ -81,7 +80,7 @@ macro_rules! told {
 
 told! {
     TaskError: "task", "choose another task, or set task.examples";
-    FrequencyError: "task.phi", "leave phi out for the natural frequencies";
+    FrequencyError: "task.phi", "omit phi for the natural frequencies";
     SplitError: "split", "raise task.examples";
     DataError: "data", "raise task.examples";
 }

@@ -1,4 +1,4 @@
-//! A finding: one typed result with its provenance, as in JSON lines, sessions and on the screen.
+//! A finding: one typed result with its provenance, used in JSON lines, sessions and on screen.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -7,36 +7,32 @@ use super::LabId;
 use super::spec::LabSpec;
 use base::Problem;
 
-/// One result. Serialises to one flat JSON object with `kind` and the keys of that kind.
+/// One result, serialised as a flat JSON object with `kind` and the keys of that kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding<K> {
-    /// The instrument that produced it.
     pub lab: LabId,
-    /// Hash of the spec that requested it.
     pub spec: String,
     pub model: String,
     pub seed: u64,
-    /// Number of examples behind it.
+    /// Number of examples used.
     pub n: usize,
     /// False while the estimate is still being refined.
     pub r#final: bool,
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     pub t: f64,
-    /// Level of the intervals, if the finding has any.
+    /// Confidence level of the intervals, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
-    /// The result itself.
     #[serde(flatten)]
     pub body: Body<K>,
 }
 
-/// The result: of a lab, or common to all labs.
+/// A result of a lab, or one common to all labs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "nearly all findings are of the large kind")]
 pub enum Body<K> {
     Lab(K),
-    /// A result that every run can have.
     Common(Common),
 }
 
@@ -46,15 +42,15 @@ impl<K> From<Common> for Body<K> {
     }
 }
 
-/// One result of a lab.
+/// A lab's kinds of finding.
 pub trait FindingKind: Clone + Serialize + Send + 'static {
-    /// True if it has intervals; if so their level is recorded too.
+    /// True if it has intervals, so that their level is recorded.
     fn has_interval(&self) -> bool;
 }
 
-/// The results of all labs, read from JSON by the lab's name.
+/// The results of all labs, parsed from JSON by the lab's name.
 pub trait KindSet: FindingKind {
-    /// Reads the JSON of a finding of this lab.
+    /// Parses the JSON of a finding of this lab.
     ///
     /// # Errors
     /// If the object is not a finding of this lab.
@@ -69,13 +65,9 @@ pub struct Head<'a> {
     pub spec: &'a str,
     pub model: &'a str,
     pub seed: u64,
-    /// Number of examples behind it.
     pub n: usize,
-    /// False while the estimate is still being refined.
     pub r#final: bool,
-    /// Seconds since the run began.
     pub t: f64,
-    /// Level of the intervals, if it has any.
     pub level: Option<f64>,
 }
 
@@ -93,7 +85,7 @@ impl<K> Finding<K> {
         }
     }
 
-    /// The same finding with another type for lab results.
+    /// Converts the type of the lab's result.
     pub fn map<L>(self, f: impl FnOnce(K) -> L) -> Finding<L> {
         let Self { lab, spec, model, seed, n, r#final, t, level, body } = self;
         let body = match body {
@@ -129,7 +121,7 @@ pub struct SummaryFinding {
 }
 
 impl<K: FindingKind> Body<K> {
-    /// True if it has intervals; if so their level is recorded too.
+    /// True if it has intervals, so that their level is recorded.
     pub fn has_interval(&self) -> bool {
         match self {
             Body::Lab(kinds) => kinds.has_interval(),
@@ -154,13 +146,12 @@ pub struct Label {
 }
 
 impl Label {
-    /// The label of findings about `model`.
     pub fn new(spec: &dyn LabSpec, model: &str) -> Self {
         let (lab, seed, level) = (spec.lab(), spec.seed(), spec.level());
         Self { spec: spec.hash(), lab, model: model.to_owned(), seed, level }
     }
 
-    /// The label for findings under another spec's hash.
+    /// The same label with another spec's hash.
     pub fn under(&self, spec_hash: String) -> Self {
         Self { spec: spec_hash, ..self.clone() }
     }
@@ -169,12 +160,12 @@ impl Label {
         self.level
     }
 
-    /// A finding. `t` is the time since the run began.
+    /// A finding about this model; `t` in seconds since the start of the run.
     pub fn finding<K: FindingKind>(&self, n: usize, is_final: bool, t: f64, kind: K) -> Finding<K> {
         self.with(n, is_final, t, Body::Lab(kind))
     }
 
-    /// The same for a summary or an error.
+    /// A final finding with a summary or an error.
     pub fn common<K: FindingKind>(&self, n: usize, t: f64, common: Common) -> Finding<K> {
         self.with(n, true, t, Body::Common(common))
     }
@@ -195,7 +186,6 @@ impl Label {
     }
 }
 
-/// Fields of every finding.
 #[derive(Deserialize)]
 struct RawHead {
     lab: LabId,
@@ -210,11 +200,11 @@ struct RawHead {
     kind: String,
 }
 
-/// The keys of [`RawHead`], which are not in the body.
+/// The keys of [`RawHead`], excluded from the body.
 const HEAD: [&str; 8] = ["lab", "spec", "model", "seed", "n", "final", "t", "level"];
 
 impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
-    /// The lab is read first, because it determines the possible kinds.
+    /// The lab is parsed first because it determines the possible kinds.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
         let mut object: Map<String, Value> = Map::deserialize(deserializer)?;
@@ -233,7 +223,7 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
     }
 }
 
-/// True if a finding's JSON names a lab or kind unknown to this program: a newer one wrote it.
+/// True if the finding's JSON names a lab or kind unknown to this version, and so comes from a newer one.
 pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
     let text = |key: &str| finding.get(key).and_then(Value::as_str);
     let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };

@@ -1,4 +1,4 @@
-//! Hidden states of stimuli, from the cache if possible, otherwise from the model.
+//! Hidden states of stimuli, cached or computed by the model.
 
 use super::fault::Fault;
 use super::host::{Host, NoticeLevel};
@@ -8,8 +8,8 @@ use base::Problem;
 use base::matrix::Matrix;
 use model::{Model, Readout};
 
-/// Hidden states at a position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what the
-/// cache lacks is computed by the model, and then stored.
+/// Hidden states after block `layer` (from 1) at a position of the stimuli `rows`: `rows.len()` x D. Only missing ones are computed, and
+/// then cached.
 pub fn hidden(
     model: &Model,
     stimuli: &Stimuli,
@@ -46,7 +46,7 @@ pub fn hidden(
     Ok(out)
 }
 
-/// The `rows` whose hidden states are not cached.
+/// The `rows` without cached hidden states.
 pub fn absent(
     model: &Model,
     stimuli: &Stimuli,

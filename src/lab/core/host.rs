@@ -1,4 +1,4 @@
-//! The host of an experiment: receives progress and findings, passes questions on, and says when to stop.
+//! The host of an experiment: receives progress and findings, passes on questions, and stops the run.
 
 use std::sync::Arc;
 
@@ -15,83 +15,76 @@ use model::Model;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub level: NoticeLevel,
-    /// Place, failure and remedy.
     pub problem: Problem,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
-    /// For information.
     Info,
-    /// The numbers need a second look.
+    /// The numbers need a closer look.
     Warning,
-    /// Something failed.
     Error,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineInfo {
     pub version: String,
-    /// Device, for example `cpu (2 threads)`.
+    /// The device, for example `cpu (2 threads)`.
     pub device: String,
 }
 
-/// The share of the examples on which to answer a question.
+/// The share of the examples used to answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
     /// The subsample, for an immediate answer.
     Quick,
-    /// All that have been read.
+    /// All examples processed so far.
     All,
 }
 
-/// A pending question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting<Q> {
     pub ticket: u64,
     pub question: Q,
 }
 
-/// A run in progress. As a [`Pulse`] it is called between batches.
+/// A run in progress, called between batches as a [`Pulse`].
 pub trait Host: Pulse {
-    /// Receives commands; blocks while the user has paused.
+    /// Receives commands; blocks while the user pauses the run.
     ///
     /// # Errors
     /// [`Cancelled`] if the run must stop.
     fn poll(&mut self) -> Result<(), Cancelled>;
     /// Begins a stage that takes about `seconds` of the latest plan.
     fn stage(&mut self, name: String, unit: &'static str, seconds: f64);
-    /// Plans the rest of the run: the remaining stages take about `seconds` together.
+    /// Sets the total time of the remaining stages.
     fn plan(&mut self, seconds: f64);
-    /// Reports that `done` of `total` units of the stage are done, without receiving commands.
+    /// Reports that `done` of `total` units of the stage are finished, without receiving commands.
     fn progress(&mut self, done: usize, total: usize);
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     fn elapsed(&self) -> f64;
-    /// A model by name, loaded if it is not in memory.
+    /// Returns a model by name, loading it if necessary.
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault>;
     /// The cache between runs.
     fn store(&self) -> Arc<dyn Store>;
-    /// True if questions about results may follow. Otherwise nothing needs to stay in memory for them.
+    /// True if questions about results may follow. If false, data for them can be dropped.
     fn asked(&self) -> bool {
         true
     }
-    /// Maximum resident memory of the run in bytes.
+    /// Maximum resident memory of the run, in bytes.
     fn memory_limit(&self) -> Option<u64>;
-    /// Reports a notice.
     fn notice(&mut self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled>;
-    /// Reports the forecast of the run.
     fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled>;
-    /// Seconds per unit of this kind of work. Measured once on `slice`, a piece of real work that returns its number of
-    /// units, and remembered.
+    /// Seconds per unit of this kind of work, measured once on `slice` and remembered. `slice` does a piece of real work and returns its
+    /// number of units.
     fn rate(&mut self, kind: &str, slice: Slice<'_>) -> Result<f64, Fault>;
 }
 
-/// The host of a lab whose findings are `K` and whose questions are `Q`.
+/// The host of a lab with findings `K` and questions `Q`.
 pub trait Channel<K, Q>: Host {
     fn find(&mut self, finding: Finding<K>) -> Result<(), Cancelled>;
-    /// The latest pending question, if any. It must be answered by [`Self::reply`], or refused by a notice.
+    /// The latest pending question, if any. It must be answered with [`Self::reply`] or refused with a notice.
     fn waiting(&mut self) -> Option<Waiting<Q>>;
-    /// Sends the answer to a question.
     fn reply(&mut self, ticket: u64, findings: Vec<Finding<K>>, is_final: bool) -> Result<(), Cancelled>;
 }

@@ -1,5 +1,3 @@
-//! The names of the labs.
-
 use serde::{Deserialize, Serialize};
 
 /// A lab, identified by its name in specs and findings.
@@ -8,19 +6,18 @@ use serde::{Deserialize, Serialize};
 pub enum LabId {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions,
-    /// Prompt probes: how much of their result is due to the model (Cao et al.).
+    /// Prompt probes: the share of their result that is due to the model (Cao et al.).
     Prompts,
-    /// Comparisons: the data they need (Zhu et al., Card et al.).
+    /// Comparisons: the amount of data they need (Zhu et al., Card et al.).
     Power,
     /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
     Saliency,
 }
 
 impl LabId {
-    /// Every lab; the first one is open at the start.
+    /// All labs; the first one is open at the start.
     pub const ALL: [Self; 4] = [Self::Interventions, Self::Prompts, Self::Power, Self::Saliency];
 
-    /// The name in specs and findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interventions => "interventions",

@@ -1,10 +1,9 @@
-//! Settings of uncertainty, for labs whose intervals come from a bootstrap.
+//! Settings of bootstrap intervals.
 
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Refuse, SpecError};
 
-/// Level and resamples of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {
@@ -18,8 +17,8 @@ impl Default for IntervalSpec {
     }
 }
 
-/// The minimum number of resamples for a level: an end of the interval is a quantile of the resamples, and with fewer
-/// than two beyond it, it is their extreme.
+/// The minimum number of resamples for a level. An end of the interval is a quantile; with fewer than two resamples beyond it, it would be
+/// their extreme.
 pub fn resamples_for(level: f64) -> usize {
     (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil() as usize
 }

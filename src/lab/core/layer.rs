@@ -1,15 +1,13 @@
-//! Layers in specs.
-
 use serde::{Deserialize, Serialize};
 
-/// A layer, counted from 1 as in the papers: layer `l` is the output of block `l` (`blocks.{l-1}.hook_resid_post`).
+/// A layer, counted from 1 as in the papers. Layer `l` is the output of block `l` (`blocks.{l-1}.hook_resid_post`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", expecting = "a layer is \"last\" or a number from 1")]
 pub enum LayerRef {
-    /// The last block of the model, whatever its depth.
+    /// The last block of the model.
     #[default]
     Last,
-    /// The output of this block, from 1.
+    /// The output of this block, counted from 1.
     #[serde(untagged)]
     At(usize),
 }
@@ -24,10 +22,10 @@ impl std::fmt::Display for LayerRef {
 }
 
 impl LayerRef {
-    /// The layer's number in a model with `layers` blocks.
+    /// Returns the layer's number in a model with `layers` blocks.
     ///
     /// # Errors
-    /// A message for a layer that does not exist.
+    /// A message if the layer does not exist.
     pub fn resolve(self, layers: usize) -> Result<usize, String> {
         match self {
             _ if layers == 0 => Err("the model has no blocks: word vectors have no layer to intervene on".into()),

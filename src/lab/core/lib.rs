@@ -1,7 +1,6 @@
-//! Parts that all labs share: specs, findings and their provenance, hosts, stores, settings, forecasts, tables.
+//! Parts shared by all labs: specs, findings and their provenance, hosts, stores, settings, forecasts, tables.
 //!
-//! A lab is a crate that implements [`Instrument`]; the `labs` crate lists them. Nothing here depends on a terminal, a
-//! thread or a lab's own types.
+//! A lab is a crate that implements [`Instrument`]; the `labs` crate lists them. This crate depends on no terminal, thread or lab.
 
 extern crate self as lab;
 

@@ -1,4 +1,4 @@
-//! Provenance of a figure's numbers, as every lab states it under its figures and in their files.
+//! Provenance of a figure's numbers, shown under figures and stored in their files.
 
 use super::{EngineInfo, Tagged};
 use figure::Provenance;
@@ -15,13 +15,13 @@ impl Origin {
         self.entries.push((key.to_owned(), value.into()));
     }
 
-    /// Explains terms of the figure in its caption.
+    /// Adds explanations of the figure's terms to its caption.
     pub fn explain(&mut self, terms: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) {
         self.terms.extend(terms.into_iter().map(|(name, meaning)| (name.into(), meaning.into())));
     }
 
-    /// Adds the provenance that all results share, taken from one of them: the level of the intervals with `rests_on`,
-    /// seed and spec, and whether some are still being refined.
+    /// Adds the provenance shared by all results, taken from `one`: level of the intervals (with `rests_on`), seed, spec, and whether
+    /// results are final.
     pub fn results<T>(&mut self, one: &Tagged<T>, all_final: bool, rests_on: &str) {
         if let Some(level) = one.level {
             self.add("intervals", format!("{} %{rests_on}", (level * 1e6).round() / 1e4));
@@ -33,7 +33,7 @@ impl Origin {
         self.add("spec", one.spec.as_str());
     }
 
-    /// The whole provenance, with the engine that computed the results.
+    /// Completes the provenance with the engine that computed the results.
     pub fn computed_by(mut self, engine: Option<&EngineInfo>) -> Provenance {
         if let Some(engine) = engine {
             self.add("device", engine.device.as_str());

@@ -1,55 +1,51 @@
-//! Plan of properties: the target, those to keep, and their values in the data.
+//! The properties of an experiment (target and those to preserve) and their values in the data.
 
 use corpus::task::{Example, Task};
 use probe::OracleSplit;
 use serde::{Deserialize, Serialize};
 use stats::Purpose;
 
-/// The roles of a property in an experiment.
+/// The role of a property in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Roles {
-    /// The property that is intervened on.
+    /// The property to intervene on.
     Target,
-    /// The property to keep.
+    /// The property to preserve.
     Other,
-    /// A further property to keep, by its index among those of the experiment.
+    /// A further property to preserve, by its index in the experiment.
     Further(usize),
 }
 
-/// Labels of a further property to keep.
+/// Labels of a further property to preserve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FurtherLabels {
-    /// Its index among the task's further properties.
+    /// Index among the task's further properties.
     pub property: usize,
-    /// Its name in specs and findings.
+    /// The name in specs and findings.
     pub id: &'static str,
-    /// Its value for every stimulus; `None` where undefined.
+    /// The value for every stimulus; `None` where undefined.
     pub values: Vec<Option<usize>>,
-    /// Number of its values.
     pub classes: usize,
 }
 
-/// Labels of all properties for all stimuli, and their numbers of values.
+/// Labels of all properties for all stimuli, with their numbers of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyLabels {
     /// Values of the target; `None` where undefined.
     pub target: Vec<Option<usize>>,
     /// Values of the other property.
     pub other: Vec<Option<usize>>,
-    /// Number of values of the target.
     pub target_classes: usize,
-    /// Number of values of the other property.
     pub other_classes: usize,
-    /// Further properties to keep.
     pub further: Vec<FurtherLabels>,
-    /// The grammatical verb form: the value of the task's first property.
+    /// The grammatical verb form, which is the value of the task's first property.
     pub form: Vec<usize>,
-    /// Index of the target among the task's properties.
+    /// Index among the task's properties.
     pub target_property: usize,
 }
 
 impl PropertyLabels {
-    /// Labels of the examples `which` for an experiment on the property with index `target` (0 or 1).
+    /// Labels of the examples `which` for an experiment on property `target` (0 or 1).
     pub fn new(task: &Task, target: usize, examples: &[Example], which: impl Iterator<Item = usize> + Clone) -> Self {
         let other = 1 - target;
         let labels = |property: usize| -> Vec<Option<usize>> {
@@ -66,8 +62,7 @@ impl PropertyLabels {
         }
     }
 
-    /// The same with further properties of the task to keep: `also` are their names; names unknown to the task are
-    /// ignored. `which` are the examples of the labels.
+    /// Adds further properties to preserve. Names in `also` that the task lacks are ignored. `which` are the labelled examples.
     pub fn with(
         mut self,
         task: &Task,
@@ -85,7 +80,6 @@ impl PropertyLabels {
         self
     }
 
-    /// The labels of `rows`, in order.
     pub fn gather(&self, rows: &[usize]) -> Self {
         Self {
             target: rows.iter().map(|r| self.target[*r]).collect(),
@@ -96,7 +90,7 @@ impl PropertyLabels {
         }
     }
 
-    /// Labels and number of values for a role.
+    /// Labels of the property with this role, and its number of values.
     pub fn of(&self, role: Roles) -> (&[Option<usize>], usize) {
         match role {
             Roles::Target => (&self.target, self.target_classes),
@@ -105,13 +99,12 @@ impl PropertyLabels {
         }
     }
 
-    /// Counts over `rows` by target value (rows) and other value (columns, the last one for undefined).
+    /// Counts over `rows` by target value (rows) and other value (columns, last one undefined).
     pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
         self.table_with(Roles::Other, rows)
     }
 
-    /// Counts over `rows` by target value (rows) and value of the property with `role` (columns, the last one for
-    /// undefined).
+    /// Counts over `rows` by target value (rows) and value of the property with `role` (columns, last one undefined).
     pub fn table_with(&self, role: Roles, rows: &[usize]) -> Vec<Vec<usize>> {
         let (values, classes) = self.of(role);
         let mut table = vec![vec![0; classes + 1]; self.target_classes];
@@ -123,12 +116,12 @@ impl PropertyLabels {
         table
     }
 
-    /// Association (phi for two values each) over the rows that have both properties.
+    /// Association over the rows with both properties: phi for two values each, otherwise Cramér's V.
     pub fn phi(&self, rows: &[usize]) -> f64 {
         self.phi_with(Roles::Other, rows)
     }
 
-    /// The same for the target and the property with `role`; Cramér's V if one has more than two values.
+    /// Association of the target and the property with `role`; see [`Self::phi`].
     pub fn phi_with(&self, role: Roles, rows: &[usize]) -> f64 {
         let classes = self.of(role).1;
         let table: Vec<Vec<u64>> =
@@ -143,12 +136,12 @@ impl FurtherLabels {
     }
 }
 
-/// The address of the random streams for probes of the property with this role; `classifier` is the kind of probe.
+/// The address of random streams for probes of the property with this role. `classifier` is the kind of probe.
 pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
     Purpose::new(seed, &property(labels, role), classifier)
 }
 
-/// Identifies a property by its index in the task, whichever of them is the target.
+/// Identifies a property by its index in the task, independent of its role.
 fn property(labels: &PropertyLabels, role: Roles) -> String {
     let index = match role {
         Roles::Target => labels.target_property,
@@ -158,10 +151,10 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
     format!("property {index}")
 }
 
-/// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
-/// it does not correlate with the other one. A further property is decorrelated from the target, so that its probe
-/// cannot read the target instead; the target is decorrelated only from the other property, whatever further ones there
-/// are. `seed` is that of the data.
+/// The oracle data for training a property's probe: the largest subset in which the property is uncorrelated with another one.
+///
+/// A further property is decorrelated from the target, so that its probe cannot use the target. The target is decorrelated only from the
+/// other property. `seed` is the data seed.
 pub fn training_part(
     part: &OracleSplit,
     labels: &PropertyLabels,
@@ -181,16 +174,15 @@ pub fn training_part(
 pub struct Material {
     /// Number of examples for fitting weights.
     pub train: usize,
-    /// Number of examples for choosing the probe settings.
+    /// Number of examples for selecting probe settings.
     pub validation: usize,
-    /// Kept examples by value of the target (rows) and of the other property (columns, the last one for undefined).
+    /// Kept examples by target value (rows) and other value (columns, last one undefined).
     pub kept: Vec<Vec<usize>>,
     /// Remaining association of the two properties, with "none" as a value.
     pub phi: f64,
 }
 
-/// Counts of `train` and `validation` by the target and the property with `role`; for the target itself, by it and the
-/// other one.
+/// Counts of `train` and `validation` by the target and the property with `role`; for the target, by it and the other property.
 pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
     let beside = if role == Roles::Target { Roles::Other } else { role };
     let kept = labels.table_with(beside, &[train, validation].concat());

@@ -1,28 +1,21 @@
-//! Results with their provenance.
-
 use serde::{Deserialize, Serialize};
 
 use super::columns::Columns;
 use super::finding::Head;
 
-/// A result with its provenance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tagged<T> {
     pub spec: String,
     pub model: String,
     pub seed: u64,
-    /// Number of examples behind it.
     pub n: usize,
-    /// False while it is still being refined.
     pub is_final: bool,
-    /// Seconds since the run began.
     pub t: f64,
     pub level: Option<f64>,
     pub value: T,
 }
 
 impl<T: Clone> Tagged<T> {
-    /// A result with the provenance of its finding.
     pub fn new(finding: Head<'_>, value: &T) -> Self {
         Self {
             spec: finding.spec.to_owned(),
@@ -37,7 +30,7 @@ impl<T: Clone> Tagged<T> {
     }
 }
 
-/// Replaces the entry that a finding supersedes, or appends the finding.
+/// Replaces the entry that the finding supersedes, or appends the finding.
 pub fn put<T: Columns + Clone>(list: &mut Vec<Tagged<T>>, finding: Head<'_>, value: &T) {
     replace(list, Tagged::new(finding, value), |a, b| a.model == b.model && a.value.same(&b.value));
 }

@@ -1,35 +1,32 @@
-//! A field of a spec as data: name, values, reading and setting.
+//! A field of a spec as data: name, value, access.
 //!
-//! A lab lists its fields as [`Setting`]s over its own spec; the generic setup pane draws them, steps through their
-//! values and accepts typed ones. So a parameter of a spec is one row in that list, and no screen has code for it.
+//! A lab lists its fields as [`Setting`]s over its own spec. The generic setup pane draws them, steps through their values and accepts
+//! typed ones, so a new parameter needs one row in that list and no code in a screen.
 
 pub mod rows;
 
 use base::numbers::{number, short};
 
-/// Facts about this machine that a setting needs in addition to the spec.
+/// Facts about this machine that a setting needs besides the spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// The models that can be picked.
     pub models: Vec<KnownModel>,
 }
 
-/// A model that can be picked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownModel {
     pub name: String,
-    /// Number of blocks.
     pub layers: usize,
 }
 
 impl Known {
-    /// Layers that all of these models have; `None` while no model is known.
+    /// Number of layers that all of these models have; `None` if none is known.
     pub fn layers(&self, models: &[String]) -> Option<usize> {
         let known = self.models.iter().filter(|m| models.contains(&m.name));
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
 
-    /// Names of the models that can be picked: the known ones, then others in the spec.
+    /// Names of selectable models: the known ones, then others in the spec.
     pub fn names(&self, of_spec: &[String]) -> Vec<String> {
         let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
         let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();
@@ -43,11 +40,10 @@ pub enum Value {
     Number(f64),
     /// No value: shown as the kind's `unset` word.
     Unset,
-    /// One of the kind's names, by index; `None` if the spec has another name.
+    /// The index of the chosen name; `None` if the spec has a name that is not offered.
     Choice(Option<usize>),
-    /// For each of the kind's names, whether it is selected.
+    /// For each name, whether it is selected.
     Marks(Vec<bool>),
-    /// A text or a path.
     Text(String),
 }
 
@@ -56,12 +52,11 @@ impl Value {
         if let Value::Number(x) = self { Some(*x) } else { None }
     }
 
-    /// The number as a count, if it is one.
+    /// The value as an integer, if it is a number.
     pub fn whole(&self) -> Option<usize> {
         self.number().map(|x| x as usize)
     }
 
-    /// The index of the chosen name, if there is one.
     pub fn choice(&self) -> Option<usize> {
         if let Value::Choice(i) = self { *i } else { None }
     }
@@ -71,29 +66,23 @@ impl Value {
     }
 }
 
-/// Range of a numeric setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// Least value.
     pub min: f64,
-    /// Largest value.
     pub max: f64,
-    /// True for whole numbers only.
+    /// True for integers only.
     pub whole: bool,
 }
 
 impl Range {
-    /// Whole numbers from `min` to `max`.
     pub fn whole(min: f64, max: f64) -> Self {
         Self { min, max, whole: true }
     }
 
-    /// Any number from `min` to `max`.
     pub fn real(min: f64, max: f64) -> Self {
         Self { min, max, whole: false }
     }
 
-    /// Checks that the number is in the range.
     pub fn check(self, value: f64) -> Result<(), SettingError> {
         if !(self.min..=self.max).contains(&value) {
             return Err(SettingError::Range { min: self.min, max: self.max });
@@ -109,7 +98,7 @@ impl std::fmt::Display for Range {
     }
 }
 
-/// The end of a range as text: integers in full, so that they can be typed as shown.
+/// Formats an end of the range: integers in full, so that they can be typed as shown.
 fn bound(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
 }
@@ -122,30 +111,28 @@ pub enum Kind {
         stops: Vec<f64>,
         /// Range of typed values.
         range: Range,
-        /// The word for no value, if that is allowed; it precedes the first stop.
+        /// The word for "no value", if allowed; it precedes the first stop.
         unset: Option<&'static str>,
     },
     /// A number without a slider, typed or stepped.
     Integer(Range),
-    /// One of a few names.
+    /// One of these names.
     Choice(Vec<String>),
-    /// Any of these names.
+    /// Any subset of these names.
     Marks(Vec<String>),
-    /// A text; an empty one is shown as this word.
+    /// A text, shown as this word if empty.
     Text(&'static str),
-    /// The path of a file; an empty one is shown as this word.
+    /// A path of a file, shown as this word if empty.
     File(&'static str),
 }
 
-/// Reasons why a value is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
-    /// Outside the range.
     #[error("allowed are {} to {}", bound(*.min), bound(*.max))]
     Range {
-        /// Least value.
+        /// Inclusive minimum.
         min: f64,
-        /// Largest value.
+        /// Inclusive maximum.
         max: f64,
     },
     #[error("must be a whole number")]
@@ -155,18 +142,16 @@ pub enum SettingError {
     /// A value of the wrong kind, or a name that is not offered.
     #[error("is not one of the choices")]
     NotOffered,
-    /// Currently not allowed by the spec.
+    /// The spec currently does not allow the value.
     #[error("{0}")]
     Refused(String),
 }
 
 impl Kind {
-    /// True if its value can be typed.
     pub fn typable(&self) -> bool {
         !matches!(self, Kind::Choice(_) | Kind::Marks(_))
     }
 
-    /// True if it holds a number.
     pub fn numeric(&self) -> bool {
         matches!(self, Kind::Slider { .. } | Kind::Integer(_))
     }
@@ -188,7 +173,7 @@ impl Kind {
         }
     }
 
-    /// Checks that a value is of this kind and within its range.
+    /// Checks that a value has this kind and is in range.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
         match (self, value) {
             (Kind::Slider { range, .. } | Kind::Integer(range), Value::Number(x)) => range.check(*x),
@@ -200,7 +185,6 @@ impl Kind {
         }
     }
 
-    /// The allowed values, as text.
     fn allowed(&self) -> String {
         match self {
             Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
@@ -235,13 +219,12 @@ impl Kind {
 type Ask<S, T> = Box<dyn Fn(&S, &Known) -> T>;
 type Put<S> = Box<dyn Fn(&mut S, &Known, Value) -> Result<(), SettingError>>;
 
-/// A field of the spec `S`.
 pub struct Setting<S> {
-    /// The key in TOML notation, `task.examples`.
+    /// The key in TOML notation, such as `task.examples`.
     pub key: String,
-    /// The label on screens; short.
+    /// A short label for screens.
     pub label: String,
-    /// One sentence: its meaning, with the source of the default if there is one.
+    /// One sentence: the meaning, with the source of the default if there is one.
     pub help: String,
     kind: Ask<S, Kind>,
     get: Ask<S, Value>,
@@ -250,7 +233,7 @@ pub struct Setting<S> {
 }
 
 impl<S> Setting<S> {
-    /// A field that is read with `get` and set with `put`; `put` only receives values of the field's kind.
+    /// A field with its getter and setter. `put` receives only values of the field's kind.
     pub fn new(
         key: impl Into<String>,
         label: impl Into<String>,
@@ -270,13 +253,13 @@ impl<S> Setting<S> {
         }
     }
 
-    /// The same field with a custom text for its value.
+    /// Displays the value with a custom text.
     pub fn shown(mut self, show: impl Fn(&S, &Known) -> String + 'static) -> Self {
         self.show = Some(Box::new(show));
         self
     }
 
-    /// Kind of the setting, given the rest of the spec.
+    /// The kind of the setting, which may depend on the rest of the spec.
     pub fn kind(&self, spec: &S, known: &Known) -> Kind {
         (self.kind)(spec, known)
     }
@@ -309,15 +292,13 @@ impl<S> std::fmt::Debug for Setting<S> {
 pub struct Described {
     pub key: String,
     pub label: String,
-    /// Its value in the spec.
+    /// The value in the spec.
     pub value: String,
-    /// The allowed values.
     pub allowed: String,
     /// One sentence.
     pub help: String,
 }
 
-/// Describes settings with the values of a spec.
 pub fn describe<S>(settings: &[Setting<S>], spec: &S, known: &Known) -> Vec<Described> {
     let described = |s: &Setting<S>| Described {
         key: s.key.clone(),
@@ -329,7 +310,7 @@ pub fn describe<S>(settings: &[Setting<S>], spec: &S, known: &Known) -> Vec<Desc
     settings.iter().map(described).collect()
 }
 
-/// Stops for a range: every integer of a short one, otherwise its ends and the default among 1, 2, 5, 10, ….
+/// Stops for a range: every integer if it is short, otherwise both ends and the default among 1, 2, 5, 10, ….
 pub fn stops(range: Range, default: f64) -> Vec<f64> {
     let Range { min, max, whole } = range;
     if whole && max - min <= 64.0 {

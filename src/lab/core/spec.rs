@@ -1,5 +1,5 @@
-//! The spec: everything that determines what to compute, in TOML and JSON. Its lab is read first, and the lab's own
-//! type reads the rest, so that errors keep their line.
+//! The spec: everything that determines the computation, in TOML and JSON. The lab is parsed first and the rest as the lab's own type, so
+//! that errors have line numbers.
 
 use std::fmt::{Display, LowerExp};
 use std::ops::RangeInclusive;
@@ -16,90 +16,83 @@ use base::suggest;
 use model::ModelSource;
 use model::builtin::BUILTINS;
 
-/// The fields that the specs of all labs have. [`spec_fields!`](crate::spec_fields) writes the methods.
+/// Fields common to the specs of all labs. [`spec_fields!`](crate::spec_fields) generates the methods.
 pub trait SpecFields {
     fn lab(&self) -> LabId;
-    /// The spec as TOML, in the form in which it is stored and shown.
+    /// The spec as TOML, as stored and shown.
     fn to_toml(&self) -> String;
-    /// The first twelve hexadecimal digits of the SHA-256 of the spec's canonical JSON: its name in findings. Fields
-    /// absent from the written spec are left out, so that a recorded spec keeps its recorded hash.
+    /// The spec's name in findings: the first twelve hexadecimal digits of the SHA-256 of its canonical JSON. Fields absent from the
+    /// written spec are omitted, so that recorded specs keep their hash.
     fn hash(&self) -> String;
-    /// Names of the models, in the order in which they run.
+    /// Names of the models in run order.
     fn models(&self) -> &[String];
-    /// The seed from which the random streams of the run are derived.
+    /// The seed of the run's random streams.
     fn seed(&self) -> u64;
     fn level(&self) -> f64;
-    /// Sets the models to run.
     fn set_models(&mut self, models: Vec<String>);
-    /// Sets the seed.
     fn set_seed(&mut self, seed: u64);
-    /// Sets the level of the intervals.
     fn set_level(&mut self, level: f64);
 }
 
-/// Interface of the specs of all labs.
 pub trait LabSpec: SpecFields {
-    /// The experiment's subject in one word, for names of sessions.
+    /// The subject of the experiment in one word, for session names.
     fn subject(&self) -> &str;
-    /// Sets the folder that relative paths start from; it is not part of the hash.
+    /// Sets the folder for relative paths; it is not part of the hash.
     fn lies_in(&mut self, folder: PathBuf);
-    /// Checks every value and every name. This is the only check: the command line, the screen and the engine call it.
+    /// Checks all values and names. The command line, the screen and the engine all use this check.
     ///
     /// # Errors
     /// [`SpecError::Value`], with `origin` as the place, the key and the allowed values.
     fn check(&self, origin: &str) -> Result<(), SpecError>;
-    /// Checks on disk that models and files exist, without loading anything.
+    /// Checks that models and files exist on disk, without loading anything.
     fn reach(&self, origin: &str) -> Result<(), SpecError>;
 }
 
-/// Errors in a spec. `origin` is the file, or a word for the source of the text.
+/// Errors in a spec. `origin` is the file or another source of the text.
 #[derive(Debug, Error)]
 pub enum SpecError {
-    /// The file could not be read.
     #[error("{}: cannot read the spec: {source}. Check the path and its permissions.", path.display())]
     Read {
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The text is not a spec: broken TOML, an unknown key, or a value of the wrong type.
+    /// The text is not a spec: invalid TOML, an unknown key, or a value of the wrong type.
     #[error("{origin}: {message}")]
     Parse {
         /// Source of the text, with the line.
         origin: String,
-        /// The fault, in words.
+        /// The problem in words.
         message: String,
     },
-    /// A value is out of its range, or a name unknown.
+    /// A value is out of range, or a name is unknown.
     #[error("{origin}: `{key}`{}{problem}", if problem.starts_with(':') { "" } else { " " })]
     Value {
         /// Source of the text.
         origin: String,
         /// The key in TOML notation.
         key: String,
-        /// The fault and the allowed values.
+        /// The problem and the allowed values.
         problem: String,
     },
 }
 
-/// Refuses values of a spec, with the spec's origin as the place.
+/// Refuses values of a spec; errors name the spec's origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuse<'a> {
     origin: &'a str,
 }
 
 impl<'a> Refuse<'a> {
-    /// For a spec from `origin`.
     pub fn new(origin: &'a str) -> Self {
         Self { origin }
     }
 
-    /// Refuses `key`; `problem` is the fault and the allowed values.
+    /// Refuses `key`. `problem` is the problem and the allowed values.
     pub fn because(&self, key: &str, problem: String) -> Result<(), SpecError> {
         Err(SpecError::Value { origin: self.origin.to_owned(), key: key.to_owned(), problem })
     }
 
-    /// Refuses a number outside its range.
     pub fn outside<T>(&self, key: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), SpecError>
     where
         T: PartialOrd + Display + LowerExp,
@@ -111,7 +104,7 @@ impl<'a> Refuse<'a> {
         self.because(key, format!("is {value}: allowed are {} to {}", allowed.start(), allowed.end()))
     }
 
-    /// Refuses a name that is not among the known ones, and suggests the nearest.
+    /// Refuses an unknown name and suggests the nearest known one.
     pub fn unknown(&self, key: &str, name: &str, known: &[&str]) -> Result<(), SpecError> {
         match known.contains(&name) {
             true => Ok(()),
@@ -119,7 +112,7 @@ impl<'a> Refuse<'a> {
         }
     }
 
-    /// Refuses the empty name of a file.
+    /// Refuses an empty file name.
     pub fn no_file(&self, key: &str, name: &str) -> Result<(), SpecError> {
         match name.trim().is_empty() {
             true => self.because(key, "is empty: name a file, or omit the key".into()),
@@ -127,7 +120,6 @@ impl<'a> Refuse<'a> {
         }
     }
 
-    /// Refuses a run without models.
     pub fn no_models(&self, list: &[String]) -> Result<(), SpecError> {
         if list.is_empty() {
             let problem = "is empty: name at least one model, for example [\"bert-mini\"]";
@@ -136,9 +128,8 @@ impl<'a> Refuse<'a> {
         self.twice("models", list)
     }
 
-    /// Refuses an impossible model: a folder must exist, and a word that is nearly a built-in name is taken for a
-    /// misspelling rather than for a hub id. Also refuses one model under two spellings: the second would only repeat
-    /// the first.
+    /// Refuses a missing folder and one model under two spellings. A word close to a built-in name counts as a misspelling, not as a hub
+    /// id.
     pub fn models(&self, list: &[String]) -> Result<(), SpecError> {
         let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
         let mut seen: Vec<(ModelSource, &str)> = Vec::new();
@@ -169,7 +160,7 @@ impl<'a> Refuse<'a> {
         Ok(())
     }
 
-    /// Refuses a list with duplicates: the second entry would only repeat the first.
+    /// Refuses a list with duplicates.
     pub fn twice<T: PartialEq + Display>(&self, key: &str, list: &[T]) -> Result<(), SpecError> {
         match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
             Some((_, item)) => {
@@ -181,19 +172,18 @@ impl<'a> Refuse<'a> {
     }
 }
 
-/// The path that means the standard input, which may be a pipe.
+/// The path of standard input, which may be a pipe.
 pub const STDIN: &str = "/dev/stdin";
-/// Largest spec file that is read.
 const MAX_SPEC_BYTES: u64 = 1 << 20;
 
-/// The keys that are read first.
+/// The keys that are parsed first.
 #[derive(Deserialize)]
 struct Head {
     lab: String,
     grid: Option<toml::Value>,
 }
 
-/// The text of a spec file.
+/// Reads the text of a spec file.
 ///
 /// # Errors
 /// [`SpecError::Read`], also for a file above 1 MiB.
@@ -206,10 +196,10 @@ pub fn read_text(path: &Path) -> Result<String, SpecError> {
     text.map_err(fail)
 }
 
-/// The lab of a spec's text. `origin` names the text in errors.
+/// Returns the lab of a spec. `origin` names the text in errors.
 ///
 /// # Errors
-/// [`SpecError::Parse`] with the line; [`SpecError::Value`] for an unknown lab and for a grid, which is many specs.
+/// [`SpecError::Parse`] with the line; [`SpecError::Value`] for an unknown lab, and for a grid because it is many specs.
 pub fn head(text: &str, origin: &str) -> Result<LabId, SpecError> {
     let head: Head = toml::from_str(text).map_err(|e| parse_error(&e, text, origin))?;
     let lab = LabId::named(&head.lab).ok_or_else(|| SpecError::Value {
@@ -228,17 +218,17 @@ pub fn head(text: &str, origin: &str) -> Result<LabId, SpecError> {
     Ok(lab)
 }
 
-/// An error of the TOML reader, with its line.
+/// Converts a TOML error and adds its line.
 pub fn parse_error(e: &toml::de::Error, text: &str, origin: &str) -> SpecError {
     let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
     let origin = line.map_or(origin.to_owned(), |l| format!("{origin}, line {l}"));
     SpecError::Parse { origin, message: e.message().trim().replace('\n', "; ") }
 }
 
-/// Parses and checks the TOML of a spec of one lab. `origin` names the text in errors.
+/// Parses and checks the TOML of a spec of lab `S`. `origin` names the text in errors.
 ///
 /// # Errors
-/// As [`head`]; [`SpecError::Value`] also for the spec of another lab.
+/// The errors of [`head`], and [`SpecError::Value`] for a spec of another lab.
 pub fn parse<S: LabSpec + DeserializeOwned>(text: &str, origin: &str) -> Result<S, SpecError> {
     let lab = head(text, origin)?;
     let spec: S = toml::from_str(text).map_err(|e| parse_error(&e, text, origin))?;
@@ -264,14 +254,13 @@ pub fn hash_of(spec: &impl Serialize) -> String {
     hex(&Sha256::digest(&json)[..6])
 }
 
-/// The error text for an unknown lab.
 pub fn unknown_lab(name: &str) -> String {
     let known = LabId::ALL.map(LabId::name);
     let shown = base::text::shortened(name, 40);
     format!("is `{shown}`: known are {}", known.join(", "))
 }
 
-/// Implements [`SpecFields`] for a lab's spec with the fields `models`, `seed` and `interval.level`, and `Spec::shipped`.
+/// Implements [`SpecFields`] and `Spec::shipped` for a spec with the fields `models`, `seed` and `interval.level`.
 #[macro_export]
 macro_rules! spec_fields {
     ($Spec:ty, $lab:ident, $shipped:expr) => {
@@ -314,7 +303,6 @@ macro_rules! spec_fields {
         }
 
         impl $Spec {
-            /// The lab's default experiment, as shipped.
             pub fn shipped() -> Self {
                 $crate::spec::parse($shipped, "the shipped spec")
                     .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))

@@ -1,4 +1,4 @@
-//! Stimuli: a task's examples as token ids for one model, and the hidden states at the position of the verb.
+//! Stimuli: a task's examples as token ids for one model, and their hidden states at the verb.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -15,53 +15,49 @@ use model::{Batch, Encoding, Long, Model, ModelError, Plan, Sites};
 
 use super::store::{Key, key};
 
-/// Reasons why examples cannot be shown to a model.
+/// Reasons why examples cannot be used with a model.
 #[derive(Debug, Error)]
 pub enum StimuliError {
-    /// A masked model without a mask token.
+    /// The mask token of a masked model is missing.
     #[error(
-        "the tokenizer of `{model}` has no mask token, which a masked model needs to be asked anything; name it in special_tokens_map.json"
+        "the tokenizer of `{model}` has no mask token, and a masked model cannot predict without one; add it to special_tokens_map.json"
     )]
     NoMask {
         /// Name of the model.
         model: String,
     },
-    /// Too few examples remain.
     #[error("only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows")]
     TooFew {
-        /// Name of the model.
         model: String,
-        /// Number of examples left.
+        /// Number of remaining examples.
         kept: usize,
-        /// Number of examples in total.
+        /// Total number of examples.
         of: usize,
         /// Reason for dropping the others.
         reason: String,
     },
-    /// The model refused.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The work was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Examples to tokenize between two checks for cancellation: a few hundredths of a second.
+/// Examples tokenized between two checks for cancellation, which take a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
-/// The tokens behind one state.
+/// The tokens behind a hidden state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spot {
-    /// One token.
+    /// A single token.
     At(usize),
-    /// Several tokens: the state is their mean.
+    /// The mean of the first tokens, by their number.
     Mean(usize),
-    /// Each token by itself; where one state is needed, `drawn` is used, chosen by a digest of the tokens.
+    /// Each token separately; `drawn`, chosen by a digest of the tokens, is used where one state is needed.
     Each { drawn: usize, all: Range<usize> },
 }
 
 impl Spot {
-    /// The tokens whose mean is the state.
+    /// The tokens that are averaged.
     pub fn averaged(&self) -> Range<usize> {
         match self {
             Spot::At(at) | Spot::Each { drawn: at, .. } => *at..at + 1,
@@ -78,18 +74,17 @@ impl Spot {
     }
 }
 
-/// The positions of a stimulus, by their role.
+/// The positions of a stimulus, by role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
-    /// The method changes the state.
+    /// The position where the method changes the state.
     Changed,
-    /// Oracles read it.
+    /// The position where oracles read the state.
     Read,
-    /// The model predicts a form.
+    /// The position where the model predicts a form.
     Said,
 }
 
-/// One example as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimulus {
     /// Index of the example in its set.
@@ -107,7 +102,6 @@ pub struct Stimulus {
 }
 
 impl Stimulus {
-    /// The tokens of a position.
     pub fn spot(&self, at: Where) -> Spot {
         match at {
             Where::Changed => self.changed.clone(),
@@ -117,21 +111,21 @@ impl Stimulus {
     }
 }
 
-/// All examples that a model can be asked, with counts of the others.
+/// All examples usable with a model, and counts of the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimuli {
-    /// In the order of the examples.
+    /// Ordered like the examples.
     pub list: Vec<Stimulus>,
-    /// Examples left out because a form is not a single token of the model.
+    /// Examples dropped because a form is not a single token of the model.
     pub dropped_forms: usize,
-    /// Examples left out because the model cannot read them (no mask found, or too long).
+    /// Examples dropped because the model cannot read them (no mask, or too long).
     pub dropped_texts: usize,
-    /// Examples left out because the model sees the same input as in an earlier one: text after the mask is hidden from
-    /// a causal model, and no split could keep them apart.
+    /// Examples dropped because the model's input equals an earlier one's. A causal model does not see text after the mask, so a split
+    /// could not separate them.
     pub dropped_repeats: usize,
-    /// Examples longer than the model reads, of which it reads a part or nothing.
+    /// Examples longer than the model's maximum length, of which it reads a part or nothing.
     pub long: usize,
-    /// Maximum tokens in one forward pass, including padding.
+    /// Maximum number of tokens in one forward pass, including padding.
     pub tokens_per_batch: usize,
 }
 
@@ -139,16 +133,16 @@ impl Stimuli {
     /// Tokenizes `examples`. As in the paper (section 4.3), only examples whose two verb forms are single tokens are kept.
     ///
     /// # Errors
-    /// [`StimuliError`] if the model cannot be asked or fewer than half of the examples remain.
+    /// [`StimuliError`] if the model cannot be queried or fewer than half of the examples remain.
     pub fn new(model: &Model, examples: &[Example], pulse: &mut dyn Pulse) -> Result<Self, StimuliError> {
         Self::read(model, examples, Long::Drop, examples.len().div_ceil(2), pulse)
     }
 
-    /// The same, but `fewest` examples are enough, whatever their share: natural sentences have many rare verbs. `long`
-    /// determines the treatment of texts longer than the model reads.
+    /// Tokenizes `examples` and accepts any share of usable ones from `fewest` on, because natural sentences have many rare verbs. `long`
+    /// determines the treatment of texts longer than the model's maximum length.
     ///
     /// # Errors
-    /// [`StimuliError`] if the model cannot be asked or fewer remain.
+    /// [`StimuliError`] if the model cannot be queried or fewer remain.
     pub fn read(
         model: &Model,
         examples: &[Example],
@@ -175,7 +169,7 @@ impl Stimuli {
                 _ if e.has_forms() => return Ok(None),
                 _ => None,
             };
-            // A text that cannot be read gets an empty list, which is counted below.
+            // An unreadable text gets an empty list, which is counted below.
             let none =
                 Stimulus { example: i, ids: Vec::new(), position: 0, changed: Spot::At(0), read: Spot::At(0), forms };
             let shown = Shown::new(e, mask.as_ref().map(|(text, id)| (text.as_str(), *id)), causal);
@@ -204,13 +198,14 @@ impl Stimuli {
         let list: Vec<_> = all.into_iter().flatten().map(|s| s.0).filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() < fewest {
-            let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
+            let reason =
+                format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts are unusable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
         Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
-    /// Keeps the first of all stimuli that look the same to the model.
+    /// Keeps only the first of all stimuli with the same input to the model.
     pub(crate) fn distinct(mut self) -> Self {
         let before = self.list.len();
         let mut seen = HashSet::with_capacity(before);
@@ -219,8 +214,8 @@ impl Stimuli {
         self
     }
 
-    /// Hidden states at a position after block `layer` (from 1, a decoder's blocks after the encoder's), for the
-    /// stimuli `rows`: `rows.len()` x D.
+    /// Hidden states at a position after block `layer` for the stimuli `rows`: `rows.len()` x D. Blocks count from 1; a decoder's blocks
+    /// follow the encoder's.
     pub fn hidden(
         &self,
         model: &Model,
@@ -242,13 +237,13 @@ impl Stimuli {
         Ok(out)
     }
 
-    /// Groups `rows` into batches of similar length; each group lists indices into `rows`.
+    /// Groups `rows` into batches of similar length. Groups contain indices into `rows`.
     pub fn batches(&self, rows: &[usize]) -> Vec<Vec<usize>> {
         let lengths: Vec<usize> = rows.iter().map(|r| self.list[*r].ids.len()).collect();
         chunks(&lengths, self.tokens_per_batch)
     }
 
-    /// The batch of a group.
+    /// Builds the batch of a group.
     ///
     /// # Errors
     /// The model's error.
@@ -257,7 +252,7 @@ impl Stimuli {
         Batch::new(&ids, model.tokenizer()?.pad_id())
     }
 
-    /// The `(row, position)` of the tokens of each stimulus in a group, row by row.
+    /// The `(row, position)` of each stimulus's tokens in a group, row by row.
     pub fn sites(
         &self,
         rows: &[usize],
@@ -269,8 +264,7 @@ impl Stimuli {
     }
 }
 
-/// Writes the mean of each stimulus's vectors to its row: `vectors` are in the order of `sites`, whose rows are those
-/// of `group`.
+/// Writes the mean of each stimulus's vectors to its row of `out`. `vectors` follow the order of `sites`, whose rows are those of `group`.
 pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: &mut Matrix) {
     let mut counts = vec![0usize; group.len()];
     sites.iter().for_each(|(k, _)| counts[*k] += 1);
@@ -285,12 +279,12 @@ pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: 
     }
 }
 
-/// True if the text has exactly one mask, at which a model can predict a form.
+/// True if the text has exactly one mask, where a model can predict a form.
 fn has_slot(example: &Example) -> bool {
     example.text.matches(MASK).count() == 1
 }
 
-/// How an example is tokenized.
+/// An example prepared for tokenization.
 struct Shown {
     text: String,
     /// The positions where states are changed and read.
@@ -299,7 +293,7 @@ struct Shown {
     mask: Option<u32>,
     /// True if the model predicts its form after the text.
     ends: bool,
-    /// True if there are forms to predict: a text without any can be read even if its mask is cut off.
+    /// True if there are forms to predict. A text without forms can be read even if its mask is cut off.
     says: bool,
 }
 
@@ -310,7 +304,7 @@ impl Shown {
         let mut places = [changed, example.read.unwrap_or(changed)];
         let mask = mask.filter(|_| slot);
         if let Some((token, _)) = mask {
-            // A different mask token shifts the characters after it.
+            // A mask token of different length shifts the characters after it.
             let moved = |at: u32| (at as usize + token.chars().count() - MASK.len()) as u32;
             let before = |text: &str| text.split(MASK).next().map_or(0, |b| b.chars().count());
             for place in &mut places {
@@ -329,7 +323,7 @@ impl Shown {
         Self { text, places, mask: mask.map(|(_, id)| id), ends: causal && slot, says: example.has_forms() }
     }
 
-    /// Position at which the model predicts a form, if the text has one.
+    /// The position where the model predicts a form, if any.
     fn slot(&self, encoding: &Encoding) -> Option<usize> {
         match self.mask {
             Some(id) => encoding.ids.iter().position(|x| *x == id),
@@ -357,7 +351,7 @@ impl Shown {
         })
     }
 
-    /// The tokens where a form is predicted, where states are changed, and where they are read.
+    /// The tokens where a form is predicted, states are changed, and states are read.
     fn spots(&self, encoding: &Encoding) -> Option<[Spot; 3]> {
         let [changed, read] = self.places.map(|place| self.spot(encoding, place));
         let (changed, read) = (changed?, read?);
@@ -375,7 +369,7 @@ impl Shown {
         let slot = (self.says && (self.mask.is_some() || self.ends)).then_some(Place::Mask);
         let mut needed: Option<Range<usize>> = None;
         for place in self.places.into_iter().chain(slot) {
-            // In a text that is cut, the last token is a different one.
+            // Truncation replaces the last token.
             if matches!(place, Place::Mean | Place::Every) || (long == Long::Truncate && place == Place::Last) {
                 continue;
             }
@@ -392,7 +386,7 @@ mod tests {
     use corpus::{Frequencies, Task};
     use model::{Device, ModelSource};
 
-    /// A cancellation used to wait until thousands of sentences had been tokenized.
+    /// Regression: a cancellation used to wait until thousands of sentences had been tokenized.
     #[test]
     fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
@@ -403,7 +397,7 @@ mod tests {
             Ok(())
         });
         assert_eq!(heard, [0, 1, 2].map(|k| (k * AT_ONCE, 3 * AT_ONCE)));
-        // The remaining sentences keep their index in the set, however they were tokenized.
+        // The remaining sentences keep their index in the set.
         let all = all.unwrap().list;
         let single = |s: &Stimulus| set.examples[s.example].prefix.split(' ').count() <= s.ids.len();
         assert!(all.windows(2).all(|w| w[0].example < w[1].example) && all.iter().all(single));
@@ -415,7 +409,7 @@ mod tests {
         assert!(matches!(stop, Err(StimuliError::Cancelled(Cancelled))), "{stop:?}");
     }
 
-    /// Rows that differ only after the mask are two texts to a masked model and one to a causal one.
+    /// Rows that differ only after the mask are two texts for a masked model and one for a causal model.
     #[test]
     fn what_a_model_cannot_tell_apart_counts_once() {
         let set = Task::named("agreement").unwrap().examples(1, 0, &Frequencies::natural()).unwrap();
@@ -430,7 +424,7 @@ mod tests {
         }
     }
 
-    /// Examples longer than the model reads were always left out, whatever the position.
+    /// Regression: examples longer than the model's maximum length used to be dropped whatever their position.
     #[test]
     fn long_examples_are_read_at_their_position_or_left_out() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();

@@ -1,4 +1,4 @@
-//! The cache between runs: trained probes and hidden states, looked up by everything that affected them.
+//! The cache between runs: trained probes and hidden states, found by everything that affects them.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,15 @@ use kernels::simd::Level;
 use model::dtype::Dtype;
 use model::{HookPoint, Model, Readout};
 
-/// Increased when a change of the program changes the bits of hidden states.
+/// Must increase when a change of the program alters the bits of hidden states.
 const VERSION: u32 = 1;
-/// Bytes of a key.
+/// Length of a key in bytes.
 pub const KEY: usize = 16;
 
-/// Digest of the input: token ids and position.
+/// Digest of the token ids and the position.
 pub type Key = [u8; KEY];
 
-/// One model at one point, read in one way on one kind of processor; within it, a vector's key is the digest of the
-/// token ids and the position.
+/// A model, hook point, readout and kind of processor. Within a space, a vector's key is the digest of token ids and position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
     digest: [u8; 32],
@@ -27,7 +26,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// The space of what `readout` reads at `at`. Positions are part of the keys.
+    /// The space of `readout` at `at`. Positions are part of the keys.
     pub fn new(model: &Model, at: HookPoint, readout: &Readout) -> Self {
         let how = match readout {
             Readout::Positions(_) => "position".to_owned(),
@@ -39,30 +38,27 @@ impl Space {
         Self { digest: Sha256::digest(text.as_bytes()).into(), width }
     }
 
-    /// A space with any digest.
     #[cfg(any(test, feature = "samples"))]
     pub fn named(digest: [u8; 32], width: usize) -> Self {
         Self { digest, width }
     }
 
-    /// Digest of everything that identifies the space.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// Numbers in a vector.
     pub fn width(&self) -> usize {
         self.width
     }
 }
 
-/// The instruction sets that determine the order of sums: machines may share folders.
+/// The instruction sets that determine the order of sums. They are part of the space because machines may share folders.
 pub fn instructions(dtype: Dtype) -> String {
     let level = Level::best();
     if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
 }
 
-/// The key of one token of one text. For a pooled sentence the position is `usize::MAX`.
+/// The key of a token of a text. The position of a pooled sentence is `usize::MAX`.
 pub fn key(ids: &[u32], position: usize) -> Key {
     let mut hash = Sha256::new();
     hash.update((position as u64).to_le_bytes());
@@ -72,51 +68,49 @@ pub fn key(ids: &[u32], position: usize) -> Key {
     key
 }
 
-/// Result of a look-up of hidden states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// Rows that were not stored.
     pub missing: Vec<usize>,
-    /// Number of stored vectors that were damaged.
+    /// Number of damaged vectors.
     pub damaged: usize,
 }
 
-/// A cache between runs; it may be empty.
+/// A cache between runs, which may be empty.
 pub trait Store: Send + Sync {
-    /// The trained probe or map under a key, a text that names everything that affected it.
+    /// Returns the trained probe or map under a key. The key names everything that affected it.
     fn trained(&self, key: &str) -> Option<Vec<u8>>;
     /// Stores a trained probe or map.
     ///
     /// # Errors
-    /// The system's error; the caller reports it.
+    /// The system's error, for the caller to report.
     fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()>;
-    /// State of an interrupted training under a key.
+    /// Returns the state of an interrupted training.
     fn unfinished(&self, _key: &str) -> Option<Vec<u8>> {
         None
     }
     /// Stores the state of an interrupted training, replacing an earlier one.
     ///
     /// # Errors
-    /// The system's reason; the training then starts over.
+    /// The system's error; the training then starts over.
     fn keep_unfinished(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
         Ok(())
     }
-    /// Removes the state of a training that has finished.
+    /// Removes the state of a finished training.
     fn finish(&self, _key: &str) {}
     /// Location of the store, for messages.
     fn place(&self) -> Option<PathBuf>;
-    /// Fills the rows of `to` whose keys are stored; returns the others.
+    /// Fills the rows of `to` whose keys are stored, and returns the others.
     fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched;
-    /// Indices of missing keys; stored entries are not verified.
+    /// Indices of missing keys. Stored entries are not verified.
     fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize>;
     /// Stores row i of `rows` under `keys[i]`.
     ///
     /// # Errors
-    /// The system's error, the first time only; the caller reports it.
+    /// The system's error, for the caller to report; later errors are not returned.
     fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()>;
 }
 
-/// Stores nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoStore;
 
@@ -146,7 +140,7 @@ impl Store for NoStore {
     }
 }
 
-/// Reads from a cache but never writes to it.
+/// A read-only view of a cache.
 #[derive(Debug, Clone)]
 pub struct ReadOnly<S>(pub S);
 

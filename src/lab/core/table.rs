@@ -1,5 +1,4 @@
-//! Tables as in papers, independent of any renderer: numbers under groups of columns, written as Markdown, LaTeX or
-//! CSV.
+//! Tables as in papers, independent of a renderer: numbers in groups of columns, written as Markdown, LaTeX or CSV.
 
 use std::fmt::Write as _;
 
@@ -8,19 +7,17 @@ use figure::csv_text;
 use figure::layers::grouped;
 use stats::Estimate;
 
-/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// GitHub's Markdown: one number per cell.
+    /// GitHub Markdown, one number per cell.
     Markdown,
-    /// A `tabular` with booktabs rules: one number per cell.
+    /// A LaTeX `tabular` with booktabs rules, one number per cell.
     Latex,
-    /// Comma-separated, one number per line, with its interval and n.
+    /// Comma-separated values: one number per line, with its interval and n.
     Csv,
 }
 
 impl Form {
-    /// The format for a file extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "md" => Some(Form::Markdown),
@@ -31,39 +28,34 @@ impl Form {
     }
 }
 
-/// A number of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Names of the row, such as model and method: one per stub column.
+    /// Row labels such as model and method, one per stub column.
     pub row: Vec<String>,
-    /// The group of columns, such as a dimension.
+    /// The group of columns, for example a dimension.
     pub group: String,
-    /// The column in the group: the measure.
+    /// The column within the group: the measure.
     pub column: String,
     /// The number with its interval; `None` if undefined.
     pub value: Option<Estimate>,
     /// Number of inputs or pairs.
     pub n: usize,
-    /// Decimals, where they are not those of the table.
+    /// Decimals, if different from the table's.
     pub decimals: Option<usize>,
 }
 
-/// A table; groups, columns and rows are in the order of their first entries.
+/// A table. Groups, columns and rows follow the order of their first entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Short name for requests.
+    /// Name used in commands.
     pub name: String,
-    /// Text of its caption.
     pub caption: String,
-    /// Headings of the stub columns.
     pub stub: Vec<String>,
-    /// Decimals of the numbers.
     pub decimals: usize,
-    /// Factor of the numbers: 100 for percent.
+    /// Scale factor, for example 100 for percent.
     pub scale: f64,
-    /// Columns of counts and the like, printed without scaling.
+    /// Columns printed without scaling, such as counts.
     pub whole: &'static [&'static str],
-    /// The numbers.
     pub entries: Vec<Entry>,
 }
 
@@ -79,7 +71,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 impl Table {
-    /// The table in this format, ending with a line break.
+    /// The table in this format, with a final line break.
     pub fn write(&self, form: Form) -> String {
         match form {
             Form::Markdown => self.markdown(),
@@ -88,14 +80,13 @@ impl Table {
         }
     }
 
-    /// Groups with their columns.
     fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let groups = distinct(self.entries.iter().map(|e| e.group.as_str()));
         let columns = |g: &str| distinct(self.entries.iter().filter(|e| e.group == g).map(|e| e.column.as_str()));
         groups.into_iter().map(|g| (g, columns(g))).collect()
     }
 
-    /// Rows: their stub, then an entry for every column of every group.
+    /// Rows: the labels, then an entry for every column of every group.
     fn rows(&self) -> Vec<(&[String], Vec<Option<&Entry>>)> {
         let groups = self.groups();
         let heads = distinct(self.entries.iter().map(|e| e.row.as_slice()));
@@ -108,7 +99,7 @@ impl Table {
         heads.into_iter().map(|row| (row, cells(row))).collect()
     }
 
-    /// A number as printed; a dash if there is none.
+    /// Formats a number; a dash if it is missing.
     fn number(&self, entry: Option<&Entry>) -> String {
         let there = entry.and_then(|e| Some((e, e.value.filter(|v| v.mean.is_finite())?)));
         match there {
@@ -175,7 +166,7 @@ impl Table {
     }
 }
 
-/// A table in GitHub's Markdown, with the columns after the first `left` aligned right.
+/// A table in GitHub Markdown. Columns after the first `left` are right-aligned.
 pub fn markdown(head: &[String], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let cells = |cells: &[String]| line(&cells.iter().map(|cell| marked(&printable_label(cell))).collect::<Vec<_>>());
@@ -183,12 +174,12 @@ pub fn markdown(head: &[String], left: usize, rows: impl IntoIterator<Item = Vec
     rows.into_iter().fold(cells(head) + &line(&rule), |text, row| text + &cells(&row))
 }
 
-/// Text with Markdown's special characters escaped.
+/// Escapes Markdown's special characters.
 pub fn marked(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;")
 }
 
-/// A `tabular` with booktabs rules: the alignment of its `columns`, lines `above` the heading, heading and rows.
+/// A LaTeX `tabular` with booktabs rules. `columns` is the alignment; the lines `above` precede the heading.
 pub fn latex(columns: &str, above: &str, head: &[String], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| cells.iter().map(|cell| tex(cell)).collect::<Vec<_>>().join(" & ") + " \\\\\n";
     let body: String = rows.into_iter().map(|row| line(&row)).collect();
@@ -198,7 +189,7 @@ pub fn latex(columns: &str, above: &str, head: &[String], rows: impl IntoIterato
     )
 }
 
-/// Text on one line with LaTeX's special characters escaped.
+/// One line of text with LaTeX's special characters escaped.
 pub fn tex(text: &str) -> String {
     escaped(&printable_label(text))
 }

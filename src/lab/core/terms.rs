@@ -1,15 +1,13 @@
-//! The field's terms that screens, forms and the guide use: symbol, meaning, unit. Every explanation comes from this
-//! table.
+//! The field's terms used by screens, settings and the guide: symbol, meaning, unit. All explanations come from this table.
 
 use super::LabId::{Interventions, Power, Prompts, Saliency};
 
-/// A term and its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
     pub name: &'static str,
-    /// The symbol on axes and in tables; empty if there is none.
+    /// The symbol on axes and in tables; may be empty.
     pub symbol: &'static str,
-    /// Meaning in one sentence, with range or unit.
+    /// The meaning in one sentence, with range or unit.
     pub meaning: &'static str,
     /// The labs that use it; empty for all.
     pub labs: &'static [super::LabId],
@@ -19,19 +17,18 @@ const fn term(name: &'static str, symbol: &'static str, labs: &'static [super::L
     Term { name, symbol, meaning, labs }
 }
 
-/// Every term, in the order of the glossary.
 pub const TERMS: &[Term] = &[
     term(
         "completeness",
         "C",
         &[Interventions],
-        "How far an edit moves the oracle's reading of the target to where it should be; 0 to 1.",
+        "Degree to which an edit moves the oracle's prediction of the target to the intended value; 0 to 1.",
     ),
     term(
         "selectivity",
         "S",
         &[Interventions],
-        "How little the edit changes the oracle's reading of what should stay; 0 to 1.",
+        "Degree to which the edit preserves the oracle's prediction of the other property; 0 to 1.",
     ),
     term(
         "reliability",
@@ -43,14 +40,19 @@ pub const TERMS: &[Term] = &[
         "strength",
         "ε, rank",
         &[Interventions],
-        "How hard a method edits: the radius ε of its ball, or the rank of what it removes.",
+        "Size of the edits of a method: the radius ε of its ball, or the rank of the removed subspace.",
     ),
-    term("oracle", "", &[Interventions], "A probe that judges edits, trained on data that no method saw."),
+    term(
+        "oracle",
+        "",
+        &[Interventions],
+        "A probe that evaluates edits; its training data is separate from that of the methods.",
+    ),
     term(
         "control",
         "",
         &[Interventions],
-        "An edit made without knowledge of the property: none at all, or a random one. A method should beat it.",
+        "An edit that ignores the property: no change, or a random one. A method should beat it.",
     ),
     term(
         "S of a constant answer",
@@ -58,18 +60,18 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "Selectivity of an oracle that gives the same answer for every example.",
     ),
-    term("C before", "", &[Interventions], "Completeness with no edit at all."),
+    term("C before", "", &[Interventions], "Completeness without an edit."),
     term(
         "range over equally good probes",
         "",
         &[Interventions],
-        "From the lowest to the highest score under other probe settings that validate as well as the plotted ones.",
+        "Lowest to highest score under other probe settings whose validation results are as good as those of the plotted ones.",
     ),
     term(
         "front",
         "",
         &[Interventions],
-        "The settings that no other setting beats in one of completeness and selectivity without losing in the other.",
+        "Settings that no other setting beats in completeness or selectivity without being worse in the other.",
     ),
     term(
         "attractor",
@@ -81,19 +83,19 @@ pub const TERMS: &[Term] = &[
         "band",
         "±R",
         &[Interventions],
-        "Interval of a score: the inner covers the choice of examples, the outer also that of training; ±R is half its width.",
+        "Interval of a score: the inner one covers the choice of examples, the outer one also training; ±R is half its width.",
     ),
     term(
         "not robust",
         "",
         &[Interventions],
-        "An order of methods that equally good probe settings, or the other oracle, reverse.",
+        "An order of methods that is reversed under equally good probe settings or the other oracle.",
     ),
     term(
         "calibration error",
         "ECE",
         &[Interventions],
-        "How far a probe's probabilities are from its accuracy on average (15 bins); 0 is perfect.",
+        "Mean difference between a probe's probabilities and its accuracy (15 bins); 0 is perfect.",
     ),
     term(
         "majority",
@@ -119,30 +121,35 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "Edits toward another value of the property, for example from singular to plural.",
     ),
-    term("nullifying method", "", &[Interventions], "Edits that remove the property, so that no value can be read."),
+    term(
+        "nullifying method",
+        "",
+        &[Interventions],
+        "Edits that remove the property, so that no probe can predict its value.",
+    ),
     term(
         "distance",
         "×",
         &[Interventions],
-        "How far edited states are from real ones, as a multiple of the distance of unedited ones.",
+        "Distance of edited states from real ones, as a multiple of that of unedited states.",
     ),
     term(
         "trainings",
         "",
         &[Interventions, Power],
-        "All probes retrained with another seed; how far they differ shows the luck of training.",
+        "All probes retrained with another seed; their differences show the randomness of training.",
     ),
     term(
         "outer and inner band",
         "±",
         &[],
-        "The outer interval covers the choice of examples and the luck of training, the inner one examples alone.",
+        "The outer interval covers the choice of examples and the randomness of training, the inner one only the examples.",
     ),
     term(
         "prompt",
         "wording, prompts",
         &[Prompts],
-        "One wording of a relation, with gaps for the subject and for the answer.",
+        "One wording of a relation, with slots for the subject and the answer.",
     ),
     term("P@1", "", &[Prompts], "Share of facts whose first answer is right."),
     term("P@k", "", &[Prompts], "Share of facts with the right answer among the first k."),
@@ -151,7 +158,7 @@ pub const TERMS: &[Term] = &[
         "held-out gap",
         "held",
         &[Prompts],
-        "The gap with the best and the worst prompt chosen on other facts, so that luck in the choice does not count.",
+        "The gap with the best and the worst prompt chosen on other facts, which removes the effect of chance on the choice.",
     ),
     term(
         "gap by chance",
@@ -160,32 +167,37 @@ pub const TERMS: &[Term] = &[
         "The gap that equally good prompts would show by chance on this many facts.",
     ),
     term("stability", "stable", &[Prompts], "Share of subjects with the same answer under every name."),
-    term("adjusted score", "adj", &[Prompts], "P@1 averaged over prompts and names, which removes the luck of either."),
+    term(
+        "adjusted score",
+        "adj",
+        &[Prompts],
+        "P@1 averaged over prompts and names, which removes the effect of picking one of them.",
+    ),
     term(
         "rank consistency",
         "",
         &[Prompts],
-        "How often the models keep their most frequent ranks when relations are redrawn.",
+        "Share of random draws of relations in which the models have their most frequent ranks.",
     ),
     term(
         "ledger",
         "",
         &[Prompts],
-        "The sources of a gap between two models under one draw: models, prompt, name, sample, and the rest.",
+        "Sources of the variance of a gap between two models under one draw: models, prompt, name, sample, and the rest.",
     ),
-    term("power", "", &[Power], "How often a comparison would detect a real difference; .80 is customary."),
-    term("level", "α", &[Power], "How often a test may find a difference where there is none; .05 is customary."),
+    term("power", "", &[Power], "Probability that a comparison detects a real difference; .80 is customary."),
+    term("level", "α", &[Power], "Probability that a test finds a difference where there is none; .05 is customary."),
     term(
         "smallest visible difference",
         "MDE",
         &[Power],
-        "The smallest difference that the available items would detect with the target power.",
+        "The smallest difference that a test on the available items detects with the target power.",
     ),
     term(
         "McNemar's test",
         "",
         &[Power],
-        "Tests two sides on the same items, using the items that only one of them gets right.",
+        "Test of two sides on the same items, based on the items that only one side gets right.",
     ),
     term(
         "mid-p",
@@ -193,21 +205,26 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "McNemar's p-value with half the probability of the observed table: less strict than the exact one.",
     ),
-    term("equivalence", "", &[Power], "The sides differ by less than a margin that was fixed beforehand."),
+    term("equivalence", "", &[Power], "The sides differ by less than a margin fixed in advance."),
     term(
         "type M, type S",
         "",
         &[Power],
-        "How much too large, and how often of the wrong sign, a significant difference is on average.",
+        "Average exaggeration of a significant difference (M), and the probability that its sign is wrong (S).",
     ),
-    term("e-value", "e", &[Power], "Evidence that may be checked after every item; one may stop once it reaches 1/α."),
+    term(
+        "e-value",
+        "e",
+        &[Power],
+        "Evidence that may be checked after every item; the test may stop once it reaches 1/α.",
+    ),
     term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
     term("rationale", "gold", &[Saliency], "The words that people marked as needed for the answer."),
     term(
         "predicted rationale",
         "top K",
         &[Saliency],
-        "The K words that a method scores highest; K follows marked rationales.",
+        "The K words with the highest scores of a method; K depends on the marked rationales.",
     ),
     term(
         "changed partner",
@@ -225,7 +242,7 @@ pub const TERMS: &[Term] = &[
         "mean average precision",
         "MAP",
         &[Saliency],
-        "How well the ranking of words survives a change of the sentence; 0 to 1.",
+        "Agreement between the rankings of words before and after a change of the sentence; 0 to 1.",
     ),
     term(
         "correlation of pairs",
@@ -237,30 +254,25 @@ pub const TERMS: &[Term] = &[
         "completeness error",
         "",
         &[Saliency],
-        "How far integrated gradients are from adding up to the change of the prediction.",
+        "Difference between the sum of the integrated gradients and the change of the prediction.",
     ),
-    term(
-        "sufficiency",
-        "",
-        &[Saliency],
-        "What the model's probability loses when only the predicted rationale is left.",
-    ),
-    term("comprehensiveness", "", &[Saliency], "What the model's probability loses without the predicted rationale."),
+    term("sufficiency", "", &[Saliency], "Drop in the model's probability when only the predicted rationale is left."),
+    term("comprehensiveness", "", &[Saliency], "Drop in the model's probability without the predicted rationale."),
     term(
         "interval",
         "[ ]",
         &[],
-        "The range that covers the true value 95 % of the time, unless the settings say another level.",
+        "The range that covers the true value 95 % of the time, unless the settings give another level.",
     ),
-    term("n", "n", &[], "The number of examples, facts or items behind a number."),
-    term("p-value", "p", &[], "How often chance alone would show at least such a difference if there were none."),
+    term("n", "n", &[], "Number of examples, facts or items on which a result is based."),
+    term("p-value", "p", &[], "Probability of a difference at least this large if there were none."),
     term(
         "Holm, BH",
         "",
         &[],
-        "Corrections of p-values for several comparisons: Holm bounds any false finding, BH their expected share.",
+        "Corrections of p-values for several comparisons: Holm limits the chance of any false finding, BH their expected share.",
     ),
-    term("seed", "", &[], "The number from which all random choices follow; the same seed gives the same numbers."),
+    term("seed", "", &[], "Number that determines all random choices; the same seed gives the same results."),
 ];
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Derives descriptions of findings from their declarations, so that each kind and its keys are declared once.
 //!
-//! `#[derive(Columns)]` on a struct describes its keys by the doc comments of its fields. `#[derive(Kinds)]` on the
-//! enum of a lab's findings describes each kind by the doc comment of its variant and the columns of its struct;
-//! `#[interval]` marks kinds that have intervals, and `#[id]` the fields by which a later finding replaces an earlier
-//! one. Both read names, doc comments and serde's `flatten`, `skip` and `rename`, so no type parser is needed.
+//! `#[derive(Columns)]` on a struct describes its keys by the doc comments of its fields. `#[derive(Kinds)]` on the enum of a lab's
+//! findings describes each kind by the doc comment of its variant and the columns of its struct. `#[interval]` marks kinds with intervals;
+//! `#[id]` marks the fields by which a later finding replaces an earlier one. Both derives use only names, doc comments and serde's
+//! `flatten`, `skip` and `rename`, and so need no type parser.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -11,9 +11,8 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 #[derive(Default)]
 struct Member {
     name: String,
-    /// Its doc comment on one line.
+    /// The doc comment on one line.
     doc: String,
-    /// The tokens of its type.
     ty: String,
     flatten: bool,
     skip: bool,
@@ -23,7 +22,6 @@ struct Member {
 }
 
 impl Member {
-    /// Reads one attribute.
     fn attribute(&mut self, group: &Group) {
         let text = group.stream().to_string();
         if text == "interval" {
@@ -48,7 +46,7 @@ impl Member {
     }
 }
 
-/// The words of tokens at any depth.
+/// The words among tokens at any depth.
 fn words_of(tokens: TokenStream) -> Vec<String> {
     let words = |token| match token {
         TokenTree::Group(group) => words_of(group.stream()),
@@ -57,7 +55,7 @@ fn words_of(tokens: TokenStream) -> Vec<String> {
     tokens.into_iter().flat_map(words).collect()
 }
 
-/// The text of a string literal. Escapes other than quotes and backslashes do not occur in doc comments.
+/// The text of a string literal. Only escapes of quotes and backslashes are handled, because doc comments contain no others.
 fn unquoted(literal: &str) -> String {
     let inner = literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     match inner {
@@ -66,7 +64,6 @@ fn unquoted(literal: &str) -> String {
     }
 }
 
-/// The name of the item and its members.
 fn item(tokens: TokenStream) -> (String, Vec<Member>) {
     let (mut name, mut named) = (String::new(), false);
     for token in tokens {
@@ -82,7 +79,7 @@ fn item(tokens: TokenStream) -> (String, Vec<Member>) {
     (name, Vec::new())
 }
 
-/// The members of a body: attributes, visibility, name, and a type after a colon or in parentheses.
+/// Parses the members of a body: attributes, visibility, name, and a type after a colon or in parentheses.
 fn members(body: TokenStream) -> Vec<Member> {
     let mut all = Vec::new();
     let mut member = Member::default();
@@ -112,7 +109,7 @@ fn members(body: TokenStream) -> Vec<Member> {
     all
 }
 
-/// `PromptScore` to `prompt_score`.
+/// Converts `PromptScore` to `prompt_score`.
 fn snake(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
@@ -161,7 +158,7 @@ pub fn columns(tokens: TokenStream) -> TokenStream {
     ))
 }
 
-/// Describes the kinds of a lab's findings, and which have intervals.
+/// Describes the kinds of a lab's findings, and which of them have intervals.
 #[proc_macro_derive(Kinds, attributes(interval))]
 pub fn kinds(tokens: TokenStream) -> TokenStream {
     let (name, members) = item(tokens);

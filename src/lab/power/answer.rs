@@ -1,4 +1,4 @@
-//! The answer of the lab in sentences: which side is ahead, how many items show it, how many to train on.
+//! The lab's answer in sentences: the better side, the items needed to show it, and the training sentences needed.
 
 use super::finding::ComparisonFinding;
 use super::results::Results;
@@ -35,12 +35,11 @@ pub(crate) fn question(spec: &Spec) -> String {
     format!("Is {a} better than {b} at telling {}, and how many sentences show it?", task(true))
 }
 
-/// Name of the items.
+/// The word for the items of a run.
 fn items(spec: &Spec) -> &'static str {
     if spec.of_files() { "items" } else { "test sentences" }
 }
 
-/// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), clusters(results)) };
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
@@ -61,7 +60,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, doubts)
 }
 
-/// The interval of the training sentences that the bound asks for: what it asks for at both ends of the difference.
+/// The interval of the recommended training sentences, from the bound at both ends of the difference.
 fn bound_ends(results: &Results, spec: &Spec, c: &ComparisonFinding) -> Option<String> {
     let d = c.difference;
     let parameters = results.needed().and_then(|r| r.value.parameters);
@@ -71,21 +70,21 @@ fn bound_ends(results: &Results, spec: &Spec, c: &ComparisonFinding) -> Option<S
     Some(format!(" [{}, {most}]", of(far)?))
 }
 
-/// A rival that was never trained.
+/// The doubt about a rival that was never trained.
 fn low_bar(spec: &Spec) -> Option<String> {
     let (a, b) = (spec.encoder_name(true), spec.encoder_name(false));
     (!spec.of_files() && b == format!("untrained:{a}"))
         .then(|| "an untrained copy is a low bar: compare with another trained model too".to_owned())
 }
 
-/// Two models read at different layers, so that the layer may explain the difference.
+/// The doubt about models probed at different layers, where the layer may explain the difference.
 fn layers_differ(spec: &Spec) -> Option<String> {
     let models = spec.encoder_name(true) != spec.encoder_name(false);
     (!spec.of_files() && models && spec.a.layer != spec.b.layer)
         .then(|| "the two sides also differ in layer, so the difference is not that of the models alone".to_owned())
 }
 
-/// Probes trained on fewer sentences than the bound asks for.
+/// The doubt about probes trained on fewer sentences than the bound recommends.
 fn below_bound(results: &Results) -> Option<String> {
     let (needed, bound) = results.recommended()?;
     let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
@@ -95,16 +94,15 @@ fn below_bound(results: &Results) -> Option<String> {
     ))
 }
 
-/// A single training does not show how much training affects the difference.
+/// The doubt about a single training, which does not show how much training affects the difference.
 fn one_seed(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     (c.seeds <= 1 && !spec.of_files())
         .then(|| "with one seed, the interval leaves out the randomness of training".to_owned())
 }
 
-/// Sentences on pairs of systems.
 const PAIRS: usize = 3;
 
-/// The answer for more than two folders: the pairs that differ most, and how many do.
+/// The answer for more than two folders: the pairs with the largest differences, and the number of significant ones.
 fn over_pairs(results: &Results) -> Vec<String> {
     let mut pairs: Vec<&Tagged<PooledFinding>> = results.pairs().iter().filter_map(|p| p.decides).collect();
     pairs.sort_by(|x, y| y.value.difference.mean.abs().total_cmp(&x.value.difference.mean.abs()));
@@ -135,13 +133,13 @@ fn over_pairs(results: &Results) -> Vec<String> {
     says
 }
 
-/// The doubt about the mean over items with tasks as clusters, where it has an interval.
+/// The doubt about the mean over items with tasks as clusters, if it has an interval.
 fn clusters(results: &Results) -> Vec<String> {
     let shown = results.pooled.iter().find(|t| t.value.over == "micro" && t.value.p.is_some());
     shown.and_then(|t| few_clusters(t.value.tasks)).into_iter().collect()
 }
 
-/// The answer for two folders: the difference over their tasks, and the verdicts on these.
+/// The answer for two folders: the difference over their tasks, and the verdicts per task.
 pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
     if results.pairs().len() > 1 {
         return over_pairs(results);
@@ -193,7 +191,7 @@ pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
     says
 }
 
-/// The tasks of two folders as rows of a table.
+/// Table rows for the tasks of two folders.
 pub(crate) fn task_rows(results: &Results) -> Vec<Vec<String>> {
     let row = |t: &Tagged<TaskFinding>| {
         let (v, d) = (&t.value, t.value.difference);
@@ -210,7 +208,7 @@ pub(crate) fn task_rows(results: &Results) -> Vec<Vec<String>> {
     results.tasks.iter().map(row).collect()
 }
 
-/// The leader, its lead, and the number of items.
+/// The better side, its lead, and the number of items.
 fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -240,7 +238,7 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
 }
 
-/// Number of items that would show the difference, and the smallest difference that these show.
+/// The number of items that would show the difference, and the smallest difference that these would show.
 fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Option<String> {
     let r = &results.needed()?.value;
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
@@ -267,7 +265,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
 
 /// Accuracies of both sides, their difference and its power.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
-    // Long names of sides are headings, so that rows have room for their values.
+    // Long names of sides become headings, so that rows have room for values.
     let share = |(group, name): (String, String), value: Estimate, n: usize, level: Option<f64>| Number {
         name,
         group,
@@ -306,7 +304,7 @@ mod tests {
     fn an_untrained_copy_is_doubted_as_a_rival_and_another_model_is_not() {
         let mut spec = Spec::shipped();
         assert!(low_bar(&spec).is_some_and(|doubt| doubt.contains("low bar")));
-        // The doubt disappeared if the sides also differed in layer.
+        // Regression: the doubt used to disappear if the sides also differed in layer.
         spec.a.layer = lab::layer::LayerRef::At(1);
         assert!(low_bar(&spec).is_some());
         spec.models[1] = "roberta-mini".into();
@@ -323,7 +321,7 @@ mod tests {
         assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
     }
 
-    /// The answer did not mention that probes were trained on 2,048 sentences although the bound asks for 36,812.
+    /// Regression: the answer used to omit that probes were trained on 2,048 sentences although the bound recommends 36,812.
     #[test]
     fn probes_trained_on_fewer_sentences_than_the_bound_asks_for_are_doubted() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
@@ -342,7 +340,7 @@ mod tests {
         assert_eq!(trained(50_000), None);
     }
 
-    /// `untrained:bert-mini` belongs in a spec, not in a sentence.
+    /// Sentences use words instead of the spec's `untrained:bert-mini`.
     #[test]
     fn an_untrained_side_is_called_a_copy() {
         assert_eq!(in_words("untrained:bert-mini, layer 2"), "untrained copy of bert-mini, layer 2");

@@ -1,9 +1,9 @@
-//! Recommended sizes of training sets from bounds on the excess risk of a finite class of classifiers.
+//! Recommended sizes of training sets, from bounds on the excess risk of a finite class of classifiers.
 //!
-//! With |H| classifiers and probability 1 - δ the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang
-//! 2016, theorem 7). Zhu et al. ask for half the difference that is to be resolved: `ε = gap / 2`. Their tables follow
-//! from `|H| = p 2³²` with p parameters of 32 bits; the class that their text describes, `|H| = 2^(32 p)`, is much
-//! larger and is the textbook bound here. The numbers are for **training** data.
+//! With |H| classifiers and probability 1 - δ, the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang 2016, theorem 7).
+//! Zhu et al. require half the difference to be resolved: `ε = gap / 2`. Their tables follow from `|H| = p 2³²` with p parameters of 32
+//! bits. The class described in their text, `|H| = 2^(32 p)`, is much larger and is the textbook bound here. All numbers are for
+//! **training** data.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -12,24 +12,24 @@ use base::numbers::number;
 use base::suggest::unknown;
 use probe::mdl::prequential::PORTIONS;
 
-/// δ of the published tables.
+/// The δ of the published tables.
 pub const DELTA: f64 = 1e-8;
-/// Differences below this have no recommended n, as in the published code.
+/// Smaller differences have no recommended n, as in the published code.
 pub(crate) const LEAST_GAP: f64 = 1e-5;
-/// Possible values of a weight.
+/// Number of possible values of a weight.
 const VALUES: f64 = 4_294_967_296.0;
 
-/// A kind of classifier, for its number of parameters with one output.
+/// A kind of classifier with one output, for counting parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// A linear layer: d + 1.
+    /// A linear layer with d + 1 parameters.
     Linear,
-    /// One hidden layer of this width: (d + 1) h + h + 1.
+    /// One hidden layer of width h, with (d + 1) h + h + 1 parameters.
     Mlp(u64),
 }
 
 impl Counted {
-    /// Parameters for vectors of `dim` numbers.
+    /// Number of parameters for vectors of length `dim`.
     pub fn parameters(self, dim: u64) -> u64 {
         match self {
             Counted::Linear => dim + 1,
@@ -38,7 +38,7 @@ impl Counted {
     }
 }
 
-/// Size of the class that a bound assumes.
+/// The class of classifiers that a bound assumes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -46,15 +46,14 @@ pub enum Bound {
     Published,
     /// `|H| = 2^(32 p)`: all classifiers with p weights of 32 bits.
     Textbook,
-    /// The user's bound of the form `n = c / ε²`, given by c, which includes the classifier and δ.
+    /// The user's bound `n = c / ε²`, given by c. It includes the classifier and δ.
     Own(f64),
 }
 
-/// Largest constant of a user's own bound.
+/// Maximum constant of a user's bound.
 pub(crate) const MOST_CONSTANT: f64 = 1e15;
 
 impl Bound {
-    /// Its name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Published => "published",
@@ -63,7 +62,7 @@ impl Bound {
         }
     }
 
-    /// In words, from its name in findings.
+    /// Words for a name in findings.
     pub(crate) fn in_words(name: &str) -> &str {
         match name {
             "published" => "bound of Zhu et al. 2022",
@@ -73,7 +72,7 @@ impl Bound {
         }
     }
 
-    /// `n ε²`: twice `ln(2|H|/δ)`, or the user's number.
+    /// `n ε²`: twice `ln(2|H|/δ)`, or the user's constant.
     fn constant(self, parameters: u64, delta: f64) -> Result<f64, BoundError> {
         let p = parameters as f64;
         if let Bound::Own(c) = self {
@@ -90,7 +89,7 @@ impl Bound {
     }
 }
 
-/// `published`, `textbook`, or `own:C`.
+/// Parses `published`, `textbook`, or `own:C`.
 impl std::str::FromStr for Bound {
     type Err = String;
 
@@ -102,23 +101,22 @@ impl std::str::FromStr for Bound {
         match text {
             "published" => Ok(Bound::Published),
             "textbook" => Ok(Bound::Textbook),
-            "own" => Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88".into()),
+            "own" => Err("the bound `own` needs a constant: own:C for n = C / epsilon^2, for example own:95.88".into()),
             _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }
 }
 
-/// Score of a probe for which examples are recommended (Zhu et al. 2022, section 3.3).
+/// The probe's score for which a size is recommended (Zhu et al. 2022, section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Score {
-    /// Accuracy, by the bound itself.
+    /// Accuracy; the bound applies directly.
     Accuracy,
-    /// Accuracy minus the accuracy on a control task (Theorem 1): two terms, each within its bound at δ/2, so that the difference is
-    /// within twice the bound.
+    /// Accuracy minus the accuracy on a control task (theorem 1). Each term is within its bound at δ/2, so the difference is within twice
+    /// the bound.
     Selectivity,
-    /// Prequential code length in bits per example (equation 3). A loss is the code length of one label, at most
-    /// `clip`; each of the ten trained blocks has its bound at δ/10, and the code length is within their sum, weighted
-    /// by the number of examples that they code.
+    /// Prequential code length in bits per example (equation 3). A loss is the code length of one label, at most `clip`. Each of the ten
+    /// trained blocks has its bound at δ/10. The code length is within their sum, weighted by the number of coded examples.
     Prequential { clip: f64 },
 }
 
@@ -126,7 +124,7 @@ pub enum Score {
 pub const CLIP: f64 = 10.0;
 
 impl Score {
-    /// Width relative to that of the bound of one accuracy on all examples, and the number of bounds that share δ.
+    /// Width relative to the bound of one accuracy on all examples, and number of bounds that share δ.
     fn terms(self) -> (f64, f64) {
         match self {
             Score::Accuracy => (1.0, 1.0),
@@ -139,7 +137,7 @@ impl Score {
         }
     }
 
-    /// The largest difference of two such scores.
+    /// Maximum difference of two such scores.
     fn most(self) -> f64 {
         match self {
             Score::Accuracy => 1.0,
@@ -149,43 +147,36 @@ impl Score {
     }
 }
 
-/// Reasons for the lack of a recommendation.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
-    /// Two classifiers that are practically equal.
     #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
     Gap(f64),
-    /// A gap larger than the scores allow.
     #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
     Large(f64, f64),
-    /// An invalid limit of the loss.
     #[error("losses are clipped at {0} bits: the limit must be above 0 and at most 1000")]
     Clip(f64),
-    /// A δ that is not a probability.
     #[error("delta is {0}: it must lie between 0 and 1")]
     Delta(f64),
-    /// No weights at all.
     #[error("the classifier has no parameters")]
     Parameters,
-    /// An invalid constant for a bound.
-    #[error("the own bound has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
+    #[error("the bound `own` has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
     Constant(f64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recommended {
-    /// Training examples, truncated to a whole number as in the published tables.
+    /// Number of training examples, truncated to an integer as in the published tables.
     pub n_train: u64,
     /// Half the gap.
     pub epsilon: f64,
 }
 
-/// Training examples after which the excess risk is below half of `gap`.
+/// The number of training examples after which the excess risk is below half of `gap`.
 pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
     recommended_for(Score::Accuracy, bound, gap, parameters, delta)
 }
 
-/// The same for a difference of other scores. δ of an own bound is in its constant, and is not divided.
+/// The same for differences of other scores. A user's bound includes δ in its constant, which is not divided.
 pub fn recommended_for(
     score: Score,
     bound: Bound,
@@ -214,12 +205,12 @@ pub fn recommended_for(
     Ok(Recommended { n_train: (constant * width * width / (epsilon * epsilon)) as u64, epsilon })
 }
 
-/// The excess risk after n training examples: the inverse.
+/// The excess risk after n training examples, the inverse of [`recommended`].
 pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, BoundError> {
     Ok((bound.constant(parameters, delta)? / n as f64).sqrt())
 }
 
-/// Parts of a data set: training, validation, test.
+/// Relative sizes of training, validation and test data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Ratio(pub [u32; 3]);
@@ -228,8 +219,7 @@ impl Ratio {
     /// The paper's 256 : 64 : 64.
     pub(crate) const PAPER: Self = Self([4, 1, 1]);
 
-    /// True for the paper's bound; it is omitted from specs, so that they keep the hashes they had before there was a
-    /// field.
+    /// True for the paper's ratio. Specs omit it, so that specs older than the field keep their hashes.
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::PAPER
     }
@@ -241,7 +231,7 @@ impl Ratio {
         [n, part(rest[0]), part(rest[1])]
     }
 
-    /// Total number of examples with `n_train` for training, rounded up.
+    /// Total number of examples if `n_train` are for training, rounded up.
     pub fn total(self, n_train: u64) -> u64 {
         let sum: u128 = self.0.iter().map(|p| u128::from(*p)).sum();
         let part = u128::from(self.0[0].max(1));
@@ -295,7 +285,7 @@ mod tests {
     #[test]
     fn numbers_that_the_paper_prints() {
         let n = |gap, dim| recommended(Bound::Published, gap, Counted::Linear.parameters(dim), DELTA).unwrap().n_train;
-        // Table 2, first and last row; table 3 of the appendix in exact fractions.
+        // Source: table 2, first and last row, and table 3 of the appendix in exact fractions.
         assert_eq!((n(42.0 / 320.0, 768), n(12_186.0 / 81_920.0, 768)), (22_263, 17_331));
         assert_eq!((n(62.0 / 960.0, 4_096), n(490.0 / 3_840.0, 4_096)), (95_156, 24_375));
         assert_eq!(n(0.1, 4_096), 39_690);
@@ -320,7 +310,7 @@ mod tests {
         }
     }
 
-    /// Expected numbers were computed with mpmath from the formulas.
+    /// The expected numbers were computed from the formulas with mpmath.
     #[test]
     fn other_scores_need_more_examples() {
         let of = |score, gap, bound, delta| recommended_for(score, bound, gap, 769, delta).unwrap().n_train;

@@ -11,24 +11,21 @@ use stats::estimate::Estimate;
 use stats::mcnemar::{self, Test};
 use stats::paired::{difference, equivalence};
 
-/// Number of units above which a metric is not resampled, because Student's t gives the same.
+/// Number of units above which a metric is not resampled, because Student's t gives the same interval.
 pub(crate) const MOST_RESAMPLED: usize = 20_000;
-/// Resamples of the bootstrap, unless the level needs more.
+/// Minimum number of bootstrap resamples; high levels need more.
 const RESAMPLES: usize = 2_000;
-/// The highest level of an interval: it needs 40,000 resamples.
+/// Maximum level of an interval, which needs 40,000 resamples.
 pub const MOST_LEVEL: f64 = 0.9999;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Level of the intervals.
     pub level: f64,
-    /// Margin of equivalence.
     pub margin: f64,
-    /// Level of the tests, also for claims of equivalence.
+    /// Significance level of the tests, including claims of equivalence.
     pub alpha: f64,
-    /// Seed of the bootstrap.
     pub seed: u64,
-    /// The test that decides for one run of each side on independent items.
+    /// The deciding test for one run of each side on independent items.
     pub by: Test,
 }
 
@@ -40,8 +37,7 @@ pub struct Names {
     pub metric: String,
 }
 
-/// Combines the p-values of several seeds: twice their median, which is valid under any dependence (Rüger 1978). For a
-/// single seed, its p-value.
+/// Combines the p-values of several seeds: twice their median, which is valid under any dependence (Rüger 1978).
 fn together(mut p: Vec<f64>) -> f64 {
     p.sort_by(f64::total_cmp);
     match p.len() {
@@ -51,16 +47,18 @@ fn together(mut p: Vec<f64>) -> f64 {
     }
 }
 
-/// Compares two sides. The deciding p-value is McNemar's (by the test in the terms) for one run of each side on
-/// independent items, and Student's t on items or clusters otherwise; the latter are also resampled.
+/// Compares two sides.
+///
+/// For one run of each side on independent items, the deciding p-value is McNemar's, by the test in `terms`. Otherwise it is Student's t on
+/// items or clusters, and the difference is also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     compare_with(pairs, names, terms, true)
 }
 
-/// [`compare`], with optional resampling.
+/// [`compare`] with optional resampling.
 pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample: bool) -> ComparisonFinding {
     if let Some((scaled, unit)) = pairs.scaled() {
-        // Squares of values of any size stay finite.
+        // Scaling keeps squares of values of any size finite.
         let found = compare_with(&scaled, names, Terms { margin: terms.margin / unit, ..terms }, resample);
         let back = |x: f64| (x * unit).clamp(f64::MIN, f64::MAX);
         let of = |e: Estimate| Estimate { mean: back(e.mean), lo: back(e.lo), hi: back(e.hi) };
@@ -77,19 +75,19 @@ pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample:
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
-/// The resampled difference, if it uses Student's t: metrics of any value, several seeds, items that belong together. A
-/// single table of right and wrong has Tango's interval, which needs no resampling.
+/// The resampled difference, if it uses Student's t: metrics with any values, several seeds, or clusters. A single table of right and wrong
+/// has Tango's interval, which needs no resampling.
 pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
 
-/// The same from the counts of the items; without resampling, for which all items are needed.
+/// [`compare`] from the counts of the items. It does not resample, which would need all items.
 pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding {
     let tables = &tally.tables;
     let total = tally.total();
     let each = |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
     let binary = !tables.is_empty();
-    // Accuracies of two sets of items are shares too, but have no table.
+    // Accuracies on two sets of items are proportions too, but have no table.
     let bounded = binary || tally.apart;
     let count = |c: u64| binary.then_some(c);
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
@@ -109,7 +107,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         (None, None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
     };
     let p_value = t_p.or(chosen).unwrap_or(f64::NAN);
-    // With a single unit there is no test, so the p-value is 1.
+    // A single unit allows no test, so the p-value is 1.
     let sound = |p: f64| if p.is_nan() { 1.0 } else { p };
     ComparisonFinding {
         a: names.a.clone(),
@@ -148,7 +146,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     }
 }
 
-/// Without an interval (one unit), the whole range of differences.
+/// Replaces a missing interval (one unit) by the whole range of differences.
 fn whole(e: Estimate, binary: bool) -> Estimate {
     let most = if binary { 1.0 } else { f64::MAX };
     // `max` and `min` return the other number if an end is NaN.
@@ -167,7 +165,7 @@ fn title(tally: &Tally, by: Test) -> String {
     }
 }
 
-/// Standard deviation over seeds; `None` with a single one.
+/// Standard deviation over seeds; `None` for a single seed.
 pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let n = values.len() as f64;
@@ -176,7 +174,7 @@ pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
 }
 
-/// The difference resampled by unit: whole clusters where items belong together.
+/// The difference resampled by unit, with whole clusters where items form clusters.
 pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
     let units = pairs.differences();
     let n = units.sums.len();
@@ -198,9 +196,10 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of the comparisons of a run for their number: those of the differences by Holm among
-/// themselves, whatever the margin. An equivalence that `alpha` would claim is one more hypothesis; of a comparison's
-/// two hypotheses at most one is true, so that the step-down counts comparisons (Shaffer 1986).
+/// Adjusts the p-values of a run's comparisons for their number.
+///
+/// The p-values of differences are adjusted among themselves by Holm, independent of the margin. An equivalence significant at `alpha` is
+/// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
     let p: Vec<f64> = all.iter().map(|c| c.p).collect();
@@ -220,7 +219,7 @@ pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
         if equivalence {
             all[i].equivalence_holm_p = Some(largest);
         } else {
-            // With the equivalence included, one of the two may still be false.
+            // A comparison stays open if its equivalence is a hypothesis too.
             open -= usize::from(all[i].equivalence_p > alpha);
         }
     }
@@ -256,7 +255,7 @@ mod tests {
         assert!(c.t_p.is_none() && c.bootstrap.is_none() && c.seed_sd.is_none());
     }
 
-    /// A different test was named for the power, while the deciding p-value stayed exact McNemar's.
+    /// Regression: another test used to be named for the power, while the deciding p-value was always exact McNemar's.
     #[test]
     fn the_p_that_counts_is_of_the_test_that_was_asked_for() {
         let pairs = items([40, 10, 2, 8]);
@@ -267,13 +266,13 @@ mod tests {
             assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
             assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
         }
-        // Clusters use Student's t, whichever test was requested.
+        // Clusters use Student's t, whatever the requested test.
         let together = Pairs { clusters: Some((0..60).map(|i| i / 2).collect()), ..pairs };
         let c = compare(&together, &names(), Terms { by: Test::Chi2, ..terms() });
         assert!(c.test.contains("clusters") && Some(c.p) == c.t_p, "{}", c.test);
     }
 
-    /// Items right or wrong that belong together, or whose sides ran several times, had only Student's t.
+    /// Regression: right-or-wrong items with clusters or several runs per side used to have only Student's t.
     #[test]
     fn clusters_and_seeds_of_right_and_wrong_are_resampled_too() {
         let one = items([60, 20, 8, 12]);
@@ -309,12 +308,12 @@ mod tests {
         assert_eq!((c.seeds, c.only_a, c.only_b), (2, Some(12), Some(4)));
         assert!((c.difference.mean - 4.0 / 60.0).abs() < 1e-12);
         assert!(c.t_p.is_some() && c.p == c.t_p.unwrap() && c.test.contains("over items"));
-        // Twice the larger of the two p-values here: 1 at most.
+        // Twice the larger of these two p-values, limited to 1.
         assert_eq!(c.exact_p, Some(1.0));
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 
-    /// Two of a hundred items differ, each under one of three seeds: two items hardly show how similar seeds are.
+    /// Two of a hundred items differ, each under one of three seeds. Two items hardly show how similar seeds are.
     #[test]
     fn few_items_that_differ_under_several_seeds_widen_the_interval() {
         let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();
@@ -328,7 +327,7 @@ mod tests {
 
     #[test]
     fn items_that_belong_together_widen_the_interval() {
-        // Ten items that are copies of one another in each of 30 clusters.
+        // Each of 30 clusters contains ten identical items.
         let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)][c % 4];
         let a: Vec<f64> = (0..300).map(|i| value(i / 10).0).collect();
         let b: Vec<f64> = (0..300).map(|i| value(i / 10).1).collect();
@@ -364,7 +363,7 @@ mod tests {
         assert!((boot.lo - c.difference.lo).abs() < 0.02 && (boot.hi - c.difference.hi).abs() < 0.02, "{c:?}");
     }
 
-    /// The ends of an interval at 99.99 % were the extremes of 2,000 resamples.
+    /// Regression: the ends of an interval at 99.99 % used to be the extremes of 2,000 resamples.
     #[test]
     fn a_high_level_is_drawn_from_as_many_resamples_as_it_needs() {
         assert_eq!([0.5, 0.95, 0.998, 0.999, 0.9999].map(draws), [2_000, 2_000, 2_000, 4_000, 40_000]);
@@ -375,7 +374,7 @@ mod tests {
         assert!((most.half_width() / normal - 1.0).abs() < 0.08, "{most:?} for {normal}");
     }
 
-    /// Values near the largest representable number gave NaN and infinite intervals.
+    /// Regression: values near the largest representable number used to give NaN and infinite intervals.
     #[test]
     fn values_of_any_size_have_finite_intervals() {
         for size in [1e300, f64::MAX, 1e-300] {
@@ -410,7 +409,7 @@ mod tests {
         assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
     }
 
-    /// The Holm p of a difference changed with the margin, as equivalences entered its family.
+    /// Regression: equivalences used to enter the family of differences, so that their Holm p-values changed with the margin.
     #[test]
     fn the_margin_changes_no_p_value_of_a_difference() {
         let of = |margin: f64| {
@@ -429,7 +428,7 @@ mod tests {
         assert!((wide[0].holm_p - 3.0 * wide[0].p).abs() < 1e-12);
     }
 
-    /// Two tasks ask about different sentences: correctness on one is independent of the other.
+    /// Two tasks have different sentences, so correctness on one is independent of the other.
     #[test]
     fn two_sets_of_items_are_not_paired() {
         let one = items([40, 10, 2, 8]);
@@ -439,7 +438,7 @@ mod tests {
         assert!((x.difference.mean - y.difference.mean).abs() < 1e-12);
         assert!(y.p > 2.0 * x.p && y.difference.half_width() > x.difference.half_width(), "{y:?}");
         assert_eq!((y.unit(), y.bootstrap), (" points", None));
-        // Reordering one side changes nothing.
+        // Reordering one side has no effect.
         let mut turned = apart.clone();
         turned.b[0].reverse();
         assert!((compare(&turned, &names(), terms()).p - y.p).abs() < 1e-12);

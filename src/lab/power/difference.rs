@@ -1,4 +1,4 @@
-//! Conclusions from the numbers of a comparison: the deciding p-value, equivalence, and the printed difference.
+//! Conclusions from the numbers of a comparison: deciding p-value, equivalence, and the printed difference.
 
 use super::finding::{ComparisonFinding, SequentialFinding};
 use stats::mcnemar::Test;
@@ -9,13 +9,13 @@ impl ComparisonFinding {
         if self.planned { self.p } else { self.holm_p }
     }
 
-    /// True if the sides are equivalent within the margin, by two one-sided tests at `alpha`: the interval at level 1 -
-    /// 2 alpha lies inside.
+    /// True if the sides are equivalent within the margin by two one-sided tests at `alpha`. The interval at level 1 - 2 alpha is then
+    /// inside the margin.
     pub fn is_equivalent(&self, alpha: f64) -> bool {
         self.equivalence_holm_p.unwrap_or(self.equivalence_p) <= alpha
     }
 
-    /// The smallest p-value possible with this number of differing items; 0 if there is no such limit.
+    /// The smallest attainable p-value with this number of differing items; 0 if there is no limit.
     pub fn least_p(&self) -> f64 {
         match (self.mcnemar(), self.only_a.zip(self.only_b), self.differing) {
             (Some(test), Some((a, b)), _) => test.p(a + b, 0),
@@ -29,23 +29,23 @@ impl ComparisonFinding {
         Test::ALL.into_iter().find(|test| self.test.starts_with(test.title()))
     }
 
-    /// True if the difference is one of shares, which is shown in points.
+    /// True if the difference is between proportions, shown in points.
     pub fn is_share(&self) -> bool {
         self.both.is_some() || self.unpaired
     }
 
-    /// Signed difference: in points for shares, otherwise in the metric's own unit.
+    /// Formats a signed difference: points for proportions, otherwise the metric's unit.
     pub fn amount(&self, x: f64) -> String {
         amount(self.is_share(), x)
     }
 
-    /// The unit of [`Self::amount`], after a blank; empty for other metrics.
+    /// The unit of [`Self::amount`] with a leading space; empty for other metrics.
     pub fn unit(&self) -> &'static str {
         if self.is_share() { " points" } else { "" }
     }
 }
 
-/// A difference with its sign: points of a share, otherwise the metric's own unit.
+/// Formats a signed difference: points for a `share`, otherwise the metric's unit.
 pub(crate) fn amount(share: bool, x: f64) -> String {
     if share {
         return super::summary::points(x);
@@ -55,7 +55,7 @@ pub(crate) fn amount(share: bool, x: f64) -> String {
 }
 
 impl SequentialFinding {
-    /// The p-value that holds at any time: one over the largest e-value so far, at most 1 (Ville's inequality).
+    /// The anytime-valid p-value: one over the largest e-value so far, at most 1 (Ville's inequality).
     pub fn anytime_p(&self) -> f64 {
         (-self.largest.unwrap_or(self.log_e)).exp().min(1.0)
     }

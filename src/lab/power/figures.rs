@@ -20,7 +20,6 @@ use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::origin::Origin;
 use lab::{Details, EngineInfo, FigureEntry, Tagged};
 
-/// The figures that have names.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "power",
@@ -56,17 +55,16 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
-/// Noun of the n of these figures.
 const ITEMS: &str = "test items";
 
-/// Source of the intervals' uncertainty.
+/// The source of uncertainty of the intervals.
 const PILOT: &str = "items of the pilot";
-/// Method of the intervals.
+/// The method of the intervals.
 const REGION: &str = "over items of the pilot: minimum and maximum within its confidence region, joint over both shares of \
                       discordant items (McNemar's test) or of the mean difference (Student's t)";
 const STOPS: &str = "all stopping times";
 
-/// Words of these figures, for captions.
+/// Terms explained in captions.
 const WORDS: [(&str, &str); 6] = [
     ("untrained", "the same architecture with random weights"),
     ("pilot", "the test items that both sides were measured on"),
@@ -76,21 +74,20 @@ const WORDS: [(&str, &str); 6] = [
     ("discordant items", "items that only one side gets right"),
 ];
 
-/// The number of test items of each training size, below its tick, and that two things vary along the axis.
+/// Marks an axis of training sizes as one of settings, with the number of test items below each tick.
 fn pilots(axis: Axis, by: &[(u64, usize)]) -> Axis {
     let below = by.iter().map(|(trained, n)| (*trained as f64, format!("n {}", grouped(*n)))).collect();
     Axis { below, ..axis.of_settings() }
 }
 
-/// The training sizes of requirements with the items of their pilots.
+/// Training sizes of the requirements, with the items of their pilots.
 fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
     by.iter().filter_map(|r| Some((r.value.trained?, r.n))).collect()
 }
 
-/// Label of the axis of training sizes.
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// A figure with its n and its words.
+/// Adds n and the explained terms to a figure.
 fn finished(figure: Figure) -> Figure {
     figure.with_counts(ITEMS, None).with_terms(WORDS.into_iter())
 }
@@ -101,16 +98,16 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
-/// All but the curve of power and the sequential test.
+/// All figures but the power curve and the sequential test.
 pub fn beside(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let all = [noise, margins, sizes, recommended, survey, shortfall];
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
-/// The figure of a name.
+/// The figure with this name.
 ///
 /// # Errors
-/// A sentence that says what there is.
+/// A sentence that lists the available figures.
 pub fn pick(
     name: &str,
     _details: &Details<'_>,
@@ -131,7 +128,7 @@ pub fn pick(
     figure.ok_or_else(|| "the session has no points to draw".into())
 }
 
-/// The test whose power a figure shows, its level, and the difference that was observed.
+/// Adds the test, its level and the observed difference to the provenance.
 fn tested(results: &Results, provenance: &mut Provenance) {
     let test = results.curve().first().zip(results.needed()).map(|(power, needed)| {
         let test = if power.value.student { "Student's t" } else { power.value.test.title() };
@@ -146,7 +143,7 @@ fn tested(results: &Results, provenance: &mut Provenance) {
     provenance.entries.extend(test.into_iter().chain(difference));
 }
 
-/// Power against the number of test items, with the band of the pilot's own uncertainty and the n that is needed.
+/// Power against the number of test items, with the band of the pilot's uncertainty and the required n.
 pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let curve = telling(results);
     let first = curve.first()?;
@@ -184,8 +181,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// The part of the curve where power changes: from where the band leaves 0 to where it reaches 1, with the current and
-/// the needed n.
+/// The informative part of the curve: from where the band leaves 0 to where it reaches 1, including the current and the required n.
 fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     let curve = results.curve();
     let Some(n) = curve.first().map(|p| p.n as f64) else { return curve };
@@ -201,7 +197,7 @@ fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     &rest[..to]
 }
 
-/// Power at the test items of each number of training examples (Zhu et al. 2022, the lower halves of Figures 4 to 6).
+/// Power at the test items of each training size (Zhu et al. 2022, lower halves of Figures 4 to 6).
 pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     let point = |r: &Tagged<RequiredFinding>| Datum {
@@ -233,8 +229,8 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// Recommendations after each number of training examples: training examples by the bound, and test items for the
-/// wanted power (Zhu et al. 2022, the upper halves of Figures 4 to 6). For a collapsed problem there are none.
+/// Recommendations after each training size: training examples by the bound, and test items for the target power. `None` for a collapsed
+/// comparison. Zhu et al. 2022, upper halves of Figures 4 to 6.
 pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     if results.collapsed().is_some() {
@@ -294,7 +290,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     })
 }
 
-/// A logarithmic axis that ends at labelled ticks around the data.
+/// A logarithmic axis whose ends are labelled ticks around the data.
 fn rounded(layers: &[Layer]) -> Axis {
     let lines = layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
     let ends = lines.flat_map(|l| &l.points).flat_map(|p| p.band.map_or([p.y; 2], |(lo, hi)| [lo, hi]));
@@ -307,12 +303,11 @@ fn sides(a: &str, b: &str) -> String {
     format!("{} against {}", in_words(a), in_words(b))
 }
 
-/// The bound of a recommendation in words.
 fn bound(found: &Tagged<RequiredFinding>) -> &str {
     found.value.bound.as_deref().map_or("bound", Bound::in_words)
 }
 
-/// Requirements by training size and at the largest one, if there are several.
+/// Requirements by training size and at the largest one, if there are several sizes.
 fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<RequiredFinding>)> {
     let by = results.by_size();
     by.last().filter(|_| by.len() > 1).map(|last| (by, last))
@@ -321,7 +316,7 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
-    // Under noise the sides are named by their noise, which labels the lines.
+    // With noise, the sides are named by it; these names label the lines.
     let (a, b) = results.comparison().map_or((&first.value.a, &first.value.b), |c| (&c.value.a, &c.value.b));
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();
@@ -351,7 +346,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// The confidence sequence of the share of discordant items that favour the first, item by item.
+/// The confidence sequence of the share of discordant items that favour the first side, by item.
 pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let steps = results.steps();
     let first = steps.first()?;
@@ -381,7 +376,7 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     }))
 }
 
-/// Says in the legend what the intervals cover.
+/// The legend entry for the level and the sources of the intervals.
 fn covering<T>(point: &Tagged<T>, sources: &str) -> Option<Layer> {
     point.level.map(|level| Layer::Intervals(Intervals::covering(level, sources)))
 }
@@ -404,7 +399,7 @@ mod tests {
     use lab::finding::Label;
     use stats::sequential::Sequential;
 
-    /// The line was the middle of the interval: .49 when no item favoured the first.
+    /// Regression: the line used to be the middle of the interval, which is .49 when no item favours the first side.
     #[test]
     fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
         let label = Label::new(&Spec::shipped(), "m");

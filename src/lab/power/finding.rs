@@ -1,5 +1,4 @@
-//! Findings of the lab: one struct a kind. The upper end of an interval may be missing (no number of items is enough);
-//! it is null then.
+//! Findings of the lab, one struct per kind. If no number of items is enough, the upper end of an interval is null.
 
 use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,6 @@ use super::tasks::{FlipFinding, PooledFinding, TaskFinding};
 use stats::estimate::Estimate;
 use stats::mcnemar::Test;
 
-/// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
@@ -26,9 +24,9 @@ pub enum Kind {
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// Reasons why the comparison is too weak to recommend a number of items.
+    /// Whether the comparison is too weak to recommend a number of items, with reasons.
     Collapse(CollapseFinding),
-    /// The test that is valid at any time.
+    /// The sequential test, valid at any time.
     #[interval]
     Sequential(SequentialFinding),
     /// Accuracy compared with the bound.
@@ -39,7 +37,7 @@ pub enum Kind {
     Mdl(MdlFinding),
     /// The share of random labels that a probe memorises.
     Control(ControlFinding),
-    /// Accuracy that the probes lack by optimisation and by data.
+    /// Accuracy lost by the probes through optimisation and through lack of data.
     #[interval]
     Shortfall(ShortfallFinding),
     /// The comparison with more or less noise on the second side.
@@ -61,7 +59,7 @@ pub enum Kind {
 /// One side of the comparison at one size of training data. `n` of the finding is the number of test items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ConfigurationFinding {
-    /// Its name in the comparison.
+    /// Name of the side in the comparison.
     pub name: String,
     /// `a` or `b`.
     #[id]
@@ -70,22 +68,22 @@ pub struct ConfigurationFinding {
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
-    /// Layer, 0 for the embeddings; null if the results are from a file.
+    /// Layer; 0 for the embeddings, null for results from a file.
     pub layer: Option<usize>,
-    /// Classifier of the vectors; for results from a file, the metric.
+    /// Classifier on the vectors; for results from a file, the metric.
     pub classifier: String,
-    /// Training examples.
+    /// Number of training examples.
     #[id]
     pub n_train: usize,
-    /// Mean over the seeds, with the interval over test items.
+    /// Mean accuracy over seeds, with the interval over test items.
     pub accuracy: Estimate,
-    /// Standard deviation over the seeds; null with a single one.
+    /// Standard deviation over seeds; null for a single seed.
     pub sd: Option<f64>,
     /// Share of the most frequent class among the test items; null if unknown.
     pub majority: Option<f64>,
-    /// Number of runs, each with a different seed.
+    /// Number of runs with different seeds.
     pub seeds: usize,
-    /// Sentences that are longer than an encoder of them reads: left out, cut or read in windows, as the spec says.
+    /// Number of sentences beyond an encoder's maximum length, which are left out, cut or read in windows as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
@@ -97,93 +95,92 @@ fn is_zero(count: &usize) -> bool {
 /// Both sides on the same items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ComparisonFinding {
-    /// Name of the first.
+    /// Name of the first side.
     #[id]
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     #[id]
     pub b: String,
     /// Name of the metric.
     #[id]
     pub metric: String,
-    /// Items that both get right, summed over seeds; null for metrics that are not 0 or 1.
+    /// Items that both sides get right, summed over seeds; null for metrics other than 0 or 1.
     pub both: Option<u64>,
-    /// Items that only the first gets right.
+    /// Items that only the first side gets right.
     pub only_a: Option<u64>,
-    /// Items that only the second gets right.
+    /// Items that only the second side gets right.
     pub only_b: Option<u64>,
-    /// Items that neither gets right.
+    /// Items that neither side gets right.
     pub neither: Option<u64>,
-    /// Mean of the first minus mean of the second.
+    /// Mean of the first side minus mean of the second.
     pub difference: Estimate,
-    /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
+    /// Exact McNemar p-value; with several seeds, twice their median p-value, at most 1.
     pub exact_p: Option<f64>,
-    /// McNemar's mid-p-value; with several seeds twice the median of theirs. Absent in older recordings.
+    /// McNemar's mid-p-value, combined over seeds like `exact_p`; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mid_p: Option<f64>,
-    /// McNemar's p-value by χ² without correction; with several seeds twice the median of theirs.
+    /// McNemar's p-value by χ² without correction, combined over seeds like `exact_p`.
     pub chi2_p: Option<f64>,
-    /// McNemar's p-value by χ² with continuity correction; with several seeds twice the median of theirs.
+    /// McNemar's p-value by χ² with continuity correction, combined over seeds like `exact_p`.
     pub corrected_p: Option<f64>,
-    /// p-value of Student's t on the differences of items, or of clusters. For right and wrong never below the probability that all
-    /// units that differ favour one side.
+    /// p-value of Student's t on the differences of items or clusters. For right and wrong, at least the probability that all differing
+    /// units favour one side.
     pub(crate) t_p: Option<f64>,
     /// The p-value of the test named in `test`.
     pub p: f64,
-    /// That p-value with Holm's correction over all comparisons in the run.
+    /// `p` with Holm's correction over all comparisons in the run.
     pub holm_p: f64,
-    /// The same by Benjamini and Hochberg.
+    /// `p` with the correction of Benjamini and Hochberg.
     pub bh_q: f64,
-    /// Number of comparisons in the adjustment.
+    /// Number of comparisons in the correction.
     pub family: usize,
-    /// Items that become right from the first to the second.
+    /// Items that are wrong on the first side and right on the second.
     pub wrong_to_right: Option<u64>,
-    /// Items that become wrong from the first to the second.
+    /// Items that are right on the first side and wrong on the second.
     pub right_to_wrong: Option<u64>,
     /// The margin of equivalence.
     pub margin: f64,
     /// p-value of equivalence within the margin.
     pub equivalence_p: f64,
-    /// That p-value adjusted with those of the differences, if it is small enough for a claim; absent in findings of
-    /// older programs.
+    /// `equivalence_p` corrected together with the p-values of the differences, if it is small enough for a claim; absent in older
+    /// findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
-    /// While more items are to come: the p-value that is valid at any time, if items are the steps of the sequential test.
+    /// The anytime-valid p-value before all items are known, if items are the steps of the sequential test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_p: Option<f64>,
-    /// The test that counts, and how the interval was made.
+    /// The deciding test, and the method of the interval.
     pub test: String,
-    /// True if a plan fixed it before any result was seen.
+    /// True if a plan fixed the comparison before any result was seen.
     #[serde(default)]
     pub planned: bool,
-    /// Hypothesis of the plan; absent if it is not planned.
+    /// Hypothesis of the plan; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<Hypothesis>,
-    /// Number of runs of each side, each with a different seed.
+    /// Number of runs of each side with different seeds.
     pub seeds: usize,
-    /// Standard deviation of the difference over the seeds; absent with a single one.
+    /// Standard deviation of the difference over seeds; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_sd: Option<f64>,
-    /// Number of clusters that items belong to; absent if items are independent.
+    /// Number of clusters of items; absent if items are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
-    /// True if the sides have different items, as two tasks have: the test is then Welch's unpaired t.
+    /// True if the sides have different items, as with two tasks; the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Clusters, or items under several seeds, in which the sides differ; absent if an item is right or wrong once, and
-    /// for other metrics.
+    /// Number of differing clusters, or of differing items under several seeds; absent if items are right or wrong once, and for other
+    /// metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
-    /// True if the interval of `difference` is a bound: all units have the same difference and show no spread.
+    /// True if the interval of `difference` is a bound because all units have the same difference.
     #[serde(default)]
     pub bound: bool,
-    /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
-    /// items that belong together.
+    /// Percentile interval of the difference by resampling items or clusters, for metrics other than 0 or 1, several seeds, and clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Estimate>,
 }
 
-/// A number with an interval that may have no end.
+/// A number with an interval that may be open above.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Open {
     /// The estimate; null if no number is enough.
@@ -197,24 +194,23 @@ pub struct Open {
 /// Power at a number of items, estimated from the pilot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PowerFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
     /// Number of items.
     #[id]
     pub at_n: u64,
     /// Power, with the interval from the pilot's uncertainty.
     pub power: Estimate,
-    /// Mean exaggeration of a significant difference, if the true one is at the near end of its interval. Absent if the
-    /// interval contains 0, or one side won no item.
+    /// Mean exaggeration of a significant difference if the true one is at the end of its interval nearer 0. Absent if the interval
+    /// contains 0 or one side wins no item.
     pub type_m: Option<f64>,
-    /// Share of significant differences with the wrong sign, likewise.
+    /// Share of significant differences with the wrong sign, under the same assumption as `type_m`.
     pub type_s: Option<f64>,
-    /// The McNemar test whose power this is.
+    /// The McNemar test of this power.
     pub test: Test,
-    /// True for the power of Student's paired t: over clusters, for metrics that are not 0 or 1, and for two sets of
-    /// items.
+    /// True for the power of Student's t: with clusters, for metrics other than 0 or 1, and for two sets of items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub student: bool,
 }
@@ -222,83 +218,82 @@ pub struct PowerFinding {
 /// Number of items needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RequiredFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
-    /// Wanted power.
+    /// Target power.
     pub target: f64,
-    /// Level of the test.
+    /// Significance level of the test.
     pub alpha: f64,
-    /// Test items for the wanted power.
+    /// Number of test items for the target power.
     pub n_test: Open,
-    /// The smallest difference that these items would show with the wanted power; null if even the largest would not.
+    /// The smallest difference that this number of items shows with the target power; null if even the largest is not shown.
     pub mde: Option<f64>,
     /// Power with the current items.
     pub power: f64,
-    /// Power with the current items, with the interval from the pilot.
+    /// The interval of `power`, from the pilot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<Estimate>,
-    /// Design effect of clusters: variance of the difference relative to that of the same number of independent items.
-    /// Power is then that of Student's t over clusters.
+    /// Design effect of clusters: variance of the difference relative to equally many independent items. Power is then of Student's t over
+    /// clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<f64>,
-    /// Training examples of the probes; absent if results are from files.
+    /// Training examples of the probes; absent for results from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub trained: Option<u64>,
-    /// Training examples by the bound; null if the difference is too small for one.
+    /// Training examples recommended by the bound; null if the difference is too small.
     pub n_train: Option<u64>,
     /// Total number of examples at the ratio of the split.
     pub n_total: Option<u64>,
-    /// The bound; null if the results are from files, whose classifiers are unknown.
+    /// Name of the bound; null for results from files, whose classifiers are unknown.
     pub bound: Option<String>,
-    /// Parameters as the bound counts them.
+    /// Number of parameters used in the bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
 }
 
-/// Reasons why the comparison is too weak to recommend a number of items.
+/// Whether the comparison is too weak to recommend a number of items, with reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
     /// True if no number of items should be recommended.
     pub collapsed: bool,
-    /// Reasons for a collapse.
+    /// The reasons.
     pub reasons: Vec<String>,
 }
 
 /// The sequential test, valid at any time, after `at_n` items in an order drawn by the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SequentialFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
-    /// Items seen.
+    /// Number of items so far.
     #[id]
     pub at_n: u64,
     /// The e-value; null if it overflows.
     pub e_value: Option<f64>,
     /// Logarithm of the e-value.
     pub log_e: f64,
-    /// Lower end of the confidence sequence of the share of discordant items that favour the first.
+    /// Lower end of the confidence sequence of the share of discordant items that favour the first side.
     pub lo: f64,
     /// Upper end of the confidence sequence.
     pub hi: f64,
-    /// Observed share of discordant items that favour the first; absent before the first one.
+    /// Observed share of discordant items that favour the first side; absent before the first discordant item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// True if the largest e-value so far allows to stop.
+    /// True if the largest e-value so far permits stopping.
     pub may_stop: bool,
     /// Largest logarithm of the e-value so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<f64>,
-    /// True for the decision of a plan that stops early: the first step at which it may stop or, if there is none, the
-    /// plan's last.
+    /// True for the decision of a plan that stops early: the first step with permission to stop or, without one, the plan's last step.
     #[serde(default)]
     pub planned: bool,
 }
@@ -306,9 +301,9 @@ pub struct SequentialFinding {
 /// Counts of the first items in the order drawn by the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct TallyFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
     /// Name of the metric.
     #[id]
@@ -329,26 +324,26 @@ pub struct MdlFinding {
     /// The code: `prequential` or `variational`.
     #[id]
     pub method: String,
-    /// Total bits: the mean over the seeds.
+    /// Total bits, as the mean over seeds.
     pub codelength: f64,
-    /// Standard deviation over the seeds (orders of the examples, or searches); absent with a single one.
+    /// Standard deviation over seeds (orders of the examples, or searches); absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Number of codes, each with a different seed.
+    /// Number of codes with different seeds.
     pub seeds: usize,
     /// Bits of a uniform code.
     pub uniform: f64,
-    /// Length of the uniform code divided by this one.
+    /// Length of the uniform code divided by this code's length.
     pub compression: f64,
-    /// With the prequential code of `b`: training examples that the bound recommends for its difference from `a` (Zhu
-    /// et al. 2022, equation 3, in bits per example, losses clipped at 10 bits).
+    /// For the prequential code of `b`: training examples that the bound recommends for its difference from `a` in bits per example (Zhu et
+    /// al. 2022, equation 3). Losses are clipped at 10 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
 
-/// Share of random labels of its training sentences that the probe learns, dealt by their hashes and as balanced as the task's. Control-task
-/// selectivity (Hewitt and Liang 2019) is not defined here: its labels belong to word types, which training and test share; sentences have
-/// no types, so that accuracy on other sentences would be chance by construction.
+/// Share of random labels of its training sentences that the probe learns. Labels are dealt by hashes of the sentences, as balanced as the
+/// task's. Control-task selectivity (Hewitt and Liang 2019) is undefined here, because it needs labels of word types shared by training and
+/// test. Accuracy on other sentences would be chance by construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// Name of the side.
@@ -356,15 +351,15 @@ pub struct ControlFinding {
     /// `a` or `b`.
     #[id]
     pub side: String,
-    /// Training examples.
+    /// Number of training examples.
     pub at_n: u64,
-    /// Share of the random labels of the training sentences that the probe has memorised.
+    /// Share of the random training labels that the probe has memorised.
     pub memorised: f64,
 }
 
-/// The accuracy that a side's probes lack at one size of training data, in two parts (Zhu et al. 2022, section D.1 and Figure 12): from the
-/// trained probe to the best one on its training examples, and from that to the best one of all. The best of all is not known; the best one on
-/// the training examples of the largest size takes its place. `n` of the finding is the number of test items, those of the largest size.
+/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first is from
+/// the trained probe to the best one on its training examples, the second from that to the best one overall. The best one on the training
+/// examples of the largest size replaces the unknown best one overall. `n` of the finding is the number of test items of the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.
@@ -372,67 +367,66 @@ pub struct ShortfallFinding {
     /// `a` or `b`.
     #[id]
     pub side: String,
-    /// Training examples.
+    /// Number of training examples.
     #[id]
     pub at_n: u64,
     /// Origin of the best probe on the training examples: `solved`, or the `seed` with the lowest training loss.
     pub optimum: String,
-    /// Its accuracy minus the mean accuracy of the trained probes. Negative if early stopping generalises better.
+    /// Accuracy of the best probe minus the mean accuracy of the trained ones. Negative if early stopping generalises better.
     pub optimisation: Estimate,
-    /// Accuracy of the best one at the largest size minus that of this size; absent at the largest.
+    /// Accuracy of the best probe at the largest size minus that at this size; absent at the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
-    /// Standard deviation over seeds of the part due to optimisation; absent with a single seed.
+    /// Standard deviation of `optimisation` over seeds; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Number of trainings, each with a different seed.
+    /// Number of trainings with different seeds.
     pub seeds: usize,
 }
 
-/// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).
+/// The comparison with noise on the second side (Zhu et al. 2022, Figure 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoiseFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second, with this noise.
+    /// Name of the second side, including the noise.
     pub b: String,
     /// Standard deviation of the noise.
     #[id]
     pub(crate) sigma: f64,
-    /// True for the comparison of the spec itself, repeated so that the curve is complete.
+    /// True for the spec's own comparison, repeated to complete the curve.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
-    /// Training examples.
+    /// Number of training examples.
     pub n_train: u64,
-    /// Test items.
+    /// Number of test items.
     #[id]
     pub at_n: u64,
-    /// Mean of the first minus mean of the second.
+    /// Mean of the first side minus mean of the second.
     pub difference: Estimate,
     /// The p-value of the comparison.
     pub p: f64,
-    /// The test that decides.
+    /// The deciding test.
     pub test: String,
-    /// Power at that number of items, with its interval.
+    /// Power at `at_n` items, with its interval.
     pub power: Estimate,
 }
 
-/// Baselines from surface features of the sentences: the majority class, the bag of words, the number of words or the
-/// first word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number
-/// of test sentences, the probes' own.
+/// Baselines from surface features of the sentences: the majority class, the bag of words, the number of words, or the first word. They are
+/// learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of test sentences of the probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BaselineFinding {
     /// Name of the baseline.
     #[id]
     pub name: String,
-    /// The side whose task it answers, `a` or `b`; absent if both have the same.
+    /// The side with this task, `a` or `b`; absent if both have the same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub side: Option<String>,
-    /// Training examples.
+    /// Number of training examples.
     #[id]
     pub at_n: u64,
-    /// Its accuracy, with the interval of a share.
+    /// Accuracy, with the interval of a proportion.
     pub accuracy: Estimate,
 }
 
@@ -442,12 +436,12 @@ pub struct MarginFinding {
     /// Name of the side.
     #[id]
     pub name: String,
-    /// Training examples.
+    /// Number of training examples.
     #[id]
     pub at_n: u64,
     /// Mean accuracy over the seeds.
     pub accuracy: f64,
-    /// Its standard deviation over the seeds; null with a single one.
+    /// Standard deviation of the accuracy over seeds; null for a single seed.
     pub sd: Option<f64>,
     /// Excess risk that the bound allows.
     pub epsilon: f64,

@@ -1,4 +1,4 @@
-//! Whole folders of results: the file of each task.
+//! Folders of results with one file per task.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use super::systems::{System, SystemsError};
 use corpus::readers::ReadError;
 use corpus::results::{NO_FILTER, Results, Wanted, read_all};
 
-/// Deepest folder below the given one, and most files in all.
+/// Maximum depth below the given folder, and maximum number of files.
 const DEEPEST: usize = 8;
 const MOST_FILES: usize = 20_000;
 
-/// A system, with notes on omissions and on results that were read in an unexpected way.
+/// A system, with notes on omissions and on results that were parsed in an unexpected way.
 pub struct Read {
     pub system: System,
     pub notes: Vec<String>,
 }
 
-/// Reads all results under a folder, or those of a single file.
+/// Reads all results in a folder, or those of a single file.
 ///
 /// # Errors
 /// [`SystemsError::Folder`] for a folder without results, and for an unreadable file that can only be results.
@@ -34,7 +34,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     list(path, DEEPEST, &mut files)?;
     let mut by_task: BTreeMap<String, PathBuf> = BTreeMap::new();
     for file in files {
-        // The latest of several runs of a task in one folder, by the time in the file name.
+        // Of several runs of a task in one folder, the latest by the time in the file name is used.
         let task = task_of(&file);
         let Some(older) = by_task.insert(task.clone(), file.clone()) else { continue };
         if older.parent() != file.parent() {
@@ -70,7 +70,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
-/// The runs of a file by task, with the filter in the name if there are several.
+/// Reads the runs of a file by task. If the file has several filters, the filter is part of the task's name.
 fn groups(
     file: &Path,
     task: &str,
@@ -88,13 +88,13 @@ fn groups(
     Ok(groups.into_iter().map(|group| (named(&group.filter), group.runs)).collect())
 }
 
-/// True for files that only harnesses write and that hold results of items.
+/// True for file names that only evaluation harnesses use for results of items.
 fn is_certain(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("samples_") || name.starts_with("per_instance_stats") || name.ends_with(".eval")
 }
 
-/// Files of results in name order; hidden files, links to folders and files of totals are skipped.
+/// Collects files of results in name order. Skips hidden files, links to folders and files of totals.
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SystemsError> {
     let fail = |e: std::io::Error| SystemsError::Folder(format!("{}: {e}", folder.display()));
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -103,7 +103,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Sys
         .collect::<Result<_, _>>()
         .map_err(fail)?;
     entries.sort();
-    // OpenCompass keeps predictions next to the results made from them.
+    // OpenCompass stores predictions next to the results computed from them.
     if entries.iter().any(|e| name_of(e) == "results") {
         entries.retain(|e| name_of(e) != "predictions");
     }
@@ -140,19 +140,19 @@ fn is_results(name: &str) -> bool {
     known && !name.starts_with("results_20")
 }
 
-/// The task that a file is about: its name without the harness's prefix, the time, and the extension.
+/// The task of a file: its name without the harness's prefix, the time, and the extension.
 fn task_of(file: &Path) -> String {
     let name = name_of(file);
     let mut stem = name.as_str();
     for end in [".gz", ".jsonl", ".json", ".csv", ".tsv", ".eval"] {
         stem = stem.strip_suffix(end).unwrap_or(stem);
     }
-    // lmms-eval writes the time first: 20240501_120000_samples_task.
+    // lmms-eval puts the time first: 20240501_120000_samples_task.
     let stem = stem.split_once("samples_").map_or(stem, |(_, task)| task);
     if ["per_instance_stats", "report", "results", "predictions", "samples", "eval_results"].contains(&stem)
         || stem.ends_with("_eval_results")
     {
-        // HELM names the folder `scenario:subject=x,model=y`.
+        // HELM names folders `scenario:subject=x,model=y`.
         let parent = file.parent().map(name_of).unwrap_or_default();
         let parts: Vec<&str> = parent.split(',').filter(|part| !part.contains("model=")).collect();
         return parts.join(",");
@@ -169,7 +169,7 @@ fn task_of(file: &Path) -> String {
     stem.to_owned()
 }
 
-/// True for a text that begins like `2024-05-01T12`.
+/// True for a text that begins with a time such as `2024-05-01T12`.
 fn is_time(text: &str) -> bool {
     let shape = "dddd-dd-ddTdd";
     text.len() >= shape.len()

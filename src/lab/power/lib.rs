@@ -1,9 +1,8 @@
-//! The power lab: data needed by a comparison of two probes (Zhu et al. 2022, "On the data requirements of probing";
-//! Card et al. 2020, "With little power comes great responsibility").
+//! The power lab: data needed by a comparison of two probes (Zhu et al. 2022, "On the data requirements of probing"; Card et al. 2020,
+//! "With little power comes great responsibility").
 //!
-//! Two sides (encoders, layers, classifiers, noise; or files of results) are matched on the same items ([`pairs`]) and
-//! compared ([`compare`]); inference from a pilot about a future comparison is in [`pilot`], recommendations from
-//! bounds are in [`bound`].
+//! The two sides are encoders with layers, classifiers and noise, or files of results. Their items are matched in [`pairs`] and compared in
+//! [`compare`]. [`pilot`] infers from a pilot to a future comparison; [`bound`] recommends training sizes.
 
 pub mod answer;
 pub mod bound;
@@ -35,7 +34,5 @@ pub use results::Results;
 pub use spec::Spec;
 
 pub type Finding = lab::Finding<Kind>;
-/// The host that an experiment of this lab runs in.
 pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;
-/// A question that waits for its answer.
 pub type Waiting = lab::Waiting<Question>;

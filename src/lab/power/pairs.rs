@@ -9,38 +9,34 @@ use stats::intervals::share;
 use stats::joint::Units;
 use stats::paired::{Differences, Shift, Table};
 
-/// Values of both sides on the same items.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pairs {
     /// The first side: one list per seed, one value per item.
     pub a: Vec<Vec<f64>>,
     /// The second side, in the same order.
     pub b: Vec<Vec<f64>>,
-    /// Number of the cluster of each item.
     pub clusters: Option<Vec<u32>>,
-    /// True if the sides have different items, in a random order: two tasks ask about different sentences, and nothing
-    /// pairs them.
+    /// True if the sides have different, randomly ordered items, as with two tasks. Nothing pairs them.
     pub apart: bool,
 }
 
 impl Pairs {
-    /// Number of items; if the sides have different items, the smaller number.
+    /// Number of items; the smaller number if the sides have different items.
     pub fn n(&self) -> usize {
         let of = |side: &[Vec<f64>]| side.first().map_or(0, Vec::len);
         of(&self.a).min(of(&self.b))
     }
 
-    /// Runs of each side.
+    /// Number of runs of each side.
     pub fn seeds(&self) -> usize {
         self.a.len()
     }
 
-    /// True if every value is 0 or 1.
     pub fn is_binary(&self) -> bool {
         self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
     }
 
-    /// True if every value lies within 0 and 1, so that differences are in points.
+    /// True if every value is between 0 and 1, so that differences are in points.
     pub fn is_share(&self) -> bool {
         self.a.iter().chain(&self.b).flatten().all(|v| (0.0..=1.0).contains(v))
     }
@@ -52,7 +48,7 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
-    /// The values scaled so that the largest is about 1, and the scale, if their squares would overflow or underflow.
+    /// The values scaled to a maximum of about 1, and the scale; `None` if their squares neither overflow nor underflow.
     pub fn scaled(&self) -> Option<(Self, f64)> {
         let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
         if most == 0.0 || (1e-30..=1e30).contains(&most) {
@@ -74,25 +70,25 @@ impl Pairs {
         self.a.iter().zip(&self.b).map(of).collect()
     }
 
-    /// Mean over the seeds of an item's value on a side.
+    /// Mean of an item's value over the seeds of a side.
     fn mean(side: &[Vec<f64>], item: usize) -> f64 {
         side.iter().map(|v| v[item]).sum::<f64>() / side.len() as f64
     }
 
-    /// Values of a side by item: means over the seeds.
+    /// Values of a side by item, as means over seeds.
     pub fn means(&self, first: bool) -> Vec<f64> {
         let side = if first { &self.a } else { &self.b };
         let n = side.first().map_or(0, Vec::len);
         (0..n).map(|i| Self::mean(side, i)).collect()
     }
 
-    /// Contribution of each independent unit (an item, or a cluster) to the difference, means over the seeds.
+    /// Contribution of each independent unit (item or cluster) to the difference, as means over seeds.
     pub fn differences(&self) -> Differences {
         let gap = |i: usize| Self::mean(&self.a, i) - Self::mean(&self.b, i);
         Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
     }
 
-    /// The mean difference over independent units, or between two sides with different items.
+    /// The mean difference over independent units, or between sides with different items.
     pub fn shift(&self) -> Shift {
         if self.apart {
             Shift::apart(self.side(true).shift(), self.side(false).shift())
@@ -120,7 +116,7 @@ impl Pairs {
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
     }
 
-    /// Mean of a side with its interval: that of a share for one run on independent items, Student's t otherwise. For a single
+    /// Mean of a side with its interval: an interval of a proportion for one run on independent items, otherwise Student's t. For a single
     /// item the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         if let Some((scaled, unit)) = self.scaled() {
@@ -139,7 +135,7 @@ impl Pairs {
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// Counts of the items, as far as questions about the comparison need them.
+    /// Item counts that suffice for questions about the comparison.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
@@ -156,14 +152,15 @@ impl Pairs {
         }
     }
 
-    /// Accuracies by seed: of the first and of the second.
+    /// Accuracies of both sides, by seed.
     pub(crate) fn by_seed(&self) -> Vec<[f64; 2]> {
         let mean = |v: &Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
     }
 
-    /// Right or wrong of each side on each item, several seeds by their majority; `None` for values that are not 0 or
-    /// 1, for an even number of seeds, which may tie, for clusters, and for sides with different items.
+    /// Right or wrong of each side on each item, by the majority of several seeds.
+    ///
+    /// `None` for values other than 0 or 1, for an even number of seeds (which may tie), for clusters, and for sides with different items.
     pub fn votes(&self) -> Option<Vec<(bool, bool)>> {
         if self.apart || self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
             return None;
@@ -173,32 +170,31 @@ impl Pairs {
     }
 }
 
-/// Items that both sides have, and the number that only one has.
+/// Items common to both sides, and the numbers of others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
     /// Common items, in the order of the first file.
     pub pairs: Pairs,
-    /// Number of omitted items that occur in a file of the first side.
+    /// Number of dropped items of the first side's files.
     pub unmatched_a: usize,
-    /// The same for the second side.
+    /// Number of dropped items of the second side's files.
     pub unmatched_b: usize,
 }
 
-/// Reasons why files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// The sides have different numbers of runs. Means over the runs of each side would need a separate interval:
-    /// Student's t over such means covers 49 to 93 % where few of 20 to 500 items differ, all in one direction.
+    /// The sides have different numbers of runs. Means over the runs of each side would need a separate interval: Student's t over such
+    /// means covers 49 to 93 % if few of 20 to 500 items differ, all in one direction.
     #[error(
-        "{a} run(s) on the first side and {b} on the second: give as many runs (files, epochs, seeds) of one as of the other"
+        "{a} run(s) on the first side and {b} on the second: give both sides the same number of runs (files, epochs, seeds)"
     )]
     Runs {
-        /// Number on the first side.
+        /// Number of runs of the first side.
         a: usize,
-        /// Number on the second side.
+        /// Number of runs of the second side.
         b: usize,
     },
-    /// A file without the metric.
+    /// A file lacks the metric.
     #[error("{file} has no metric `{metric}`; it has {known}")]
     Metric {
         file: String,
@@ -206,35 +202,35 @@ pub enum MatchError {
         /// The metrics present.
         known: String,
     },
-    /// No item in common.
-    #[error("no item is in both: the first side has for example `{a}`, the second `{b}`")]
+    /// No item is common to both sides.
+    #[error("no item is in both: for example, the first side has `{a}` and the second has `{b}`")]
     Disjoint {
         /// An identifier from the first side.
         a: String,
         /// An identifier from the second side.
         b: String,
     },
-    /// Different items under the same identifiers.
+    /// Different items have the same identifier.
     #[error(
-        "{count} of {n} items are not the same in both: `{key}` differs for {items}; compare files of the same version of the task{}",
+        "{count} of {n} items differ between the sides: `{key}` differs for {items}; compare files of the same version of the task{}",
         hint(key)
     )]
     Documents {
         count: usize,
-        /// Items with the same identifier.
+        /// Number of items with the same identifier.
         n: usize,
         /// Key of the first difference.
         key: &'static str,
-        /// The first ones.
+        /// The first different items.
         items: String,
     },
-    /// Clusters that contradict each other.
+    /// Clusters contradict each other.
     #[error("the item `{item}` belongs to `{a}` in one file and to `{b}` in another")]
     Cluster {
         item: String,
-        /// Its cluster in one file.
+        /// The item's cluster in one file.
         a: String,
-        /// Its cluster in another file.
+        /// The item's cluster in another file.
         b: String,
     },
 }
@@ -253,7 +249,6 @@ fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchErro
     })
 }
 
-/// Aligns the items of all files.
 pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, MatchError> {
     if a.len() != b.len() || a.is_empty() {
         return Err(MatchError::Runs { a: a.len(), b: b.len() });
@@ -268,7 +263,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
         let mut others = places.iter_mut().zip(&files).skip(1);
-        // After the previous item, as in most files.
+        // The search starts after the previous item, as most files have the same order.
         let there = others.all(|(place, file)| {
             let found = file.place(id, *place + u32::from(i > 0));
             *place = found.unwrap_or(*place);
@@ -306,7 +301,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     Ok(Matched { pairs: Pairs { a: values, b: second, clusters, apart: false }, unmatched_a, unmatched_b })
 }
 
-/// Items that are not the same in all files.
+/// Items that differ between files.
 #[derive(Default)]
 struct Different<'r> {
     count: usize,
@@ -339,7 +334,7 @@ impl<'r> Different<'r> {
     }
 }
 
-/// The cluster of an item, on which all files that name one must agree.
+/// The cluster of an item. All files that name one must agree.
 fn cluster<'r>(files: &[&'r Results], places: &[u32], id: &'r str) -> Result<&'r str, MatchError> {
     let named = files.iter().zip(places).filter_map(|(f, p)| f.clusters.as_ref()?.get(*p as usize));
     let mut all = named;

@@ -1,9 +1,8 @@
-//! Inference from a pilot for a future comparison: power at any n, the n that is needed, and whether to give up.
+//! Inference from a pilot for a future comparison: power at any n, the required n, and whether to give up.
 //!
-//! The pilot's own uncertainty goes into every number. McNemar's power depends on the share of discordant items and on how they are split
-//! between the sides: both are moved over their joint region ([`Region`]). Student's power depends on the difference in standard errors,
-//! which is moved along its interval. Power computed from the pilot's difference alone only restates its p-value; with the interval it says
-//! how little is known.
+//! All results include the pilot's uncertainty. McNemar's power depends on the share of discordant items and on their split between the
+//! sides; both vary over their joint region ([`Region`]). Student's power depends on the difference in standard errors, which varies along
+//! its interval. Power from the pilot's difference alone only restates its p-value.
 
 use super::finding::{ComparisonFinding, Open, PowerFinding};
 use super::pairs::Pairs;
@@ -17,26 +16,25 @@ use stats::student;
 
 /// Difference of accuracies below which nothing is recommended.
 pub const TINY: f64 = 0.01;
-/// Numbers of items above this count as unbounded.
+/// Larger numbers of items count as unbounded.
 pub(crate) const MOST_NEEDED: f64 = 1e8;
 /// Smallest and largest n of a curve, as powers of the square root of two.
 const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 
-/// The pilot's estimate of the difference, and the test that the future comparison will use.
+/// The pilot's estimate of the difference, and the test of the future comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pilot {
-    /// Items.
     pub n: usize,
-    /// The observed difference, means over seeds.
+    /// The observed difference, as the mean over seeds.
     pub gap: f64,
-    /// The test, with the observed difference.
+    /// The test with the observed difference.
     by: By,
-    /// The same with the smallest difference that the pilot is compatible with.
+    /// The test with the smallest difference compatible with the pilot.
     least: By,
-    /// The same with the largest.
+    /// The test with the largest difference compatible with the pilot.
     most: By,
-    /// The same at the end of the interval of the difference that is nearer to 0; `None` if the interval contains 0, or
-    /// if one side won no item, whose rate is then estimated as 0.
+    /// The test with the end of the difference's interval nearer to 0. `None` if the interval contains 0, or if one side wins no item,
+    /// whose rate is then estimated as 0.
     near: Option<By>,
 }
 
@@ -45,31 +43,31 @@ pub struct Pilot {
 enum By {
     /// McNemar's test of one run of each side on independent items, with the probabilities of discordant items.
     McNemar(Discord),
-    /// Student's t over independent units: clusters of items, items with values that are not 0 or 1, or two sets of items. More items are
-    /// more units of the same kind.
+    /// Student's t over independent units: clusters, items with values other than 0 or 1, or two sets of items. More items mean more units
+    /// of the same kind.
     Student {
-        /// Size of the difference.
+        /// Absolute difference.
         gap: f64,
         /// Standard error of the difference with the pilot's items.
         error: f64,
-        /// Independent units among them.
+        /// Number of independent units in the pilot.
         units: usize,
         /// Design effect relative to McNemar's independent items; `None` if there are no items.
         design: Option<f64>,
     },
 }
 
-/// The joint region of the share of discordant items and, given it, of the share of them that one side wins: Clopper
-/// and Pearson's intervals at the root of the level each, so that both hold at least as often as the level says.
+/// The joint region of the share of discordant items and of the share of them won by one side. Each is a Clopper-Pearson interval at the
+/// root of the level, so that joint coverage is at least the level.
 struct Region {
-    /// Share of discordant items.
+    /// Interval of the share of discordant items.
     rate: (f64, f64),
-    /// Interval of the imbalance of discordant items: 0 if both sides win as many, 1 if one side wins all.
+    /// Interval of the imbalance of discordant items: 0 if both sides win equally many, 1 if one side wins all.
     lean: (f64, f64),
 }
 
 impl Region {
-    /// From counts divided by a design effect; the whole range if the effect is unknown.
+    /// The region of counts divided by a design effect; the whole range if the effect is unknown.
     fn new(table: &Table, design: f64, level: f64) -> Self {
         if !design.is_finite() {
             return Self { rate: (0.0, 1.0), lean: (0.0, 1.0) };
@@ -98,7 +96,7 @@ impl Pilot {
         Self::of_tally(&pairs.tally(), level)
     }
 
-    /// The same from the counts of the items.
+    /// Pilot from the counts of the items.
     pub fn of_tally(tally: &Tally, level: f64) -> Option<Self> {
         let total = tally.total();
         match (tally.shift, tally.joint()) {
@@ -115,7 +113,7 @@ impl Pilot {
         }
     }
 
-    /// `table` covers all seeds, with the effective number of items divided by `design`.
+    /// Pilot of McNemar's test. `table` covers all seeds, with the effective number of items divided by `design`.
     fn by_mcnemar(n: usize, table: &Table, (design, interval): (f64, Estimate), level: f64) -> Option<Self> {
         let share = |count: u64| count as f64 / table.n() as f64;
         let seen = Discord::new(share(table.only_b), share(table.only_a)).ok()?;
@@ -135,8 +133,8 @@ impl Pilot {
         })
     }
 
-    /// Pilot of independent units; `table` if their items are right or wrong on both sides, the largest possible
-    /// difference, and the near end of the interval.
+    /// Pilot of Student's t over independent units. `table` is given if items are right or wrong on both sides; `most` is the largest
+    /// possible difference.
     fn by_student(
         n: usize,
         shift: Shift,
@@ -169,7 +167,7 @@ impl Pilot {
         Some(Self { n, gap, by: of(gap), least, most, near: near.filter(|_| error > 0.0).map(of) })
     }
 
-    /// Power of the test on `n` items if the sides differ like this.
+    /// Power of the test on `n` items for the difference in `by`.
     fn at(&self, by: By, n: u64, aim: Aim) -> Result<Power, PowerError> {
         let (gap, error, units) = match by {
             By::McNemar(discord) => return power(discord, n, aim.level, aim.test),
@@ -182,7 +180,7 @@ impl Pilot {
         let more = n as f64 / self.n as f64;
         let units = more * units as f64;
         if error == 0.0 && gap != 0.0 {
-            // Units that are all alike are treated as coins that all fell on one side.
+            // Identical units are treated as coins that all fall on one side.
             let shown = 2f64.powf(1.0 - units) <= aim.level;
             return Ok(student::power(if shown { f64::INFINITY } else { f64::NAN }, units - 1.0, aim.level));
         }
@@ -190,9 +188,10 @@ impl Pilot {
         Ok(student::power(theta, units - 1.0, aim.level))
     }
 
-    /// Power at n, with the interval over all parameters compatible with the pilot; and the errors of type M and type S
-    /// for the difference at the near end of its interval. A significant observed difference is an overestimate and
-    /// would make these errors look too small.
+    /// Power at n with its interval over all parameters compatible with the pilot, and the type M and type S errors.
+    ///
+    /// The errors are for the difference at the near end of its interval. A significant observed difference is an overestimate and would
+    /// make them look too small.
     ///
     /// # Errors
     /// [`PowerError`] for an invalid n or level.
@@ -204,7 +203,7 @@ impl Pilot {
         Ok((estimate, near.and_then(|p| p.type_m), near.and_then(|p| p.type_s)))
     }
 
-    /// The curve of power against n: doubling at every other place, the current n, and the needed n if it is in range.
+    /// The curve of power against n, which doubles at every other point. Includes the current n, and the required n if in range.
     pub fn curve(&self, names: (&str, &str), aim: Aim, needed: Option<f64>) -> Vec<PowerFinding> {
         let mut sizes: Vec<u64> = CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).collect();
         let most = sizes.iter().max().map_or(0.0, |n| *n as f64);
@@ -220,7 +219,7 @@ impl Pilot {
         sizes.into_iter().filter_map(of).collect()
     }
 
-    /// Number of items for the wanted power if the sides differ like this; `None` if no number is enough.
+    /// Number of items for the target power at the difference in `by`; `None` if no number is enough.
     fn enough(&self, by: By, aim: Aim) -> Option<f64> {
         match by {
             By::McNemar(d) if approximate(d, aim) < MOST_NEEDED => required(d, aim).ok().map(|r| r.for_good as f64),
@@ -228,7 +227,7 @@ impl Pilot {
             By::Student { gap, error, units, .. } => {
                 let each = self.n as f64 / units as f64;
                 if error == 0.0 {
-                    // The number of coins that all fall on one side with probability at most the level.
+                    // Number of coins that all fall on one side with a probability of at most the level.
                     return (gap != 0.0).then(|| ((1.0 - aim.level.log2()).ceil() * each).ceil());
                 }
                 let theta = gap / error / (units as f64).sqrt();
@@ -238,13 +237,13 @@ impl Pilot {
         }
     }
 
-    /// Number of items needed for the wanted power, with the interval from the pilot. Without an upper end it is unbounded.
+    /// Number of items required for the target power, with the interval from the pilot. A missing upper end means unbounded.
     pub fn required(&self, aim: Aim) -> Open {
         let [mean, lo, hi] = [self.by, self.most, self.least].map(|by| self.enough(by, aim));
         Open { mean, lo, hi }
     }
 
-    /// The smallest difference that the pilot's n would show with the wanted power.
+    /// The smallest difference that the pilot's n shows with the target power.
     pub fn detectable(&self, aim: Aim) -> Option<f64> {
         match self.by {
             By::McNemar(d) => detectable(d.rate(), self.n as u64, aim).ok().flatten(),
@@ -255,7 +254,7 @@ impl Pilot {
         }
     }
 
-    /// Design effect of items that belong together; `None` if items are independent.
+    /// Design effect of clusters; `None` if items are independent.
     pub fn design(&self) -> Option<f64> {
         match self.by {
             By::McNemar(_) => None,
@@ -264,24 +263,24 @@ impl Pilot {
     }
 }
 
-/// The end of an interval that is nearer to 0; `None` if it contains 0.
+/// The end of an interval nearer to 0; `None` if the interval contains 0.
 fn near(interval: Estimate) -> Option<f64> {
     let Estimate { lo, hi, .. } = interval;
     if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
 }
 
-/// Differences that are compatible with no discordant item in n: the rule of three bounds their share, and with it the difference.
+/// Differences compatible with no discordant item in n. The rule of three bounds the share of discordant items, and so the difference.
 fn unseen(n: usize) -> (f64, f64) {
     (0.0, (3.0 / n as f64).min(1.0))
 }
 
-/// Differences compatible with units that are all alike: the next unit may differ.
+/// Differences compatible with identical units, because the next unit may differ.
 fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
     let open = Shift { mean: gap.abs(), error: 0.0, units }.interval_within(level, (-1.0, 1.0));
     (open.lo.max(0.0), open.hi)
 }
 
-/// Reasons from subsamples and folds against a recommendation.
+/// Whether to recommend nothing, with reasons from subsamples and folds.
 pub fn collapse(
     comparisons: &[&ComparisonFinding],
     folds: &[f64],
@@ -331,7 +330,7 @@ mod tests {
         assert!(at.lo <= at.mean && at.mean <= at.hi && m.unwrap() >= 1.0 && s.unwrap() < 1e-6);
         let curve = p.curve(("a", "b"), AIM, n.mean);
         assert!(curve.windows(2).all(|w| w[0].at_n < w[1].at_n) && curve.iter().any(|c| c.at_n == 640));
-        // The needed n was between two points, where the line that joins them was below the wanted power.
+        // Regression: the required n used to be between two points of the curve, where the line between them was below the target power.
         let needed = curve.iter().find(|c| Some(c.at_n as f64) == n.mean).unwrap();
         assert!(needed.power.mean >= 0.8, "{needed:?}");
         assert!(p.detectable(AIM).unwrap() < 0.16);
@@ -352,13 +351,13 @@ mod tests {
         assert!(one.required(AIM).hi.is_none(), "{one:?}");
     }
 
-    /// Intervals of required n and of power from pilots cover the truth. With three discordant items of a hundred
-    /// expected they covered it in .617 and .547 of pilots, because the share of discordant items was treated as known.
-    /// Reduced; the bench runs more.
+    /// Intervals of required n and of power from pilots cover the truth. The bench runs more simulations.
+    ///
+    /// Regression: the share of discordant items used to be treated as known. With three expected of a hundred, coverage was .617 and .547.
     #[test]
     fn required_n_and_power_are_covered() {
         let mut rng = stream(9, "pilots");
-        // Fewer if every requested n is far above ten thousand.
+        // Fewer simulations if every required n is far above ten thousand.
         for (p01, p10, n, runs) in
             [(0.05, 0.10, 200, 600), (0.0, 0.03, 100, 600), (0.02, 0.06, 100, 600), (0.28, 0.30, 640, 150)]
         {
@@ -377,14 +376,14 @@ mod tests {
                 seen += usize::from(e.lo <= power && power <= e.hi);
                 n.lo.is_none_or(|lo| lo <= want) && n.hi.is_none_or(|hi| want <= hi)
             });
-            // Four standard errors below the nominal share.
+            // Four standard errors below the nominal coverage.
             let least = 0.95 - 4.0 * (0.05 * 0.95 / f64::from(runs)).sqrt();
             let shares = [held.count(), seen].map(|count| count as f64 / f64::from(runs));
             assert!(shares.iter().all(|share| *share >= least), "{p01} {p10} {n}: {shares:?}");
         }
     }
 
-    /// One discordant item of a hundred asked for "790 [790, 62,318]" items.
+    /// Regression: one discordant item of a hundred used to require "790 [790, 62,318]" items.
     #[test]
     fn a_single_discordant_item_bounds_nothing_from_above() {
         let p = Pilot::of_table(&table(60, 1, 0, 39), 0.95).unwrap();
@@ -394,8 +393,8 @@ mod tests {
         assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
     }
 
-    /// Power computed at a difference that is significant by luck reported that such results are 1.2 times too large,
-    /// when the true factor is 2.
+    /// Regression: power used to be computed at the observed difference, which may be significant by luck. It reported results as 1.2 times
+    /// too large when the true factor is 2.
     #[test]
     fn errors_of_size_are_those_of_the_near_end() {
         let t = table(60, 14, 4, 22);
@@ -405,7 +404,7 @@ mod tests {
         let want = power(Discord { p01, p10: p01 + near }, 100, 0.05, AIM.test).unwrap();
         let (_, m, s) = p.power(100, AIM).unwrap();
         assert!(near > 0.0 && (m, s) == (want.type_m, want.type_s) && m.unwrap() > 3.0, "{near} {m:?}");
-        // Absent if the interval contains 0, or one side won no item.
+        // Absent if the interval contains 0, or one side wins no item.
         for t in [table(60, 8, 6, 26), table(60, 14, 0, 26)] {
             assert_eq!(Pilot::of_table(&t, 0.95).unwrap().power(100, AIM).unwrap().1, None);
         }
@@ -423,12 +422,12 @@ mod tests {
         assert!(collapse(&[&up, &down], &[], 0.1, 0.8).0);
         assert!(!collapse(&[&up, &up], &[0.1, 0.2], 0.1, 0.8).0);
         assert!(!collapse(&[&up], &[], 0.9, 0.8).0 && !collapse(&[], &[], 0.0, 0.8).0);
-        // Folds that disagree speak against a recommendation as subsamples do.
+        // Disagreement of folds counts against a recommendation, as disagreement of subsamples does.
         let (collapsed, reasons) = collapse(&[&up, &up], &[0.1, -0.1, 0.0, 0.2, 0.1, 0.1], 0.1, 0.8);
         assert!(collapsed && reasons.iter().any(|r| r.contains("folds (4 for the first, 1")), "{reasons:?}");
     }
 
-    /// Power, required n and the detectable difference treated items as independent although clusters were given.
+    /// Regression: power, required n and the detectable difference used to treat items as independent even with clusters.
     #[test]
     fn items_that_belong_together_need_more_of_them() {
         let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)][c % 5];
@@ -445,13 +444,13 @@ mod tests {
         let ratio = y.detectable(AIM).unwrap() / x.detectable(AIM).unwrap();
         assert!((2.8..3.8).contains(&ratio), "{ratio}");
         assert!(y.curve(("a", "b"), AIM, None).iter().all(|p| p.student));
-        // The required number of clusters has the wanted power; fewer than two have none.
+        // The required number of clusters has the target power; fewer than two clusters have none.
         let n = y.required(AIM).mean.unwrap() as u64;
         assert!((y.power(n, AIM).unwrap().0.mean - 0.8).abs() < 0.01);
         assert_eq!(y.power(15, AIM).unwrap().0.mean, 0.0);
     }
 
-    /// Metrics that are not 0 or 1 had no power at all, and two sets of items are compared without pairs.
+    /// Regression: metrics other than 0 or 1 used to have no power. Two sets of items are compared without pairs.
     #[test]
     fn other_metrics_and_two_sets_of_items_have_power_too() {
         let a: Vec<f64> = (0..300).map(|i| f64::from(i * 7 % 31)).collect();
@@ -466,7 +465,7 @@ mod tests {
         assert_eq!((tally.items, apart.select(&[0, 1]).n()), (300, 2));
         let found = pilot.required(AIM);
         assert!((0.09..0.11).contains(&pilot.gap) && found.lo < found.mean && found.mean < found.hi, "{found:?}");
-        // Two proportions by the normal approximation, 4 to 3 as here.
+        // Two proportions by the normal approximation, with 4 to 3 items as here.
         let want = (1.96f64 + 0.8416).powi(2) * (0.16 * 3.0 / 4.0 + 0.21) / 0.01;
         assert!((found.mean.unwrap() / want - 1.0).abs() < 0.05, "{found:?} {want}");
         let perfect = Pairs { a: side(50, 100), b: side(50, 100), clusters: None, apart: true };

@@ -5,37 +5,35 @@ use serde::{Deserialize, Serialize};
 use figure::layers::grouped;
 use lab::spec::{Refuse, SpecError};
 
-/// Further measurements: at the largest size, except for noise and the shortfall.
+/// Additional measurements, at the largest size except for noise and the shortfall.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
-    /// Code length of the labels given vectors, by every code.
+    /// Code length of the labels given vectors, with every code.
     pub mdl: bool,
     /// Accuracy on random labels.
     pub control: bool,
     /// Six folds of all examples, each tested once.
     pub folds: bool,
-    /// The parts of the probes' shortfall due to optimisation and to data.
+    /// Accuracy lost by the probes through optimisation and through lack of data.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shortfall: bool,
-    /// Standard deviations of noise on the second side for repeated comparisons.
+    /// Standard deviations of noise on the second side, each for a repeated comparison.
     pub noise: Vec<f64>,
 }
 
 impl AlsoSpec {
-    /// True if nothing more is measured.
     pub(crate) fn is_off(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A plan made before any result was seen. It is part of the spec and of its hash, which the session records before the
-/// first finding.
+/// A plan fixed before any result was seen. It is part of the spec's hash, which the session records before the first finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub hypothesis: Hypothesis,
-    /// Number of test items for the planned comparison; `None` for all.
+    /// Number of test items of the planned comparison; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
     #[serde(default)]
@@ -45,31 +43,28 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hypothesis {
-    /// The two sides differ.
     Differ,
-    /// They are equivalent within the margin.
+    /// The two sides are equivalent within the margin.
     Equal,
 }
 
-/// Stopping rule of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After n items, at which the fixed test is made once.
+    /// After n items, with one fixed test.
     #[default]
     AtN,
-    /// As soon as the sequential test allows it, at the latest after n items.
+    /// As soon as the sequential test permits, after n items at the latest.
     Early,
 }
 
 impl Plan {
-    /// Refuses plans that cannot be carried out.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if let Some(n) = self.n {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;
         }
         if self.hypothesis == Hypothesis::Equal && self.stop == Stop::Early {
-            let why = ": the sequential test is of a difference; a plan of equality stops at n (stop = \"at_n\")";
+            let why = ": the sequential test is for a difference; a plan for equality must stop at n (stop = \"at_n\")";
             return refuse.because("plan.stop", why.to_owned());
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Questions during an experiment, and afterwards.
+//! Questions to an experiment, during a run and afterwards.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,25 @@ use super::spec::Spec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// The comparison under other terms, or on fewer items.
+    /// Repeats the comparison with other settings of the test, or on fewer items.
     Adjust(Adjust),
 }
 
-/// Other terms for a finished comparison.
+/// Other settings of the test for a finished comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Adjust {
-    /// Level of the test.
+    /// Significance level.
     pub alpha: f64,
-    /// Wanted power.
+    /// Target power.
     pub target: f64,
-    /// Margin of equivalence.
     pub margin: f64,
-    /// Items of the pilot, the first ones in the order drawn by the seed; `None` means all.
+    /// Number of items of the pilot, taken first in the order drawn by the seed; `None` for all.
     #[serde(default)]
     pub pilot: Option<usize>,
 }
 
 impl Adjust {
-    /// The spec that asks this about the comparison of another spec. A plan is only valid for the level and the margin
-    /// with which it was made.
+    /// The spec that would give this answer directly. A plan is only valid for its own level and margin.
     pub fn of(&self, spec: &Spec) -> Spec {
         let mut spec = spec.clone();
         let test = &mut spec.test;

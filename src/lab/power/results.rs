@@ -12,79 +12,68 @@ use lab::Head;
 use lab::results::{Tagged, put, replace};
 use stats::Estimate;
 
-/// Everything that a run has found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Both sides, by size of the training data.
+    /// Both sides, by training size.
     pub configurations: Vec<Tagged<ConfigurationFinding>>,
     /// Comparisons by increasing number of items.
     pub comparisons: Vec<Tagged<ComparisonFinding>>,
     /// The curve of power against n, from the latest pilot.
     pub power: Vec<Tagged<PowerFinding>>,
-    /// Requirements by the latest pilot.
+    /// Requirements from the latest pilot.
     pub required: Option<Tagged<RequiredFinding>>,
-    /// Requirements, by training examples of the probes.
+    /// Requirements by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// Counts of all items of each comparison with a different size.
+    /// Counts of all items, for each comparison of a different size.
     #[serde(default)]
     pub wholes: Vec<Tagged<TallyFinding>>,
     /// The sequential test, by increasing number of items.
     pub sequential: Vec<Tagged<SequentialFinding>>,
-    /// Accuracies against the bound.
     pub margins: Vec<Tagged<MarginFinding>>,
-    /// True if the comparison carries information.
+    /// Whether the comparison is too weak to recommend a number of items.
     pub collapse: Option<Tagged<CollapseFinding>>,
-    /// Counts of the items, by increasing number, from the latest pilot.
+    /// Counts of the items from the latest pilot, by increasing number.
     #[serde(default)]
     pub tallies: Vec<Tagged<TallyFinding>>,
-    /// Code lengths of both sides.
     #[serde(default)]
     pub mdl: Vec<Tagged<MdlFinding>>,
-    /// Control tasks of both sides.
     #[serde(default)]
     pub controls: Vec<Tagged<ControlFinding>>,
-    /// The accuracy that the probes of both sides lack by optimisation and by data.
+    /// Accuracy lost by the probes of both sides through optimisation and through lack of data.
     #[serde(default)]
     pub shortfalls: Vec<Tagged<ShortfallFinding>>,
     /// Comparisons under noise, by increasing noise and number of items.
     #[serde(default)]
     pub noise: Vec<Tagged<NoiseFinding>>,
-    /// Baselines from surface features of the sentences, by size of the training data.
+    /// Surface baselines, by training size.
     #[serde(default)]
     pub baselines: Vec<Tagged<BaselineFinding>>,
-    /// Tasks of two folders.
     #[serde(default)]
     pub tasks: Vec<Tagged<TaskFinding>>,
-    /// Differences over all tasks.
     #[serde(default)]
     pub pooled: Vec<Tagged<PooledFinding>>,
-    /// Items on which the sides differ.
     #[serde(default)]
     pub flips: Vec<Tagged<FlipFinding>>,
-    /// The answer to the latest question.
     pub answer: Option<Answer>,
 }
 
 /// Two systems with their tasks.
 pub struct Pair<'r> {
-    /// The name of both in findings: `A,B`.
+    /// The model of their findings: `A,B`.
     pub of: &'r str,
     pub tasks: Vec<&'r Tagged<TaskFinding>>,
     /// The deciding mean: over tasks, or over items if there are too few tasks.
     pub decides: Option<&'r Tagged<PooledFinding>>,
 }
 
-/// A comparison under other terms.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// Number of the question.
     pub ticket: u64,
     pub comparison: Option<Tagged<ComparisonFinding>>,
-    /// The curve.
     pub power: Vec<Tagged<PowerFinding>>,
     pub required: Option<Tagged<RequiredFinding>>,
-    /// The same by training examples of the probes.
+    /// Requirements by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
     /// The sequential test over the items so far.
@@ -93,7 +82,7 @@ pub struct Answer {
 }
 
 impl Results {
-    /// The pairs of systems, in the order in which they were compared.
+    /// The pairs of systems, in the order of comparison.
     pub fn pairs(&self) -> Vec<Pair<'_>> {
         let mut pairs: Vec<Pair<'_>> = Vec::new();
         for t in &self.tasks {
@@ -109,12 +98,11 @@ impl Results {
         pairs
     }
 
-    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Configuration(x) => put(&mut self.configurations, finding, x),
             Kind::Comparison(x) => {
-                // More items make a different comparison from the one that was asked about.
+                // A comparison on more items differs from the one of the question.
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
                     self.answer = None;
                 }
@@ -124,7 +112,7 @@ impl Results {
                 self.comparisons.sort_by_key(|c| c.n);
             }
             Kind::Power(x) => {
-                // A curve belongs to one pilot: the curve of more items replaces it.
+                // A curve belongs to one pilot; the curve of a larger pilot replaces it.
                 if self.power.first().is_some_and(|p| p.n != finding.n) {
                     self.power.clear();
                 }
@@ -160,7 +148,7 @@ impl Results {
         }
     }
 
-    /// Requirements: by the latest pilot, and by training size.
+    /// Keeps the requirements of the latest pilot and those of each training size.
     fn take_required(&mut self, finding: Head<'_>, x: &RequiredFinding) {
         if finding.r#final && x.trained.is_some() {
             replace(&mut self.sizes, Tagged::new(finding, x), |a, b| a.value.trained == b.value.trained);
@@ -180,7 +168,7 @@ impl Results {
         self.tallies.sort_by_key(|t| t.value.tally.items);
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already there.
+    /// Records the answer to the question with this number. False if a later answer is already present.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.answer.as_ref().is_some_and(|a| ticket < a.ticket) {
             return false;
@@ -199,17 +187,17 @@ impl Results {
         true
     }
 
-    /// The comparison on the most items, under other terms if requested.
+    /// The comparison on the most items, from the latest answer if it has one.
     pub fn comparison(&self) -> Option<&Tagged<ComparisonFinding>> {
         self.answer.as_ref().and_then(|a| a.comparison.as_ref()).or(self.comparisons.last())
     }
 
-    /// Requirements, likewise.
+    /// Requirements, from the latest answer if it has them.
     pub fn needed(&self) -> Option<&Tagged<RequiredFinding>> {
         self.answer.as_ref().and_then(|a| a.required.as_ref()).or(self.required.as_ref())
     }
 
-    /// The baselines of the largest training data, in the order of their findings.
+    /// The baselines of the largest training size, in the order of their findings.
     pub fn surface(&self) -> Vec<&Tagged<BaselineFinding>> {
         // Tasks with more classes have more training examples at the same size.
         let most = |side: &Option<String>| {
@@ -219,31 +207,31 @@ impl Results {
         self.baselines.iter().filter(|b| Some(b.value.at_n) == most(&b.value.side)).collect()
     }
 
-    /// The curve, likewise.
+    /// The power curve, from the latest answer if it has one.
     pub fn curve(&self) -> &[Tagged<PowerFinding>] {
         let answered = self.answer.as_ref().map(|a| a.power.as_slice()).filter(|p| !p.is_empty());
         answered.unwrap_or(&self.power)
     }
 
-    /// Requirements by training examples of the probes, likewise.
+    /// Requirements by training examples, from the latest answer if it has them.
     pub fn by_size(&self) -> &[Tagged<RequiredFinding>] {
         let answered = self.answer.as_ref().map(|a| a.sizes.as_slice()).filter(|s| !s.is_empty());
         answered.unwrap_or(&self.sizes)
     }
 
-    /// The steps of the sequential test, likewise.
+    /// The steps of the sequential test, from the latest answer if it has them.
     pub fn steps(&self) -> &[Tagged<SequentialFinding>] {
         let answered = self.answer.as_ref().map(|a| a.sequential.as_slice()).filter(|s| !s.is_empty());
         answered.unwrap_or(&self.sequential)
     }
 
-    /// Power at the items of the comparison.
+    /// Power at the number of items of the comparison.
     pub fn at_hand(&self) -> Option<&Tagged<PowerFinding>> {
         let n = self.comparison()?.n as u64;
         self.curve().iter().find(|p| p.value.at_n == n)
     }
 
-    /// The same, with its interval.
+    /// [`Self::at_hand`] as an estimate with its interval.
     pub(crate) fn power_at_hand(&self) -> Option<Estimate> {
         self.at_hand().map(|p| p.value.power)
     }
@@ -254,23 +242,23 @@ impl Results {
         over("macro").filter(|p| p.value.p.is_some()).or(over("fixed")).or(over("micro"))
     }
 
-    /// Level of the test.
+    /// Significance level of the test.
     pub fn alpha(&self) -> f64 {
         self.needed().map_or(0.05, |r| r.value.alpha)
     }
 
-    /// Reasons why no number of items or examples is recommended, if there is none.
+    /// The reasons why no number of items or examples is recommended; `None` if one is.
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }
 
-    /// Training examples that the bound recommends, with the bound in words; `None` for a collapsed comparison.
+    /// Recommended training examples, with the bound in words; `None` for a collapsed comparison.
     pub fn recommended(&self) -> Option<(u64, &str)> {
         let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
         Some((required.n_train?, Bound::in_words(required.bound.as_deref()?)))
     }
 
-    /// The first step at which one may stop.
+    /// The first step at which stopping is permitted.
     pub fn stop(&self) -> Option<&Tagged<SequentialFinding>> {
         self.steps().iter().find(|s| s.value.may_stop)
     }

@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter, those of the two sides by one function.
+//! The fields of this lab's spec as settings, one row per parameter. One function creates the rows of both sides.
 
 mod sides;
 
@@ -10,7 +10,7 @@ use lab::setting::rows::{level, long, row, seed, typed};
 use lab::setting::{Kind, Range, Setting, SettingError, Value};
 use stats::mcnemar::Test;
 
-/// Standard deviations of the paper's study of noise.
+/// Standard deviations in the paper's noise study.
 pub(crate) const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
 /// All fields, in the order of the setup pane.
@@ -40,14 +40,14 @@ pub fn settings() -> Vec<Setting<Spec>> {
         level(),
         planned_items(),
     ]);
-    all.push(seed("The seed from which every random stream of the run is derived."));
+    all.push(seed("Seed of all random numbers of the run."));
     all
 }
 
-/// The word for the value of the paper.
+/// The word for the paper's value.
 const USUAL: &str = "usual";
 
-/// The terms of the corruption. Without steps they have no effect and are the paper's.
+/// The settings of the corruption. They need corruption steps, so the paper's number is set if there are none.
 fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
     if spec.a.corrupted + spec.b.corrupted == 0 {
         spec.b.corrupted = 200;
@@ -56,7 +56,7 @@ fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
 }
 
 fn corruption_batch() -> Setting<Spec> {
-    row("corruption.batch", "Corruption batch", "Sentences per step of corruption; usually 16.").count_or(
+    row("corruption.batch", "Corruption batch", "Sentences per corruption step; usually 16.").count_or(
         USUAL,
         &[8, 16, 32, 64, 128],
         1..=4_096,
@@ -76,8 +76,7 @@ fn corruption_rate() -> Setting<Spec> {
 }
 
 fn corruption_masking() -> Setting<Spec> {
-    let help =
-        "Share of the words that are masked in the corruption of an encoder that is trained on masks; usually .15.";
+    let help = "Share of words masked in the corruption of a masked language model; usually .15.";
     row("corruption.masking", "Corruption masks", help).real_or(
         USUAL,
         &[0.1, 0.15, 0.2, 0.3, 0.4],
@@ -106,9 +105,9 @@ fn data() -> Setting<Spec> {
     )
 }
 
-/// The largest size; the others are its quarters.
+/// The largest size. Each smaller size is a quarter of the next.
 fn sizes() -> Setting<Spec> {
-    let help = "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
+    let help = "Training sentences per class in the largest step; each earlier step has a quarter of the next.";
     row("task.sizes", "Train per class", help).count(
         &[64, 256, 1_024, 4_096, 16_384],
         SIZES.0..=SIZES.1,
@@ -121,7 +120,7 @@ fn sizes() -> Setting<Spec> {
     )
 }
 
-/// A list as text and back: each typed number is passed to `take`.
+/// A list as a text setting. `take` parses each typed entry.
 fn list<T: 'static>(
     (key, label, help): (&str, &str, &'static str),
     unset: &'static str,
@@ -149,7 +148,7 @@ fn list<T: 'static>(
 
 /// All sizes, if they are not quarters of the largest.
 fn steps() -> Setting<Spec> {
-    let help = "Training sentences of each class at each step, in ascending order, separated by commas.";
+    let help = "Training sentences per class at each step, in ascending order, separated by commas.";
     list(
         ("task.steps", "Size steps", help),
         "none",
@@ -170,7 +169,7 @@ fn steps() -> Setting<Spec> {
 }
 
 fn ratio() -> Setting<Spec> {
-    let help = "Parts of training, validation and test; the paper has 4:1:1, and six folds need it.";
+    let help = "Ratio of training, validation and test sentences; 4:1:1 in the paper, and required for six folds.";
     Setting::new(
         "task.ratio",
         "Split",
@@ -194,8 +193,8 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "also",
         "Extra checks",
-        "What else is measured: code lengths are prequential and variational, the shortfall is what probes lack by \
-         optimisation and by data.",
+        "Additional measurements: code lengths are prequential and variational; the shortfall is the accuracy that probes lose through optimisation \
+         and too little data.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
             let a = &s.also;
@@ -249,7 +248,7 @@ fn metric() -> Setting<Spec> {
 }
 
 fn grid() -> Setting<Spec> {
-    let help = "Settings of training: the paper's 20 (five learning rates, four batches), or 4 of them.";
+    let help = "Training settings: the paper's 20 (five learning rates, four batch sizes), or 4 of them.";
     row("training.grid", "Probe grid", help).one_of(
         &GRIDS,
         |g| (*g).to_owned(),
@@ -259,7 +258,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn seeds() -> Setting<Spec> {
-    let help = "Trainings of each side, each with its own seed; the paper has five.";
+    let help = "Trainings of each side, each with its own seed; five in the paper.";
     row("training.seeds", "Seeds", help).count(
         &[1, 3, 5, 7, 9],
         1..=50,
@@ -269,7 +268,7 @@ fn seeds() -> Setting<Spec> {
 }
 
 fn alpha() -> Setting<Spec> {
-    row("test.alpha", "Level α", "How often the test may find a difference where there is none, two-sided.").number(
+    row("test.alpha", "Level α", "Probability that the two-sided test finds a difference where there is none.").number(
         &[0.001, 0.005, 0.01, 0.05, 0.1],
         Range::real(1e-6, 0.5),
         |s: &Spec| s.test.alpha,
@@ -278,7 +277,7 @@ fn alpha() -> Setting<Spec> {
 }
 
 fn by() -> Setting<Spec> {
-    let help = "The form of McNemar's test for single runs, for which power is computed; with several seeds or clusters the paired t decides.";
+    let help = "Form of McNemar's test for single runs, also used for power; with several seeds or clusters, the paired t test is used.";
     row("test.by", "Test", help).one_of(
         &Test::ALL,
         |t| t.key().to_owned(),
@@ -302,7 +301,7 @@ fn target() -> Setting<Spec> {
     row(
         "test.target",
         "Wanted power",
-        "How often the comparison should show the difference; .8 in Card et al. and Zhu et al.",
+        "Probability that the comparison detects the difference; .8 in Card et al. and Zhu et al.",
     )
     .number(
         &[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],
@@ -322,7 +321,8 @@ fn margin() -> Setting<Spec> {
 }
 
 fn bound() -> Setting<Spec> {
-    let help = "The bound that recommends training examples: as in the paper's tables, as in textbooks, or your own.";
+    let help =
+        "Bound for the recommended number of training examples: from the paper's tables, from textbooks, or your own.";
     row("test.bound", "Bound", help)
         .one_of(
             &[Bound::Published, Bound::Textbook, Bound::Own(OWN)],
@@ -336,7 +336,7 @@ fn bound() -> Setting<Spec> {
         })
 }
 
-/// Initial constant of a user's bound; that of the published one is 95.9 for 768 dimensions.
+/// Initial constant of a user's bound. The published constant is 95.9 for 768 dimensions.
 const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {

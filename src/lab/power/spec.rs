@@ -18,15 +18,15 @@ use model::{Long, PoolOver};
 use stats::mcnemar::Test;
 use stats::required::Aim;
 
-/// A complete experiment: the same spec with the same program gives the same findings.
+/// A complete experiment. The same spec and version of the program give the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub lab: LabId,
-    /// The encoder of both sides, or that of the first and that of the second. Empty if results come from files.
+    /// One encoder for both sides, or one for each. Empty if results come from files.
     #[serde(default)]
     pub models: Vec<String>,
-    /// The seed from which every random stream of the run is derived.
+    /// The seed of the run's random streams.
     #[serde(default)]
     pub seed: u64,
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct Spec {
     pub a: SideSpec,
     #[serde(default)]
     pub b: SideSpec,
-    /// Terms of the training that corrupts encoders.
+    /// Settings of the training that corrupts encoders.
     #[serde(default, skip_serializing_if = "CorruptionSpec::is_usual")]
     pub corruption: CorruptionSpec,
     #[serde(default)]
@@ -45,7 +45,7 @@ pub struct Spec {
     /// Measurements besides the comparison.
     #[serde(default, skip_serializing_if = "AlsoSpec::is_off")]
     pub also: AlsoSpec,
-    /// The plan made before any result was seen.
+    /// The plan fixed before any result was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
     #[serde(default)]
@@ -55,20 +55,20 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSpec {
-    /// Name of a probing task over whole sentences.
+    /// Name of a sentence-level probing task.
     pub name: String,
-    /// A file of labelled sentences in place of generated ones; a relative path is relative to the spec's file.
+    /// A file of labelled sentences, in place of generated ones; relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// The probed label of the file, by name, if its rows have several.
+    /// The label to probe, by name, if the file's rows have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Training examples of each class, ascending. Validation and test examples follow by the ratio: a quarter as many each.
+    /// Training examples per class, ascending. With the default ratio, validation and test have a quarter as many each.
     pub sizes: Vec<usize>,
-    /// Parts of training, validation and test.
+    /// Relative sizes of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
     pub ratio: Ratio,
-    /// Treatment of sentences longer than an encoder reads.
+    /// Treatment of sentences longer than an encoder's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
     /// Folder of the spec's file; not part of the hash.
@@ -96,25 +96,25 @@ pub struct SideSpec {
     /// A separate task for this side; by default the common one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// A separate file of labelled sentences for this side, instead of generated ones.
+    /// A separate file of labelled sentences for this side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Layer whose vectors are read; 0 for the embeddings. Word vectors have no other layer.
+    /// The probed layer; 0 for the embeddings. Word vectors have no other layer.
     pub layer: LayerRef,
     /// Pooling of token vectors; by default the model's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<PoolOver>,
-    /// Standard deviation of Gaussian noise that is added to every vector.
+    /// Standard deviation of Gaussian noise added to every vector.
     pub noise: f64,
-    /// Steps for which the encoder is trained on sentences with their words in random order before it is read; 0 for none.
+    /// Number of steps for which the encoder is first trained on sentences in random word order; 0 for none.
     #[serde(skip_serializing_if = "is_none")]
     pub corrupted: usize,
-    /// A text file, one sentence per line, for that training, instead of the built-in facts.
+    /// A text file for that training, one sentence per line, in place of the built-in facts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrupted_text: Option<String>,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
-    /// Files of results instead of a probe, one per seed; or folders of them, each a system.
+    /// Files of results instead of a probe, one per seed; or folders of them, one per system.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<String>,
 }
@@ -135,7 +135,7 @@ impl Default for SideSpec {
     }
 }
 
-/// True for 0; such fields are omitted, so that specs keep the hashes they had before.
+/// True for 0. Such fields are omitted, so that older specs keep their hashes.
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
@@ -156,7 +156,7 @@ impl SideSpec {
 pub struct TrainingSpec {
     /// `paper` (20 settings) or `small` (4 of them).
     pub grid: String,
-    /// Number of trainings, each with a different seed.
+    /// Number of trainings with different seeds.
     pub seeds: usize,
 }
 
@@ -169,22 +169,22 @@ impl Default for TrainingSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TestSpec {
-    /// Level of the test.
+    /// Significance level.
     pub alpha: f64,
-    /// Wanted power.
+    /// Target power.
     pub target: f64,
-    /// Differences within this count as none.
+    /// Differences within this margin count as none.
     pub margin: f64,
-    /// The test that decides for one run of each side on independent items, and whose power is computed.
+    /// The deciding test for one run of each side on independent items; power is computed for it.
     pub by: Test,
-    /// The bound that recommends training examples.
+    /// The bound for recommended training examples.
     pub bound: Bound,
     /// Probability that the bound fails.
     pub delta: f64,
-    /// For results from files: the filter, if a file has several.
+    /// Filter of results from files, needed if a file has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// For results from files: the metric; by default the first.
+    /// Metric of results from files; by default the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
 }
@@ -211,22 +211,19 @@ impl TestSpec {
     }
 }
 
-/// Prefix of the name of an encoder with fresh parameters.
+/// Prefix of the name of an encoder with random parameters.
 pub(crate) const UNTRAINED: &str = "untrained:";
-/// The name of a side as a title has it: an untrained encoder is the untrained copy of a model.
+/// The name of a side for titles, with an untrained encoder as the untrained copy of a model.
 pub fn in_words(side: &str) -> String {
     side.strip_prefix(UNTRAINED).map_or(side.to_owned(), |name| format!("untrained copy of {name}"))
 }
 
-/// Maximum number of standard deviations in a study of noise.
 pub(crate) const MOST_NOISES: usize = 12;
-/// Maximum number of sizes of training data.
 pub(crate) const MOST_SIZES: usize = 12;
-/// Maximum number of steps of corruption.
 const MOST_STEPS: usize = 20_000;
-/// Grids that classifiers can be chosen from.
+/// Names of the grids of classifier settings.
 pub const GRIDS: [&str; 2] = ["paper", "small"];
-/// Minimum and maximum number of training examples of a class.
+/// Minimum and maximum number of training examples per class.
 pub const SIZES: (usize, usize) = (8, 200_000);
 
 impl Spec {
@@ -249,7 +246,7 @@ impl Spec {
         self.a.results.iter().chain(&self.b.results).any(|name| self.path(name).is_dir())
     }
 
-    /// Task of a side: the name of a task, or a file of labelled sentences.
+    /// Task of a side: its name, and the file of labelled sentences if there is one.
     pub fn task_of(&self, first: bool) -> (&str, Option<&str>) {
         let (own, both) = (self.side(first), &self.task);
         match (&own.data, &own.task) {
@@ -259,8 +256,7 @@ impl Spec {
         }
     }
 
-    /// True if the sides are probed for different properties. Their sentences differ and are not paired, so two sets of
-    /// items are compared.
+    /// True if the sides are probed for different properties. Their sentences then differ, so two unpaired sets of items are compared.
     pub(crate) fn is_apart(&self) -> bool {
         let of = |first: bool| match self.task_of(first) {
             (_, Some(data)) => (true, data),
@@ -269,14 +265,14 @@ impl Spec {
         !self.of_files() && of(true) != of(false)
     }
 
-    /// Training examples, and examples in all, that the bound recommends for a difference; `None` if it has no number.
+    /// Recommended training examples and total examples for a difference; `None` if the bound gives no number.
     pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
         let test = &self.test;
         let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
         (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
     }
 
-    /// The encoder's name without its folders, unless the sides would then have the same name.
+    /// The encoder's name without folders, unless both sides would then have the same name.
     pub(crate) fn encoder_name(&self, first: bool) -> String {
         let short = |encoder: &str| match encoder.strip_prefix(UNTRAINED) {
             Some(of) => format!("{UNTRAINED}{}", last_part(of)),
@@ -338,7 +334,7 @@ impl Spec {
         Terms { level: self.interval.level, margin, alpha, seed: self.seed, by: self.test.by }
     }
 
-    /// A path in the spec, resolved from the folder of its file.
+    /// A path in the spec, relative to the spec's file.
     pub fn path(&self, named: &str) -> PathBuf {
         self.task.base.join(named)
     }
@@ -371,7 +367,7 @@ impl Spec {
             let problem = "needs trained probes, not results from files: remove it".into();
             return refuse.because("also", problem);
         }
-        // The run checks whether several paths are folders, each a system, or files, equally many for each side.
+        // The run checks that several paths are either folders, one per system, or equally many files per side.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
                 let problem = format!("is empty, but `{other}.results` is not: name results for both sides");
@@ -392,7 +388,7 @@ impl Spec {
             side.data.iter().try_for_each(|d| refuse.no_file(&format!("{key}.data"), d))?;
         }
         if self.also.folds && self.task.ratio != Ratio::PAPER {
-            let problem = "asks for six folds, which split 4:1:1: leave task.ratio out, or the folds".into();
+            let problem = "requires the ratio 4:1:1 for six folds: omit task.ratio, or the folds".into();
             return refuse.because("also.folds", problem);
         }
         let sizes = &self.task.sizes;
@@ -485,7 +481,6 @@ impl LabSpec for Spec {
     }
 }
 
-/// The shipped default spec.
 pub(crate) const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
 
 lab::spec_fields!(Spec, Power, POWER_TOML);

@@ -1,8 +1,8 @@
-//! The studies of Zhu et al. (2022) as specs that can be picked by name, with the built-in models instead of the paper's.
+//! The studies of Zhu et al. (2022) as named specs, with the built-in models instead of the paper's.
 
 use lab::Preset;
 
-/// Writes the list from names and titles; each has its file.
+/// Generates the list from names and titles; each study has a file.
 macro_rules! studies {
     ($( $name:literal, $title:literal; )+) => {
         [$( Preset {
@@ -13,7 +13,6 @@ macro_rules! studies {
     };
 }
 
-/// The studies, in the order of the paper.
 pub static STUDIES: [Preset; 5] = studies! {
     "margins", "Margins: accuracy against the bound (Figure 2)";
     "noise", "Power against the noise on an encoder (Figure 3)";

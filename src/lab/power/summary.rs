@@ -1,4 +1,4 @@
-//! Results of a run, in words and tables.
+//! Results of a run as text and tables.
 
 mod shortfall;
 
@@ -16,7 +16,7 @@ use lab::answer::few;
 use stats::Estimate;
 use stats::mcnemar::Test;
 
-/// Hundredths with a sign and one decimal: `+5.1`.
+/// Formats hundredths with a sign and one decimal: `+5.1`.
 pub fn points(x: f64) -> String {
     // A number that rounds to 0 has no sign.
     let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
@@ -27,13 +27,12 @@ fn interval(e: Estimate) -> String {
     format!("{} [{}, {}]", points(e.mean), points(e.lo), points(e.hi))
 }
 
-/// The difference of a comparison with its interval, in points or the metric's own unit.
+/// The difference of a comparison with its interval, in points or the metric's unit.
 pub fn span_of(c: &ComparisonFinding) -> String {
     let d = c.difference;
     format!("{} [{}, {}]", c.amount(d.mean), c.amount(d.lo), c.amount(d.hi))
 }
 
-/// A p-value in few characters.
 pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.001 => "<.001".into(),
@@ -42,12 +41,11 @@ pub fn p_value(p: f64) -> String {
     }
 }
 
-/// A number of items that may have no bound.
+/// Formats a number of items; `None` is unbounded.
 pub fn items(n: Option<f64>) -> String {
     n.map_or("∞".into(), |n| grouped(n as usize))
 }
 
-/// A number of items with its interval.
 pub fn span(n: &Open) -> String {
     let most = n.hi.map_or("unbounded".into(), |hi| items(Some(hi)));
     format!("{} [{}, {most}]", items(n.mean), items(n.lo))
@@ -56,7 +54,7 @@ pub fn span(n: &Open) -> String {
 /// Number of discordant items below which a missing upper end is explained.
 const FEW: u64 = 15;
 
-/// Explains which limits are missing with few discordant items.
+/// Explains a missing upper end by the small number of discordant items.
 pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let discordant = c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
     let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
@@ -68,11 +66,13 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     };
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
-        format!("only {count}{what} the sides: the items needed have no upper limit, and power has no lower one")
+        format!(
+            "only {count}{what} the sides: the number of items needed has no upper limit, and power has no lower limit"
+        )
     })
 }
 
-/// The leader and its lead, as a sentence. "Beats" is for a difference whose test rejects at `alpha`.
+/// The better side and its lead, as a sentence. It says "beats" only if the test rejects at `alpha`.
 pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -84,7 +84,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
-        // Before all items are known, only a p-value that is valid at any time decides.
+        // Before all items are known, only an anytime-valid p-value decides.
         let deciding = if c.is_final { v.deciding_p() } else { v.anytime_p.unwrap_or(1.0) };
         let (verb, whose) = match deciding <= alpha {
             true => ("beats", ""),
@@ -96,12 +96,12 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     printable_label(&text)
 }
 
-/// The p-value with its test and adjustment, and the reason if the interval seems to contradict it.
+/// The p-value with its test and adjustment, and an explanation if the interval seems to contradict it.
 pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     if !c.is_final {
         let anytime = v.anytime_p.map_or(String::new(), |p| format!("; p at any time {}", p_value(p)));
-        return format!("interim p {}, which holds only for an n fixed beforehand{anytime}", p_value(v.p));
+        return format!("interim p {}, valid only for an n fixed in advance{anytime}", p_value(v.p));
     }
     let mut text = format!("p {}", p_value(v.p));
     if v.family > 1 && !v.planned {
@@ -110,20 +110,20 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let same_level = c.level.is_some_and(|level| (1.0 - level - alpha).abs() < 1e-9);
     let apart = v.difference.lo > 0.0 || v.difference.hi < 0.0;
     if same_level && apart != (v.p <= alpha) {
-        text += "; the interval is by another method than the p-value, which decides";
+        text += "; the interval and the p-value use different methods, and the p-value decides";
     }
     text
 }
 
-/// Number of items from which the interval of a skewed metric keeps its level.
+/// Number of items from which intervals of skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
-/// The doubt about the interval of a metric of any value over `n` units with this name.
+/// The doubt about intervals of metrics other than proportions, over `n` units with this name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
     few(n, ENOUGH, units, ".900 with 10 very skewed values").filter(|_| !c.is_share())
 }
 
-/// The limits of an interval over units that are all alike, or of a test with too few items on which the sides differ.
+/// The limits of an interval over identical units, or of a test with too few differing items.
 pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let v = &c.value;
     let level = c.level.unwrap_or(0.95);
@@ -131,12 +131,12 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
         let alike = if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, which covers at least {} of the time: {alike} {} {what}",
+            "the interval is a bound, valid at least {} of the time: {alike} {} {what}",
             percent(level),
             grouped(all)
         ));
     }
-    // One run of each side on independent items: the interval is valid, and the test cannot reject.
+    // For one run of each side on independent items, the interval is valid but the test cannot reject.
     let differing = v.only_a? + v.only_b?;
     let test = v.mcnemar()?;
     let mute = differing > 0 && test.p(differing, 0) > 1.0 - level;
@@ -149,7 +149,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// A share of the time in words: no decimals, unless rounding would turn "nearly always" into "always".
+/// A share of the time in words, without decimals. "Nearly always" is never rounded to "always".
 pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {
@@ -159,7 +159,7 @@ pub(crate) fn often(share: f64) -> String {
     }
 }
 
-/// The verdict in plain words: sentences, the most important first.
+/// The verdict as sentences, most important first.
 pub fn verdict(results: &Results) -> Vec<String> {
     let Some(c) = results.comparison() else { return Vec::new() };
     let v = &c.value;
@@ -182,15 +182,15 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(reasons) = results.collapsed() {
         out.push(format!("no n is recommended: {}", reasons.join("; ")));
     }
-    // An item is one step; with several runs the majority decides whether it was right.
+    // An item is one step; with several runs, the majority decides if it is right.
     let by = if v.seeds > 1 { format!(" by the majority of {} seeds", v.seeds) } else { String::new() };
     match (results.stop(), results.steps().last()) {
         (Some(stop), _) => out.push(format!(
-            "looked at item by item{by}, one may stop after {} items",
+            "tested item by item{by}, the comparison may stop after {} items",
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "looked at item by item{by}, {} items do not allow stopping (e {:.2} of {:.0})",
+            "tested item by item{by}, {} items are too few to stop (e {:.2} of {:.0})",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha
@@ -210,16 +210,17 @@ pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     format!("equivalent: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
 }
 
-/// The power at hand with its interval. Limits that both round to 100 say no more than the power itself.
+/// The current power with its interval. Omits an interval whose limits both round to 100.
 pub(crate) fn power_at_hand(results: &Results, power: f64) -> String {
     let known = results.power_at_hand().filter(|p| p.lo < 0.995);
     let known = known.map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
     format!("{}{known}", often(power))
 }
 
-/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran
-/// several times on independent items it is that of McNemar's test of one run of each (a mean over seeds shows more).
-/// `n` is the number of items, with its interval if it is an estimate.
+/// The sentence that states how often a comparison would be detected, and by which test.
+///
+/// The test is the deciding one. If the sides have several runs on independent items, it is McNemar's test of one run of each side; a mean
+/// over seeds has more power. `n` is the number of items, with its interval if estimated.
 pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Test, design: Option<f64>) -> String {
     let items = if n == "1" { items.trim_end_matches('s') } else { items };
     let count = format!("{n} {items}");
@@ -236,28 +237,27 @@ pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Te
     format!("if the true difference were as observed, {what} would show it {share} of the time{by}")
 }
 
-/// Reason why no number of items is recommended.
+/// The reason why no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
-        "there is no difference to see, and no number of items would be enough"
+        "the observed difference is 0, and no number of items would be enough"
     } else {
         "no number of items would be enough"
     }
 }
 
-/// Type M and type S errors (Gelman and Carlin 2014) at the near end of the interval, where a significant difference is too large or may
-/// have the wrong sign.
+/// Type M and type S errors (Gelman and Carlin 2014) at the near end of the interval.
 pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     let (m, s) = (type_m?, type_s?);
     (m >= 1.05 || s >= 0.005).then(|| {
         format!(
-            "if the true difference were at the near end of its interval, a significant one would be {m:.1} times too large on average (type M) and of the wrong sign {} of the time (type S)",
+            "if the true difference were at the end of its interval nearer to 0, a significant difference would be {m:.1} times too large on average (type M) and have the wrong sign {} of the time (type S)",
             often(s)
         )
     })
 }
 
-/// Current power, items for the wanted power, and the smallest detectable difference: a sentence each.
+/// Current power, items for the target power, and the smallest detectable difference, one sentence each.
 fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> Vec<String> {
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
@@ -276,7 +276,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     says
 }
 
-/// Recommendation of the bound; nothing for a collapsed problem.
+/// Recommendation of the bound; `None` for a collapsed comparison.
 pub fn recommended(results: &Results) -> Option<String> {
     let r = &results.needed().filter(|_| results.collapsed().is_none())?.value;
     let (n, total, bound) = (r.n_train?, r.n_total?, Bound::in_words(r.bound.as_ref()?));
@@ -284,9 +284,8 @@ pub fn recommended(results: &Results) -> Option<String> {
     Some(format!("the {bound} recommends {n} training examples, {total} in all"))
 }
 
-/// Outcome of a plan.
 pub fn planned(plan: &Plan, results: &Results) -> String {
-    // A part of the items depends on the drawn order.
+    // The first part of the items depends on the drawn order.
     let at = |c: &Tagged<ComparisonFinding>| {
         let of_all = results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
         match of_all {
@@ -302,15 +301,15 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
             format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
         (Stop::AtN, Some(c)) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not made: comparisons on other numbers of items are exploratory".into(),
+        (Stop::AtN, None) => "not done: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
-    format!("planned beforehand ({}): {outcome}", plan.words())
+    format!("planned in advance ({}): {outcome}", plan.words())
 }
 
 /// Outcome of a plan that stops early: its decision, or the state of the test.
 fn early(results: &Results) -> String {
-    // The run's own finding: a level chosen afterwards does not change what was planned.
+    // The run's finding counts: a level chosen afterwards does not change the plan.
     let word = results.sequential.iter().find(|s| s.value.planned);
     let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
     match (word, results.stop()) {
@@ -321,24 +320,24 @@ fn early(results: &Results) -> String {
         }
         (None, Some(stop)) => format!("the sequential test stopped {}", after(&stop.value)),
         (None, None) => match results.comparison().and_then(|c| stepless(&c.value)) {
-            Some(why) => format!("the sequential test cannot be made, as {why}"),
+            Some(why) => format!("the sequential test is not possible: {why}"),
             None => "the sequential test has not stopped".into(),
         },
     }
 }
 
-/// Reason why an item is not a step of the sequential test, if it is not.
+/// The reason why items are not steps of the sequential test, if any.
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
         c if c.unpaired => Some("the sides have different items"),
-        c if c.both.is_none() => Some("the metric is not right or wrong"),
-        c if c.clusters.is_some() => Some("items belong together"),
+        c if c.both.is_none() => Some("the metric is not binary"),
+        c if c.clusters.is_some() => Some("the items form clusters"),
         c if c.seeds.is_multiple_of(2) => Some("an even number of runs has no majority"),
         _ => None,
     }
 }
 
-/// Further measurements, a sentence each.
+/// Additional measurements, one sentence each.
 pub fn beside(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for m in &results.mdl {
@@ -346,7 +345,7 @@ pub fn beside(results: &Results) -> Vec<String> {
         let bits = |x: f64| grouped(x.round() as usize);
         let spread = v.sd.map_or(String::new(), |sd| format!(" (sd {} over {} seeds)", bits(sd), v.seeds));
         out.push(format!(
-            "{}: by the {} code the labels of {} sentences take {} bits{spread} instead of {}, {:.2} times shorter",
+            "{}: with the {} code, the labels of {} sentences take {} bits{spread} instead of {}, {:.2} times shorter",
             v.name,
             v.method,
             grouped(m.n),
@@ -398,8 +397,8 @@ pub fn surface(results: &Results) -> Option<String> {
     Some(printable_message(&text))
 }
 
-/// Power and requirements after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A
-/// problem that has collapsed has no number recommended.
+/// Table rows of power and requirements by training size (Zhu et al. 2022, Tables 2 to 4). A collapsed comparison has no recommended
+/// number.
 pub fn by_size(results: &Results) -> Vec<Vec<String>> {
     let gone = results.collapsed().is_some();
     let count = |n: Option<u64>| n.filter(|_| !gone).map_or("–".into(), |n| grouped(n as usize));
@@ -418,7 +417,6 @@ fn count_of(n: Option<u64>) -> String {
     n.map_or("–".into(), |n| grouped(n as usize))
 }
 
-/// Results of a run, as lines of text.
 pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     let mut out = verdict(results);
     out.extend(spec.and_then(|spec| spec.plan.as_ref()).map(|plan| planned(plan, results)));

@@ -1,25 +1,24 @@
-//! Sizes of well-known data sets (Zhu et al. 2022, Tables 8 and 9), and whether each is large enough for the comparison at hand.
+//! Sizes of well-known data sets (Zhu et al. 2022, Tables 8 and 9), and whether each is large enough for the comparison.
 //!
-//! Sizes are as printed there, most of them rounded to thousands. Only the number of items is compared; whether they
-//! behave like those of the pilot is not known.
+//! Most sizes are printed there rounded to thousands. Only the number of items is compared; their items may behave differently from the
+//! pilot's.
 
 use super::results::Results;
 use super::tables::{DATASETS, Dataset};
 use figure::layers::grouped;
 
-/// A published set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Its suite and its name.
+    /// Suite and name.
     pub name: String,
-    /// Items to train on; `None` if it has no such part.
+    /// Number of training items; `None` without a training part.
     pub train: Option<u64>,
-    /// Items to test on: all of them if there is no part to train on.
+    /// Number of test items; all items without a training part.
     pub test: u64,
 }
 
 impl Known {
-    /// A set as printed: for SentEval all 120,000 items, which its files split 10 : 1 : 1; for Universal Dependencies words.
+    /// A set as printed. For SentEval that is all 120,000 items, which its files split 10 : 1 : 1; for Universal Dependencies, words.
     pub(crate) fn new((suite, task, _, counts): &Dataset) -> Self {
         let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
         let (train, test) = match counts {
@@ -31,16 +30,16 @@ impl Known {
     }
 }
 
-/// Size of a set's test part compared with the required one.
+/// Size of a set's test part relative to the requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// More than the upper end of the required number.
+    /// At least the upper end of the required number.
     Enough,
-    /// More than the estimate, but less than the upper end of its interval.
+    /// At least the estimate, but below the upper end of its interval.
     Likely,
-    /// Less than the estimate, more than the lower end.
+    /// Below the estimate, but at least the lower end.
     Unlikely,
-    /// Less than the lower end of the interval.
+    /// Below the lower end of the interval.
     TooSmall,
     /// No number of items is known to be enough.
     NoAnswer,
@@ -58,17 +57,16 @@ impl Size {
     }
 }
 
-/// A set, compared with the run's requirements.
+/// A set compared with the run's requirements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub set: Known,
-    /// Its test part.
     pub size: Size,
-    /// True if its training part is as large as the bound recommends; `None` without a bound or a training part.
+    /// True if the training part is as large as the bound recommends; `None` without a bound or a training part.
     pub trains: Option<bool>,
 }
 
-/// The verdict on each set; `None` before there is a comparison.
+/// The verdict on each set; `None` before the first comparison.
 pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
     let required = &results.needed()?.value;
     let collapsed = results.collapsed().is_some();
@@ -91,7 +89,7 @@ pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
 }
 
 impl Verdict {
-    /// Cells of a table: name, test items, verdict, training items, verdict of the bound.
+    /// Table cells: name, test items, verdict, training items, verdict of the bound.
     pub fn cells(&self) -> [String; 5] {
         let number = |n: u64| grouped(n as usize);
         let trains = match self.trains {
@@ -122,7 +120,7 @@ pub(crate) mod tests {
         Tagged { spec, model, seed: 0, n: 640, is_final: true, t: 0.0, level: None, value }
     }
 
-    /// Results that need this many test items, and 50,000 training examples by the bound.
+    /// Results that require `n_test` test items, and 50,000 training examples by the bound.
     pub(crate) fn asking(n_test: Open) -> Results {
         let (a, b) = ("a".to_owned(), "b".to_owned());
         let required = RequiredFinding {
@@ -159,7 +157,7 @@ pub(crate) mod tests {
         assert_eq!(of("UD Turkish, words"), (Size::Enough, Some(false)));
     }
 
-    /// Names are unique within the columns of the page.
+    /// Names are unique and fit the column.
     #[test]
     fn names_are_short_and_each_there_once() {
         let all: Vec<String> = DATASETS.iter().map(|set| Known::new(set).name).collect();

@@ -1,4 +1,4 @@
-//! Systems compared on many tasks: task by task, pooled, and as a matrix.
+//! Comparison of systems on many tasks: task by task, pooled, and as a matrix.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use stats::corrections::holm;
 use stats::paired::{Differences, Table};
 use stats::strata::{Strata, Stratum};
 
-/// Number of tasks from which a mean over tasks has an interval.
+/// Minimum number of tasks for an interval of a mean over tasks.
 pub const FEWEST_TASKS: usize = 10;
 
 /// Runs of one system by task.
@@ -24,29 +24,26 @@ pub struct System {
     pub tasks: BTreeMap<String, Vec<Results>>,
 }
 
-/// Two systems on one task.
 #[derive(Debug, Clone)]
 pub struct TaskComparison {
     pub task: String,
     pub n: usize,
     pub unmatched_a: usize,
     pub unmatched_b: usize,
-    /// Means of both systems.
+    /// Mean of each system.
     pub means: [f64; 2],
     pub finding: ComparisonFinding,
-    /// True if all values lie within 0 and 1.
+    /// True if all values are between 0 and 1.
     pub share: bool,
     /// Metrics that were not compared.
     pub others: Vec<String>,
 }
 
-/// A difference over all tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pooled {
     pub tasks: usize,
-    /// Items in all.
     pub n: usize,
-    /// With too few tasks for an interval, the ends are -1 and 1.
+    /// The ends are -1 and 1 if there are too few tasks for an interval.
     pub difference: Estimate,
     /// `None` without an interval.
     pub p: Option<f64>,
@@ -64,19 +61,19 @@ impl TaskComparison {
     }
 }
 
-/// The overall mean.
+/// Kinds of overall mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mean {
-    /// The difference of the only task.
+    /// The difference on the only task.
     Task,
-    /// Over tasks, as a sample of similar ones.
+    /// Mean over tasks, as a sample of similar ones.
     Tasks,
-    /// Over the items of these tasks.
+    /// Mean over the items of these tasks.
     Fixed,
 }
 
 impl Mean {
-    /// Its name in files.
+    /// The name in files.
     pub fn key(self) -> &'static str {
         match self {
             Mean::Task => "task",
@@ -85,7 +82,7 @@ impl Mean {
         }
     }
 
-    /// Its name on the screen.
+    /// The name on screens.
     pub fn name(self) -> &'static str {
         match self {
             Mean::Task => "the task",
@@ -95,24 +92,23 @@ impl Mean {
     }
 }
 
-/// Two systems on all their tasks.
 #[derive(Debug, Clone)]
 pub struct Versus {
     pub a: String,
     pub b: String,
     pub tasks: Vec<TaskComparison>,
-    /// Mean of the tasks' differences, Student's t over tasks; only tasks whose values are shares.
+    /// Mean of the tasks' differences with Student's t over tasks, for tasks whose values are proportions.
     pub macro_mean: Option<Pooled>,
-    /// Mean over all items, with tasks as clusters; only tasks whose values are shares.
+    /// Mean over all items with tasks as clusters, for tasks whose values are proportions.
     pub micro: Option<Pooled>,
-    /// The same mean with these tasks as fixed, if there are several but too few for an interval over tasks.
+    /// Mean over all items with these tasks as fixed, if there are several tasks but too few for an interval over tasks.
     pub fixed: Option<Pooled>,
-    /// Tasks that are not pooled, because their metric is not a share.
+    /// Number of tasks that are not pooled because their metric is not a proportion.
     pub apart: usize,
-    /// Tasks that only one system has.
+    /// Tasks that only the first system has.
     pub only_a: Vec<String>,
     pub only_b: Vec<String>,
-    /// Holm's p-value over the matrix.
+    /// Holm-adjusted p-value over the matrix.
     pub holm_p: f64,
 }
 
@@ -121,8 +117,7 @@ impl Versus {
         self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
     }
 
-    /// The overall difference: over tasks if there are enough, otherwise over the items of these tasks, or that of the
-    /// only task.
+    /// The overall difference: over tasks if there are enough, otherwise over the items of these tasks, or on the only task.
     pub fn overall(&self) -> Option<(Mean, Pooled)> {
         if let [only] = self.tasks.as_slice() {
             let finding = &only.finding;
@@ -133,19 +128,17 @@ impl Versus {
         over_tasks.map(|pooled| (Mean::Tasks, pooled)).or(self.fixed.map(|pooled| (Mean::Fixed, pooled)))
     }
 
-    /// True if the overall difference is one of shares.
+    /// True if the overall difference is between proportions.
     pub fn is_share(&self) -> bool {
         self.apart < self.tasks.len()
     }
 }
 
-/// Reasons why two systems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemsError {
-    /// A folder that cannot be read.
     #[error("{0}")]
     Folder(String),
-    #[error("{a} and {b} have no task in common: the first has for example `{first}`, the second `{second}`")]
+    #[error("{a} and {b} have no task in common: for example, the first has `{first}` and the second has `{second}`")]
     NoTask { a: String, b: String, first: String, second: String },
     #[error("task {task}: {source}")]
     Match { task: String, source: MatchError },
@@ -153,7 +146,7 @@ pub enum SystemsError {
     Metric { task: String },
 }
 
-/// Compares two systems on the tasks that both have. p-values are adjusted over the tasks.
+/// Compares two systems on their common tasks. p-values are adjusted over the tasks.
 pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Result<Versus, SystemsError> {
     let mut tasks = Vec::new();
     let (mut means, mut units, mut strata) = (Vec::new(), Differences::default(), Vec::new());
@@ -249,7 +242,7 @@ fn compare_task(
     Ok((comparison, found.pairs))
 }
 
-/// Every two systems in their order, or each with the `baseline`; Holm's correction over all of them.
+/// Compares every two systems in order, or each with the `baseline`, with Holm's correction over all pairs.
 pub fn matrix(
     systems: &[System],
     baseline: Option<usize>,

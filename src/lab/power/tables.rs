@@ -1,4 +1,4 @@
-//! Tables 2 to 9 of Zhu et al. (2022): the run's rows, and below them the published ones.
+//! Tables 2 to 9 of Zhu et al. (2022): the run's rows, then the published ones.
 
 use crate::finding::RequiredFinding;
 use crate::results::Results;
@@ -8,30 +8,28 @@ use lab::table::{Entry, Table};
 use stats::Estimate;
 
 const RUN: &str = "this run";
-/// Columns of [`DATASETS`] by the number of its counts: all samples; training and test; training, validation and test.
+/// Columns of [`DATASETS`] by number of counts: all samples; training and test; training, validation and test.
 const COUNTS: [&[&str]; 3] = [&["samples"], &["train", "test"], &["train", "validation", "test"]];
-/// All columns of the data sets.
 const COLUMNS: [&str; 5] = ["classes", "samples", "train", "validation", "test"];
-/// Columns that count something.
+/// Columns with counts.
 const WHOLE: &[&str] = &["train on", "classes", "samples", "train", "validation", "test"];
 
-/// A published comparison.
 struct Published {
     table: u8,
-    /// The task, and the compared encoders.
+    /// The task and the compared encoders.
     what: &'static str,
     /// Test examples of the pilot, mean difference of the accuracies, recommended training examples.
     rows: &'static [(usize, f64, u64)],
 }
 
 impl Published {
-    /// Decimals of the differences as printed.
+    /// Decimals of the printed differences.
     fn decimals(&self) -> usize {
         if self.table < 4 { 4 } else { 3 }
     }
 }
 
-/// Tables 2 to 7, as printed. Table 7 prints half the difference; the second recommendation of Table 4 is a misprint of 1,187,815.
+/// Tables 2 to 7 as printed. Table 7 prints half the difference; the second recommendation of Table 4 is a misprint of 1,187,815.
 const RECOMMENDED: [Published; 6] = [
     Published {
         table: 2,
@@ -89,10 +87,10 @@ const RECOMMENDED: [Published; 6] = [
     },
 ];
 
-/// A published data set: suite, task, classes (0: none printed), counts as in [`COUNTS`].
+/// A published data set: suite, task, classes (0 if not printed), counts as in [`COUNTS`].
 pub(crate) type Dataset = (&'static str, &'static str, u64, &'static [u64]);
 
-/// Tables 8 and 9, as printed: those of SentEval and of Universal Dependencies are rounded to thousands where they are larger.
+/// Tables 8 and 9 as printed. Larger numbers of SentEval and Universal Dependencies are rounded to thousands.
 pub(crate) const DATASETS: [Dataset; 45] = [
     ("SentEval", "word_content", 1_000, &[120_000]),
     ("SentEval", "top_constituents", 20, &[120_000]),
@@ -141,7 +139,7 @@ pub(crate) const DATASETS: [Dataset; 45] = [
     ("CAT", "ability / arct_2", 0, &[888]),
 ];
 
-/// The tables of a run that trained probes: `recommended`, `datasets` and, if an encoder was corrupted, `corrupted`.
+/// The tables of a run: `tasks` of folders; `recommended` and `datasets` for trained probes; `corrupted` for a corrupted encoder.
 pub fn all(results: &Results) -> Vec<Table> {
     let tasks = [true, false].into_iter().filter_map(|share| tasks(results, share));
     tasks.chain([recommended(results), datasets(results), corrupted(results)].into_iter().flatten()).collect()
@@ -168,8 +166,7 @@ fn count(n: u64) -> Option<Estimate> {
     Some(Estimate::exact(n as f64))
 }
 
-/// Tables 2 to 7: mean difference of a pilot, and the training examples that the bound recommends; `None` for a
-/// collapsed comparison.
+/// Tables 2 to 7: mean difference of a pilot and recommended training examples; `None` for a collapsed comparison.
 fn recommended(results: &Results) -> Option<Table> {
     let rows = |what: &str, source: &str, items: usize, difference, train_on| {
         let row = [what, source, &grouped(items)];
@@ -194,13 +191,13 @@ fn recommended(results: &Results) -> Option<Table> {
     table("recommended", caption, &["Comparison", "Source", "Test items"], (mine.collect(), published.collect()))
 }
 
-/// The mean difference at a size, and the training examples that the bound recommends for it.
+/// The mean difference at a size, and the training examples recommended for it.
 fn asked(results: &Results, size: &Tagged<RequiredFinding>) -> (Option<Estimate>, Option<Estimate>) {
     let difference = results.comparisons.iter().find(|c| c.n == size.n).map(|c| c.value.difference);
     (difference, size.value.n_train.filter(|_| results.collapsed().is_none()).and_then(count))
 }
 
-/// Table 2 as it is printed, a row for each number of test items, with the run's own columns before the published ones.
+/// Table 2 as printed, one row per number of test items, with the run's columns before the published ones.
 fn corrupted(results: &Results) -> Option<Table> {
     let is_corrupted = |name: &str| name.contains(", corrupted ");
     let mine = results.sizes.iter().filter(|s| is_corrupted(&s.value.a) || is_corrupted(&s.value.b));
@@ -222,7 +219,7 @@ fn corrupted(results: &Results) -> Option<Table> {
     table("corrupted", caption, &["Test items"], (mine, published.collect()))
 }
 
-/// Tables 8 and 9: sizes of the data of probes.
+/// Tables 8 and 9: sizes of probing data sets.
 fn datasets(results: &Results) -> Option<Table> {
     let largest = results.configurations.iter().filter(|c| c.value.n_train > 0).max_by_key(|c| c.value.n_train);
     let mine = largest.into_iter().flat_map(|c| {
@@ -240,7 +237,7 @@ fn datasets(results: &Results) -> Option<Table> {
     table("datasets", caption, &["Suite", "Task"], (mine.collect(), published.collect()))
 }
 
-/// Tasks of two or more folders whose metric is a share, with the means over them, or those of metrics in another unit.
+/// Tasks of two or more folders with the means over them. `share` selects proportions; otherwise metrics in other units.
 fn tasks(results: &Results, share: bool) -> Option<Table> {
     let mut entries = Vec::new();
     let mut row = |names: [&str; 3], n: usize, cells: &[(&str, Option<Estimate>)]| {
@@ -254,7 +251,7 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
         }));
     };
     let number = |x: f64| Some(Estimate::exact(x));
-    // Three significant digits: a small p-value never becomes 0.
+    // Three significant digits, so that a small p-value is never 0.
     let p = |x: Option<f64>| {
         let digits = |p: f64| 10f64.powf(2.0 - p.log10().floor());
         x.map(|x| Estimate::exact(if x > 0.0 { (x * digits(x)).round() / digits(x) } else { x }))
@@ -302,7 +299,7 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
 mod tests {
     use super::*;
 
-    /// Table 2: 64 test items in one row with the published number.
+    /// In table 2, 64 test items share a row with the published number.
     #[test]
     fn a_corrupted_encoder_has_the_papers_table_beside_its_own_numbers() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
@@ -317,7 +314,7 @@ mod tests {
         assert!(text.contains("| 16,384 | – | – | 0.1488 | 17,331 |"), "{text}");
     }
 
-    /// The bug: a recorded comparison of folders had no table to export.
+    /// Regression: a recorded comparison of folders used to have no table to export.
     #[test]
     fn tasks_of_folders_have_a_table_with_the_means_over_them() {
         use crate::finding::Kind;
@@ -356,7 +353,7 @@ mod tests {
     fn every_published_recommendation_follows_from_its_difference() {
         for p in &RECOMMENDED {
             let dim = if p.what.contains("InferSent") { 4096 } else { 768 };
-            // Table 4 prints .012 for .01147: it was rounded twice.
+            // Table 4 prints .012 for .01147, which was rounded twice.
             let (half, whole) = (0.55 * 10f64.powi(-(p.decimals() as i32)), if p.table == 7 { 2.0 } else { 1.0 });
             for (items, difference, train_on) in p.rows {
                 let at = |difference: f64| {

@@ -1,5 +1,4 @@
-//! Counts of compared items: enough to compute results for another level, power, margin or pilot size without the items
-//! or a model.
+//! Counts of compared items. They suffice for results with another level, power, margin or pilot size, without the items or a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,28 +13,27 @@ use lab::Tagged;
 use stats::joint::{Joint, Units};
 use stats::paired::{Shift, Table};
 
-/// Counts of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     pub items: usize,
-    /// The table of each seed; empty for metrics that are not 0 or 1.
+    /// The table of each seed; empty for metrics other than 0 or 1.
     pub tables: Vec<Table>,
-    /// Mean of the first minus that of the second, for each seed.
+    /// Mean of the first side minus mean of the second, by seed.
     pub gaps: Vec<f64>,
-    /// The mean difference over independent units; `None` for one run on independent items, whose table is enough.
+    /// The mean difference over independent units; `None` for one run on independent items, whose table suffices.
     pub shift: Option<Shift>,
-    /// True if those units are clusters of items.
+    /// True if the units are clusters of items.
     pub clustered: bool,
     /// True if the sides have different items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// Counts of those units if every value is right or wrong; otherwise `None`.
+    /// Counts of the units if every value is right or wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<Units>,
 }
 
 impl Tally {
-    /// Right and wrong in units; `None` for one run on independent items, and for other metrics.
+    /// Right and wrong by unit; `None` for one run on independent items and for other metrics.
     pub fn joint(&self) -> Option<Joint> {
         Some(Joint { table: self.total(), shift: self.shift?, units: self.units? })
     }
@@ -51,13 +49,13 @@ impl Tally {
     }
 }
 
-/// Numbers of items at which tallies are reported: doubling up to all of them.
+/// Numbers of items at which tallies are reported: doubling up to all items.
 pub fn places(n: usize) -> Vec<usize> {
     let doubling = std::iter::successors(Some(16usize), |at| at.checked_mul(2));
     doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
 }
 
-/// Comparison, curve and requirements for a spec.
+/// Comparison, power curve and requirements for a spec.
 pub fn told(
     tally: &Tally,
     names: &Names,
@@ -92,7 +90,7 @@ pub fn told(
     (comparison, curve, Some(required))
 }
 
-/// Results of a run under other terms, from its findings alone. `None` if they contain no tally.
+/// Results of a run with other settings of the test, computed from its findings; `None` if they contain no tally.
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);
@@ -105,7 +103,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let (mut comparison, curve, required) = told(&v.tally, &names, &spec, parameters);
     let trained = ran.and_then(|r| r.trained);
     let required = required.map(|r| RequiredFinding { trained, ..r });
-    // Resampling needs the items; it does not depend on the terms, unless there are fewer items.
+    // Resampling needs the items. It does not depend on the settings of the test, unless there are fewer items.
     let whole = results.comparisons.last().filter(|c| c.n == v.tally.items);
     comparison.bootstrap = whole.and_then(|c| c.value.bootstrap);
     if let Some(whole) = whole {
@@ -131,7 +129,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     })
 }
 
-/// A value with the provenance of the tally that it was computed from.
+/// A value with the provenance of its tally.
 fn carried<T>(from: &Tagged<TallyFinding>, spec: &str, value: T) -> Tagged<T> {
     Tagged {
         spec: spec.to_owned(),
@@ -145,7 +143,7 @@ fn carried<T>(from: &Tagged<TallyFinding>, spec: &str, value: T) -> Tagged<T> {
     }
 }
 
-/// A step of the sequential test under another level.
+/// A step of the sequential test at another level.
 fn stopping(step: &SequentialFinding, alpha: f64) -> SequentialFinding {
     let may_stop = step.largest.map_or(step.may_stop, |largest| largest >= -alpha.ln());
     SequentialFinding { may_stop, ..step.clone() }

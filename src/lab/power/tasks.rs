@@ -1,4 +1,4 @@
-//! Findings about whole folders of results: tasks, pooled differences, and the items that changed.
+//! Findings on folders of results: tasks, pooled differences, and changed items.
 
 use lab::Columns;
 use lab::answer::few;
@@ -16,13 +16,13 @@ pub enum TaskVerdict {
     BBetter,
     #[serde(rename = "equivalent")]
     Equivalent,
-    // Earlier sessions have `open`.
+    // Earlier sessions contain `open`.
     #[serde(rename = "undecided", alias = "open")]
     Undecided,
 }
 
 impl TaskVerdict {
-    /// Its text on screen and in files.
+    /// The text on screens and in files.
     pub fn name(self) -> &'static str {
         match self {
             TaskVerdict::ABetter => "A better",
@@ -36,35 +36,35 @@ impl TaskVerdict {
 /// Both sides on a task that two folders of results share. `n` of the finding is the number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct TaskFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
-    /// Name of the task, with its filter if it has several.
+    /// Name of the task, with its filter if there are several.
     #[id]
     pub task: String,
     /// Name of the metric.
     pub metric: String,
-    /// Mean of the first.
+    /// Mean of the first side.
     pub mean_a: f64,
-    /// Mean of the second.
+    /// Mean of the second side.
     pub mean_b: f64,
-    /// Mean of the first minus mean of the second.
+    /// Mean of the first side minus mean of the second.
     pub difference: Estimate,
-    /// The p-value by `test`.
+    /// The p-value of the test named in `test`.
     pub p: f64,
-    /// That p-value adjusted by Holm over the tasks.
+    /// `p` adjusted by Holm over the tasks.
     pub holm_p: f64,
     /// Verdict after this adjustment.
     pub verdict: TaskVerdict,
-    /// The test, and how the interval was made.
+    /// The test, and the method of the interval.
     pub test: String,
     /// True if the metric is right or wrong, so that the difference is shown in points.
     pub share: bool,
 }
 
 impl TaskFinding {
-    /// A difference in points, or in the metric's own unit.
+    /// Formats a difference, in points or the metric's unit.
     pub fn amount(&self, x: f64) -> String {
         amount(self.share, x)
     }
@@ -73,27 +73,26 @@ impl TaskFinding {
 /// The difference over all tasks of two folders. `n` of the finding is the number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PooledFinding {
-    /// Name of the first.
+    /// Name of the first side.
     pub a: String,
-    /// Name of the second.
+    /// Name of the second side.
     pub b: String,
-    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed`
-    /// (mean over the items of these tasks, which does not generalise to others; under ten tasks).
+    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over items,
+    /// for these tasks only; under ten tasks).
     #[id]
     pub over: String,
     /// Number of tasks.
     pub tasks: usize,
-    /// Mean of the first minus mean of the second; under ten tasks without an interval, whose ends are then -1 and 1.
+    /// Mean of the first side minus mean of the second. Under ten tasks there is no interval, and its ends are -1 and 1.
     pub difference: Estimate,
     /// The p-value; null without an interval.
     pub p: Option<f64>,
-    /// That p-value adjusted by Holm over all pairs of systems. Absent for two systems, and for the mean that is not
-    /// the deciding one.
+    /// `p` adjusted by Holm over all pairs of systems; absent for two systems, and for a mean that is not the deciding one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
 }
 
-/// Number of tasks from which the mean over items, with tasks as clusters, keeps its level even if their sizes differ much.
+/// Number of tasks from which the mean over items, with tasks as clusters, keeps its level even for very different sizes of tasks.
 const ENOUGH_TASKS: usize = 60;
 
 /// The doubt about the interval of a mean over items with this number of tasks as clusters.
@@ -112,23 +111,23 @@ pub struct FlipFinding {
     /// Identifier of the item.
     #[id]
     pub item: String,
-    /// Value of the first.
+    /// Value of the first side.
     pub value_a: f64,
-    /// Value of the second.
+    /// Value of the second side.
     pub value_b: f64,
-    /// Answer of the first, shortened.
+    /// Answer of the first side, shortened.
     pub answer_a: String,
-    /// Answer of the second, shortened.
+    /// Answer of the second side, shortened.
     pub answer_b: String,
     /// Expected answer, shortened.
     pub target: String,
     /// Input of the item, shortened.
     pub input: String,
-    /// Facts about the item, as `key=value`.
+    /// Facts about the item as `key=value`.
     pub facts: Vec<String>,
 }
 
-/// An item of two runs.
+/// An item with its values and details in two runs.
 pub struct Item<'r> {
     pub id: &'r str,
     pub values: [f64; 2],
@@ -136,7 +135,7 @@ pub struct Item<'r> {
 }
 
 impl Item<'_> {
-    /// Facts about the item: those of the file, and the length of its input.
+    /// Facts about the item from the file, and the length of its input.
     pub fn facts(&self) -> Vec<(&str, &str)> {
         let length = match self.details[0].input.chars().count() {
             0 => None,
@@ -165,7 +164,7 @@ impl Item<'_> {
     }
 }
 
-/// Items of both runs with their values of a metric, in the order of the first run; `None` if a run lacks the metric.
+/// Common items of both runs with their values of a metric, in the order of the first run; empty if a run lacks the metric.
 pub fn items<'r>(a: &'r Results, b: &'r Results, metric: &str) -> Vec<Item<'r>> {
     static NOTHING: Detail =
         Detail { answer: String::new(), target: String::new(), input: String::new(), traits: Vec::new() };

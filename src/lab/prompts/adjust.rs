@@ -1,5 +1,5 @@
-//! Backdoor adjustment (Cao et al. 2022, section 6): P(E | do(M = m), R = r) = Σ P(p, x) P(E | m, r, p, x), the score of a model
-//! on a relation averaged over prompts and mentions by weights that are the same for every model.
+//! Backdoor adjustment (Cao et al. 2022, section 6): P(E | do(M = m), R = r) = Σ P(p, x) P(E | m, r, p, x). This is a model's score on a
+//! relation, averaged over prompts and mentions with the same weights for every model.
 
 use thiserror::Error;
 
@@ -7,41 +7,35 @@ use super::answers::Answers;
 use super::exact::Exact;
 use stats::rng::{sample_indices, stream};
 
-/// Largest weight as a whole number; sums over prompts, mentions and instances then fit into 64 bits.
+/// Maximum integer weight, so that sums over prompts, mentions and instances fit into 64 bits.
 const LARGEST: f64 = (1u64 << 30) as f64;
 
-/// Reasons why weights cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
-    /// A weight below 0, or not finite.
-    #[error("weight {0} is not a number from 0 on")]
+    #[error("weight {0} is negative or not a number")]
     Value(f64),
-    /// All weights are 0.
     #[error("the weights add up to 0")]
     Nothing,
     /// The number of weights differs from the number of prompts.
     #[error("{found} weights for {wanted} prompts")]
     Prompts { found: usize, wanted: usize },
-    /// The mentions that an instance has all have weight 0.
-    #[error("the weights of the first {0} mentions add up to 0, and some subjects have no more")]
+    #[error("the weights of the first {0} mentions add up to 0, and some subjects have no other mention")]
     Mentions(usize),
 }
 
-/// Weights of prompts, or of prompts and mentions together, as whole numbers: what is averaged by them can be compared
-/// exactly.
+/// Integer weights of prompts, or of prompts and mentions, so that weighted means can be compared exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weights {
-    /// By prompt, then by mention; a row of one weight holds for all mentions.
+    /// By prompt, then by mention. A row with one weight applies to all mentions.
     table: Vec<Vec<u64>>,
 }
 
 impl Weights {
-    /// The same weight for everything.
     pub fn uniform(prompts: usize) -> Self {
         Self { table: vec![vec![1]; prompts] }
     }
 
-    /// Weights of prompts alone; they need not add up to 1.
+    /// Weights of prompts; they need not sum to 1.
     ///
     /// # Errors
     /// [`WeightError`] for negative weights and for a sum of 0.
@@ -49,7 +43,7 @@ impl Weights {
         Self::of(&weights.iter().map(|w| vec![*w]).collect::<Vec<_>>())
     }
 
-    /// Weights by prompt and mention; for each instance they are normalised over the mentions that it has.
+    /// Weights by prompt and mention. For each instance they are normalised over its mentions.
     pub fn of(table: &[Vec<f64>]) -> Result<Self, WeightError> {
         let all = || table.iter().flatten().copied();
         if let Some(bad) = all().find(|w| !w.is_finite() || *w < 0.0) {
@@ -59,7 +53,7 @@ impl Weights {
         if most <= 0.0 || table.iter().all(Vec::is_empty) {
             return Err(WeightError::Nothing);
         }
-        // Decimals such as 0.4 become the whole numbers that they mean; anything else is kept to one part in 2^30.
+        // Decimals such as 0.4 become exact integers; other values keep a precision of one part in 2^30.
         let decimal = (0..9).map(|k| 10f64.powi(k)).find(|scale| {
             most * scale <= LARGEST && all().all(|w| (w * scale - (w * scale).round()).abs() < 1e-9 * scale)
         });
@@ -68,7 +62,6 @@ impl Weights {
         Ok(Self { table: table.iter().map(|row| row.iter().map(whole).collect()).collect() })
     }
 
-    /// Number of prompts.
     pub fn prompts(&self) -> usize {
         self.table.len()
     }
@@ -78,7 +71,7 @@ impl Weights {
         if row.len() == 1 { row[0] } else { row.get(mention).copied().unwrap_or(0) }
     }
 
-    /// Share of each prompt, summing to 1; with weights by mention, from its mean weight.
+    /// Share of each prompt, summing to 1. Weights by mention are averaged.
     pub fn shares(&self) -> Vec<f64> {
         let mean = |row: &Vec<u64>| row.iter().sum::<u64>() as f64 / row.len().max(1) as f64;
         let each: Vec<f64> = self.table.iter().map(mean).collect();
@@ -86,19 +79,18 @@ impl Weights {
         each.iter().map(|w| w / sum).collect()
     }
 
-    /// Shares of the first `mentions` mentions under a prompt, summing to 1; equal ones where all their weights are 0.
+    /// Shares of the first `mentions` mentions under a prompt, summing to 1. They are equal if all their weights are 0.
     pub fn mentions(&self, prompt: usize, mentions: usize) -> Vec<f64> {
         let each: Vec<f64> = (0..mentions).map(|x| self.at(prompt, x) as f64).collect();
         let sum: f64 = each.iter().sum();
         each.into_iter().map(|w| if sum > 0.0 { w / sum } else { 1.0 / mentions as f64 }).collect()
     }
 
-    /// The weights of these prompts alone.
+    /// The weights of these prompts.
     pub fn part(&self, prompts: &[usize]) -> Self {
         Self { table: prompts.iter().map(|p| self.table[*p].clone()).collect() }
     }
 
-    /// Checks that these weights fit a relation.
     pub fn fit(&self, answers: &Answers) -> Result<(), WeightError> {
         let (found, wanted) = (self.prompts(), answers.shape.prompts());
         if found != wanted {
@@ -116,7 +108,7 @@ impl Weights {
     }
 }
 
-/// The adjusted score of a model on a relation, 0 to 1. `None` without prompts or instances.
+/// The adjusted score of a model on a relation, from 0 to 1; `None` without prompts or instances.
 ///
 /// # Panics
 /// If the weights do not [fit](Weights::fit).
@@ -138,7 +130,7 @@ pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
     Some(each.map(|(mentions, count)| Exact::ratio(*count, n * weights.sum(mentions))).sum())
 }
 
-/// The terms of the mean of [`adjusted`]: the weighted share of correct answers to each instance.
+/// The terms of the mean in [`adjusted`]: the weighted share of correct answers per instance.
 pub(crate) fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     let shape = &answers.shape;
     let of = |i: usize| {
@@ -149,7 +141,7 @@ pub(crate) fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     (0..shape.instances()).map(of).collect()
 }
 
-/// The score under each prompt, averaged over mentions with equal weights.
+/// The score with each prompt, averaged over mentions with equal weights.
 pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
     let shape = &answers.shape;
     let n = shape.instances() as u64;
@@ -164,7 +156,7 @@ pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
     (0..shape.prompts()).map(of).collect()
 }
 
-/// The prompts and mentions of a relation that are averaged over, for a sample of K × K: the same for every model.
+/// The prompts and mentions to average over for a K × K sample, equal for every model.
 pub fn sample(
     answers: &Answers,
     prompts: Option<usize>,

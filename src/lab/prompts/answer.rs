@@ -1,4 +1,4 @@
-//! The answer of the lab in sentences: what the models know, how much the prompt decides, and what to doubt.
+//! The lab's answer in sentences: the knowledge of the models, the effect of the prompt, and doubts.
 
 use super::finding::{ALL, LedgerFinding, PreferenceSummaryFinding};
 use super::results::Results;
@@ -10,14 +10,13 @@ use lab::compared::Number;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
-/// Models that are named in a sentence.
+/// Maximum number of models named in a sentence.
 const NAMED: usize = 4;
-/// Share of omitted facts from which the answer mentions it as a doubt.
+/// Share of omitted facts from which the answer includes a doubt.
 const LEFT_OUT: f64 = 0.1;
 /// Number of relations from which the interval of a mean keeps its level.
 const ENOUGH: usize = 10;
 
-/// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
     let models = asked_of(&spec.models);
     let seem = if spec.models.len() == 1 { "seems" } else { "seem" };
@@ -28,12 +27,11 @@ fn whole(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// A share with its interval: `52 % [48, 56]`.
+/// Formats a share with its interval: `52 % [48, 56]`.
 fn within(e: Estimate) -> String {
     format!("{} [{:.0}, {:.0}]", whole(e.mean), 100.0 * e.lo, 100.0 * e.hi)
 }
 
-/// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let asked: usize = results.relations.iter().map(|r| r.value.kept).sum();
     let done = results.relations.len();
@@ -69,7 +67,7 @@ fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     )]
 }
 
-/// The adjusted scores of the models, the highest first.
+/// The adjusted scores of the models, highest first.
 fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String> {
     let adjusted = |s: &Tagged<PreferenceSummaryFinding>| s.value.mean_adjusted.map(|e| (s.model.clone(), e));
     let mut all: Vec<(String, Estimate)> =
@@ -90,7 +88,7 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     })
 }
 
-/// Effect of a single prompt, for the first model.
+/// Effect of a single prompt on the first model.
 fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
@@ -110,14 +108,14 @@ fn decides(results: &Results) -> Option<String> {
     ))
 }
 
-/// Prompts found by search count like written ones, and favour the model for which they were found.
+/// The doubt about prompts found by search: they count like written ones, and favour the model for which they were found.
 fn found(results: &Results) -> Option<String> {
     let v = &results.tuned.first()?.value;
     let model = last_part(&v.found_for);
     Some(format!("prompts found by a search on {model} count like written ones, and favour {model}"))
 }
 
-/// On how many relations the order of the models changes.
+/// The number of relations on which the order of models changes with the prompt.
 fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     // A single model has no order.
@@ -126,7 +124,7 @@ fn unstable(results: &Results) -> Option<String> {
     Some(format!("The order of the models changes with the prompt in {changed} of {} relations{share}.", v.relations))
 }
 
-/// Share of answers that stay the same under every name of their subject.
+/// Share of answers that are the same under every name of their subject.
 fn stability(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
@@ -134,7 +132,7 @@ fn stability(results: &Results) -> Option<String> {
     Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// The share of the choice of prompt in the gap of the first two models.
+/// The share of the choice of prompt in the gap between the first two models.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
@@ -186,7 +184,7 @@ mod tests {
         assert!(question(&spec).contains("what a seems to know"));
     }
 
-    /// One model has no order among models; the answer did not mention that found prompts were in the scores.
+    /// One model has no order. Regression: the answer used to omit that scores included found prompts.
     #[test]
     fn one_model_has_no_order_and_found_prompts_are_a_doubt() {
         let mut results = crate::testing::results();
@@ -205,7 +203,7 @@ mod tests {
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
     }
 
-    /// The best and the worst prompt, and the share of the prompt in the gap, had no interval.
+    /// Regression: the best and worst prompt, and the share of the prompt in the gap, used to have no interval.
     #[test]
     fn every_share_of_the_answer_has_its_interval() {
         let answer = answer(&crate::testing::results(), &Spec::shipped());

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-/// Queries of a relation: every prompt under every mention of every instance.
+/// Shape of a relation's queries: every prompt under every mention of every instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     prompts: usize,
-    /// First mention of each instance; one more entry than instances.
+    /// Index of each instance's first mention, with one more entry than instances.
     first: Vec<usize>,
 }
 
 impl Shape {
-    /// Prompts, and the number of mentions of each instance, the original one first.
+    /// A shape from the number of prompts and the number of mentions of each instance, the original one first.
     ///
     /// # Panics
-    /// If an instance has no mention: the subject's usual name is one.
+    /// If an instance has no mention. The subject's usual name is always one.
     pub fn new(prompts: usize, mentions: &[usize]) -> Self {
         assert!(mentions.iter().all(|n| *n > 0), "an instance without a mention");
         let mut first = vec![0];
@@ -24,27 +24,24 @@ impl Shape {
         Self { prompts, first }
     }
 
-    /// Number of prompts.
     pub fn prompts(&self) -> usize {
         self.prompts
     }
 
-    /// Number of instances.
     pub fn instances(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// Number of mentions of an instance.
     pub fn mentions(&self, instance: usize) -> usize {
         self.first[instance + 1] - self.first[instance]
     }
 
-    /// The most mentions of any instance; 0 without instances.
+    /// Maximum number of mentions per instance; 0 without instances.
     pub(crate) fn most_mentions(&self) -> usize {
         (0..self.instances()).map(|i| self.mentions(i)).max().unwrap_or(0)
     }
 
-    /// Queries of one prompt.
+    /// Number of queries per prompt.
     pub fn width(&self) -> usize {
         self.first[self.instances()]
     }
@@ -53,7 +50,7 @@ impl Shape {
         self.prompts * self.width()
     }
 
-    /// The place of a query among all: prompts, then instances, then mentions.
+    /// The index of a query. Queries are ordered by prompt, instance, mention.
     pub fn at(&self, prompt: usize, instance: usize, mention: usize) -> usize {
         prompt * self.width() + self.first[instance] + mention
     }
@@ -63,9 +60,9 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     pub shape: Arc<Shape>,
-    /// Answers as numbers: equal words have equal numbers.
+    /// Answers as numbers; equal words have equal numbers.
     pub said: Vec<u32>,
-    /// True where the answer was the object.
+    /// True where the answer is the object.
     pub right: Vec<bool>,
 }
 
@@ -79,33 +76,33 @@ impl Answers {
         Self { shape, said, right }
     }
 
-    /// True if one query was answered with the object.
+    /// True if the answer to the query is the object.
     pub fn is_right(&self, prompt: usize, instance: usize, mention: usize) -> bool {
         self.right[self.shape.at(prompt, instance, mention)]
     }
 
-    /// Correct answers to a prompt under the original mentions.
+    /// Number of correct answers to a prompt under the original mentions.
     pub fn correct(&self, prompt: usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, 0)).count()
     }
 
-    /// Correct answers to a prompt under chosen mentions.
+    /// Number of correct answers to a prompt under the mention chosen for each instance.
     pub(crate) fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
     }
 
-    /// P@1 of each prompt under the original mentions, 0 to 1; NaN without instances.
+    /// P@1 of each prompt under the original mentions, from 0 to 1; NaN without instances.
     pub fn p_at_1(&self) -> Vec<f64> {
         let n = self.shape.instances() as f64;
         (0..self.shape.prompts()).map(|p| self.correct(p) as f64 / n).collect()
     }
 
-    /// Correct answers under all mentions of an instance.
+    /// Number of mentions of an instance with a correct answer.
     pub(crate) fn correct_mentions(&self, prompt: usize, instance: usize) -> usize {
         (0..self.shape.mentions(instance)).filter(|x| self.is_right(prompt, instance, *x)).count()
     }
 
-    /// The same answers restricted to these prompts and, for each instance, these mentions.
+    /// The answers restricted to these prompts and, for each instance, these mentions.
     ///
     /// # Panics
     /// If an instance keeps no mention.
@@ -129,7 +126,7 @@ impl Answers {
 pub(super) mod testing {
     use super::*;
 
-    /// Answers that are right where `right(prompt, instance, mention)` is true: the object there, a wrong word elsewhere.
+    /// Answers that are the object where `right(prompt, instance, mention)` is true, and a wrong word elsewhere.
     pub(crate) fn answers(prompts: usize, mentions: &[usize], right: impl Fn(usize, usize, usize) -> bool) -> Answers {
         let shape = Shape::new(prompts, mentions);
         let mut list = Vec::new();

@@ -1,11 +1,11 @@
-//! The rules by which a word is read off a model's logits, and the result.
+//! The rules that select an answer from a model's logits.
 //!
-//! - `vocabulary`: of the ten best tokens the first that is not a function word; if all ten are, the tenth (Cao et al. 2022 as
-//!   their code has it). The rank of an object is among all tokens that are not function words. Special tokens do not count.
+//! - `vocabulary`: the first of the ten best tokens that is not a function word, or the tenth if all are (the code of Cao et al. 2022). The
+//!   rank of an object is among all tokens but function words. Special tokens do not count.
 //! - `intersection`: the best of the words that are one token in every model of the run, without function words.
 //! - `relation`: the best of the relation's own answers.
 //!
-//! A fourth, `relation_pll`, is beyond the paper: the relation's own answers of any number of tokens ([`super::rule`]).
+//! A fourth rule, `relation_pll`, is not in the paper: the relation's own answers with any number of tokens ([`super::rule`]).
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::function_words::FunctionWords;
 
-/// Tokens among which the first rule looks.
+/// Number of best tokens that the rule `vocabulary` considers.
 pub(crate) const TOP: usize = 10;
 
-/// Rule that defines the possible answers.
+/// The rule that defines the possible answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Candidates {
@@ -25,17 +25,17 @@ pub enum Candidates {
     Vocabulary,
     /// The words that all chosen models share.
     Intersection,
-    /// The answers of the relation.
+    /// The answers of the relation that are single tokens.
     Relation,
-    /// The answers of the relation, whatever their number of tokens, by pseudo-log-likelihood. Beyond the paper.
+    /// The answers of the relation with any number of tokens, by pseudo-log-likelihood. Not in the paper.
     RelationPll,
 }
 
 impl Candidates {
-    /// All rules, in the order of choice.
+    /// All rules, in display order.
     pub const ALL: [Self; 4] = [Self::Vocabulary, Self::Intersection, Self::Relation, Self::RelationPll];
 
-    /// Description of the words that it accepts as answers.
+    /// Description of the accepted answers.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Vocabulary => "the best token that is not a function word, among the ten best of the vocabulary",
@@ -45,7 +45,7 @@ impl Candidates {
         }
     }
 
-    /// Name in specs and findings.
+    /// The name in specs and findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vocabulary => "vocabulary",
@@ -56,22 +56,22 @@ impl Candidates {
     }
 }
 
-/// The strings of a model's tokens, and how the rules treat them.
+/// A model's tokens as strings, and their treatment by the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strings {
-    /// By id: the token as text, trimmed.
+    /// The trimmed text of each token, by id.
     texts: Vec<String>,
-    /// By id: true if it is skipped.
+    /// True for skipped tokens, by id.
     passed: Vec<bool>,
-    /// Special tokens, which are never candidates.
+    /// True for special tokens, which are never candidates, by id.
     special: Vec<bool>,
-    /// Ids by the string they read as, in ascending order.
+    /// Ids by string, ascending.
     ids: HashMap<String, Vec<u32>>,
     ignore_case: bool,
 }
 
 impl Strings {
-    /// For all tokens, by id.
+    /// From the texts of all tokens, by id.
     pub fn new(texts: Vec<String>, function_words: &FunctionWords, ignore_case: bool) -> Self {
         let passed = texts.iter().map(|t| function_words.contains(t)).collect();
         let mut ids: HashMap<String, Vec<u32>> = HashMap::new();
@@ -81,7 +81,7 @@ impl Strings {
         Self { special: vec![false; texts.len()], texts, passed, ids, ignore_case }
     }
 
-    /// The same, if these (special) tokens are never an answer.
+    /// Excludes special tokens from the answers.
     #[must_use]
     pub fn without(mut self, special: &[u32]) -> Self {
         for id in special.iter().map(|id| *id as usize).filter(|id| *id < self.texts.len()) {
@@ -96,17 +96,16 @@ impl Strings {
         self.passed.get(id as usize).copied().unwrap_or(true)
     }
 
-    /// A token as text.
     pub fn text(&self, id: u32) -> &str {
         self.texts.get(id as usize).map_or("", String::as_str)
     }
 
-    /// True if the rules treat two words as the same.
+    /// True if the rules treat both words as equal.
     pub fn same(&self, a: &str, b: &str) -> bool {
         folded(a, self.ignore_case) == folded(b, self.ignore_case)
     }
 
-    /// The ids that read as a word.
+    /// The ids of tokens whose text is this word.
     fn reading(&self, word: &str) -> &[u32] {
         self.ids.get(&folded(word, self.ignore_case)).map_or(&[], Vec::as_slice)
     }
@@ -117,16 +116,14 @@ pub fn folded(word: &str, ignore_case: bool) -> String {
     if ignore_case { word.to_lowercase() } else { word.to_owned() }
 }
 
-/// A model's answer to one query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// The token of the prediction.
     pub id: u32,
-    /// Place of the object among the candidates, 1 the best; `None` if it is not a candidate.
+    /// Rank of the object among the candidates, from 1; `None` if it is not a candidate.
     pub rank: Option<u32>,
 }
 
-/// Ids by descending logit; for equal logits the lower id first.
+/// Ids by descending logit; equal logits by ascending id.
 fn by_logit(logits: &[f32], ids: impl Iterator<Item = u32>, most: usize) -> Vec<u32> {
     let mut best: Vec<u32> = Vec::with_capacity(most + 1);
     let before = |a: u32, b: u32| {
@@ -144,12 +141,12 @@ fn by_logit(logits: &[f32], ids: impl Iterator<Item = u32>, most: usize) -> Vec<
     best
 }
 
-/// The best tokens of a query, best first.
+/// The best tokens, best first.
 pub fn top(logits: &[f32], most: usize) -> Vec<u32> {
     by_logit(logits, 0..logits.len() as u32, most)
 }
 
-/// The reply under the first rule.
+/// The reply by the rule `vocabulary`.
 pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply {
     let known = logits.len().min(strings.texts.len()) as u32;
     let best = by_logit(logits, (0..known).filter(|id| !strings.special[*id as usize]), TOP);
@@ -171,7 +168,7 @@ pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply
     Reply { id, rank }
 }
 
-/// The reply if the candidates are these tokens; `logits` has their logits, in the same order. `None` without candidates.
+/// The reply if the candidates are these tokens, with their logits in the same order; `None` without candidates.
 pub fn from_list(strings: &Strings, ids: &[u32], logits: &[f32], object: &str) -> Option<Reply> {
     let before = |a: usize, b: usize| logits[b].total_cmp(&logits[a]).then(ids[a].cmp(&ids[b])).is_lt();
     let first = (0..ids.len()).reduce(|best, k| if before(k, best) { k } else { best })?;
@@ -196,7 +193,7 @@ mod tests {
         assert_eq!((s.text(reply.id), reply.rank), ("wide", Some(2)));
         assert_eq!(from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 7.0], "absent").rank, None);
         assert_eq!(s.text(from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 7.0], "absent").id), "The");
-        // A function word cannot be a candidate, not even as the object.
+        // A function word is never a candidate, even as the object.
         assert_eq!(from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 1.0], "the").rank, None);
     }
 

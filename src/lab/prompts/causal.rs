@@ -1,5 +1,5 @@
-//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths: the paths that
-//! associate model and score although the model is not the cause.
+//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths, which associate model and score
+//! without causation.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ use figure::layers::{Edge, Graph, Node};
 pub enum Bias {
     /// A model's training text and the wording of prompts come from one language.
     Prompt,
-    /// The same for the names in which facts are stated.
+    /// A model's training text and the names in facts come from one language.
     Verbalization,
     /// A model's training text and the questions come from one distribution of facts.
     Sample,
 }
 
-/// Names and places of the variables, from left to right and top to bottom on a grid.
+/// Names and grid positions of the variables, from left to right and top to bottom.
 const NODES: [(&str, (f64, f64)); 11] = [
     ("D_a pretraining data", (0.0, 0.0)),
     ("C corpus", (1.5, 0.0)),
@@ -44,7 +44,7 @@ const T: usize = 8;
 const X: usize = 9;
 const E: usize = 10;
 
-/// The arrows of the model; the last one is for the case in which the questions were sampled from the training text.
+/// The arrows of the causal model. The last one is for questions sampled from the training text.
 const EDGES: [(usize, usize); 14] = [
     (DA, C),
     (L, C),
@@ -63,10 +63,10 @@ const EDGES: [(usize, usize); 14] = [
 ];
 
 impl Bias {
-    /// All of them, in the order of the paper.
+    /// All biases, in the order of the paper.
     pub const ALL: [Self; 3] = [Self::Prompt, Self::Verbalization, Self::Sample];
 
-    /// Name in figures.
+    /// The name in figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
@@ -83,7 +83,7 @@ impl Bias {
         }
     }
 
-    /// The arrows of its backdoor path.
+    /// The arrows of the backdoor path.
     fn path(self) -> &'static [(usize, usize)] {
         match self {
             Self::Prompt => &[(C, M), (L, C), (L, P), (P, I), (I, E)],
@@ -92,7 +92,7 @@ impl Bias {
         }
     }
 
-    /// The common cause on its path: arrows lead from it to both ends.
+    /// The common cause on the path, from which arrows lead to both ends.
     pub fn common_cause(self) -> &'static str {
         match self {
             Self::Prompt | Self::Verbalization => "L",
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// How the path is blocked, and how far a setting does so.
+    /// How the path is blocked, and to what extent the spec does so.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
@@ -138,18 +138,18 @@ impl Bias {
                     (_, Some(n)) => format!("up to {n} facts per relation of the files"),
                 };
                 let mixtures = match disparity.gammas.len() {
-                    0 => "further pretraining on mixtures would measure it, and is off".to_owned(),
+                    0 => "further pretraining on mixtures would measure it but is off".to_owned(),
                     n => format!("further pretraining on {n} mixture{} measures it", if n == 1 { "" } else { "s" }),
                 };
                 format!(
-                    "Averaging over facts (X) removes this bias only as far as those asked are typical of all. Here: {facts}, whatever a model has read, {names}; {mixtures}."
+                    "Averaging over facts (X) removes this bias only if the facts of the run are typical of all facts. Here: {facts}, regardless of a model's pretraining data, {names}; {mixtures}."
                 )
             }
         }
     }
 }
 
-/// The graph, with the path of a bias highlighted.
+/// The graph with the path of a bias highlighted.
 pub fn graph(bias: Option<Bias>) -> Graph {
     let path = bias.map_or(&[][..], Bias::path);
     let on = |k: usize| path.iter().any(|(a, b)| *a == k || *b == k);

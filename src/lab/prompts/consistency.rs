@@ -1,11 +1,9 @@
-//! Rank consistency (Cao et al. 2022, Table 4): how often models keep the same places when relations, prompts and
-//! mentions are drawn anew.
+//! Rank consistency (Cao et al. 2022, Table 4): how often models keep their ranks when relations, prompts and mentions are resampled.
 //!
-//! A draw is a set of relations, the same for every model and regime. Original: first prompt, first mention. Random:
-//! one prompt per relation and one mention per instance, drawn for each model by itself (as the published code does) or
-//! once for all. Adjusted: the average over prompts and mentions. A model's score is its mean over the drawn relations;
-//! its consistency the share of its most frequent place. That of the whole order is the share of the most frequent
-//! order.
+//! A draw is a set of relations, equal for all models and regimes. Original: first prompt, first mention. Random: one prompt per relation
+//! and one mention per instance, drawn separately for each model (as in the published code) or once for all. Adjusted: the average over
+//! prompts and mentions. A model's score is its mean over the drawn relations. Its consistency is the share of its most frequent rank; the
+//! consistency of the whole order is the share of the most frequent order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,23 +18,23 @@ use super::places::{Ties, places};
 use stats::chances::Chances;
 use stats::rng::{below, sample_indices, stream};
 
-/// Draw of prompts and mentions.
+/// The choice of prompts and mentions in a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
     /// First prompt, first mention.
     Original,
-    /// One of each at random.
+    /// One random prompt and mention.
     Random,
-    /// All of them, averaged.
+    /// The average over all prompts and mentions.
     Adjusted,
 }
 
 impl Regime {
-    /// All of them, in the order of the paper's table.
+    /// All regimes, in the order of the paper's table.
     pub const ALL: [Self; 3] = [Self::Original, Self::Random, Self::Adjusted];
 
-    /// Name in findings.
+    /// The name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Original => "original",
@@ -46,11 +44,11 @@ impl Regime {
     }
 }
 
-/// Comparison of scores.
+/// The arithmetic for comparing scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
-    /// As fractions: a tie is a tie.
+    /// Exact fractions, so that ties are exact.
     #[default]
     Exact,
     /// Each prompt's P@1 and each mean rounded to two decimals of a per cent, as published.
@@ -58,10 +56,10 @@ pub enum Scoring {
 }
 
 impl Scoring {
-    /// All of them, in the order of choice.
+    /// All options, in display order.
     pub const ALL: [Self; 2] = [Self::Exact, Self::TwoDecimals];
 
-    /// Name in specs.
+    /// The name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -87,27 +85,26 @@ impl Score {
     }
 }
 
-/// One relation in the panel.
 #[derive(Debug, Clone)]
 struct Entry {
     answers: Vec<Answers>,
     original: Vec<Score>,
     adjusted: Vec<Score>,
-    /// By model, then by prompt: averaged over mentions.
+    /// By model, then by prompt; averaged over mentions.
     by_prompt: Vec<Vec<Exact>>,
-    /// The number of correct answers as a share of the instances.
+    /// Numbers of correct answers as shares of the instances.
     shares: Vec<Score>,
     /// By model, then by prompt.
     varied: Vec<Vec<Varied>>,
 }
 
-/// Effect of random mentions on one prompt's answers: most instances are right, or wrong, under every name.
+/// Effect of random mentions on one prompt's answers. Most instances are right, or wrong, under every name.
 #[derive(Debug, Clone, Default)]
 struct Varied {
-    /// Instances that are right under every mention.
+    /// Number of instances that are right under every mention.
     sure: usize,
-    /// For the other instances: the number of mentions under which each is right, and of how many. An instance that is
-    /// never right has no entry.
+    /// For the other instances, the number of mentions with a right answer, and of all mentions. Instances that are never right have no
+    /// entry.
     mixed: Chances,
 }
 
@@ -130,43 +127,39 @@ impl Varied {
     }
 }
 
-/// Models with their answers to relations, from which draws are made.
+/// Models with their answers to relations, used for draws.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
     models: usize,
     entries: Vec<Entry>,
 }
 
-/// Options of the draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
-    /// Number of draws.
     pub count: usize,
-    /// Relations of a draw.
+    /// Relations per draw.
     pub subset: usize,
     /// True if all models get the same prompts and mentions in the random regime.
     pub shared: bool,
     pub seed: u64,
     /// Places of equal scores.
     pub ties: Ties,
-    /// Comparison of scores.
     pub scoring: Scoring,
 }
 
 impl Panel {
-    /// A panel of `models` models, without relations.
     pub fn new(models: usize) -> Self {
         Self { models, entries: Vec::new() }
     }
 
-    /// Adds a relation, one entry per model. A relation without prompts or instances is left out.
+    /// Adds a relation with the answers of each model. Ignores relations without prompts or instances.
     ///
     /// # Panics
-    /// If the number of models differs, or weights do not fit.
+    /// If the number of models differs, or the weights do not fit.
     pub fn push(&mut self, answers: Vec<Answers>, weights: &Weights) {
         let exact: Option<Vec<Exact>> = answers.iter().map(|a| adjusted(a, weights)).collect();
         let of_prompts = weights.shares();
-        // As published, each prompt's score is rounded before the prompts are averaged.
+        // As published, each prompt's score is rounded before averaging over prompts.
         let published = |a: &Answers| -> f64 {
             let each = by_prompt(a).into_iter().zip(&of_prompts);
             each.map(|(p, w)| two_decimals(100.0 * p.value()) * w).sum()
@@ -177,7 +170,7 @@ impl Panel {
         self.insert(answers, scores);
     }
 
-    /// The same with adjusted scores that are averages over a part of the prompts and mentions.
+    /// Adds a relation with adjusted scores averaged over a part of the prompts and mentions.
     ///
     /// # Panics
     /// If the number of models differs.
@@ -203,18 +196,16 @@ impl Panel {
         });
     }
 
-    /// Number of relations.
     pub fn relations(&self) -> usize {
         self.entries.len()
     }
 
-    /// Number of models.
     pub fn models(&self) -> usize {
         self.models
     }
 
-    /// The scores of the models on a draw of relations; `correct(model, relation)` counts the correct answers of a
-    /// model and is called only in the random regime.
+    /// The scores of the models on a draw of relations. `correct(model, relation)` counts correct answers, and is called only in the random
+    /// regime.
     pub fn scores(
         &self,
         regime: Regime,
@@ -238,7 +229,7 @@ impl Panel {
         (0..self.models).map(&mut of).collect()
     }
 
-    /// Correct answers of a model to a relation under a chosen prompt and mentions.
+    /// Number of correct answers of a model to a relation with the given prompt and mentions.
     ///
     /// # Panics
     /// If the model, relation, prompt or mention does not exist.
@@ -246,7 +237,7 @@ impl Panel {
         self.entries[relation].answers[model].correct_under(prompt, mention)
     }
 
-    /// The places of every draw in a range of draws, by regime. The same draw has the same relations whatever the range.
+    /// The places in every draw of a range, by regime. A draw has the same relations whatever the range.
     pub fn draw(&self, draws: &Draws, range: std::ops::Range<usize>) -> Vec<[Vec<u32>; 3]> {
         range.into_par_iter().map(|d| self.one(draws, d)).collect()
     }
@@ -255,7 +246,7 @@ impl Panel {
         let mut rng = stream(draws.seed, "rank draws");
         rng.set_stream(draw as u64);
         let subset = sample_indices(&mut rng, self.relations(), draws.subset);
-        // Random choices have a separate stream, so that they do not affect the choice of relations.
+        // Random prompts and mentions have a separate stream, so that they do not affect the choice of relations.
         let mut random = stream(draws.seed, "rank prompts and mentions");
         random.set_stream(draw as u64);
         let mut mentions: Vec<Vec<usize>> = vec![Vec::new(); self.relations()];
@@ -280,8 +271,8 @@ impl Panel {
         })
     }
 
-    /// Places under the average over K prompts per relation, drawn anew for each draw and shared by the models: the
-    /// regime between one prompt and all. Relations with fewer prompts use all of theirs.
+    /// Places under the average over `prompts` prompts per relation, a regime between one prompt and all. Prompts are resampled for each
+    /// draw and shared by the models. Relations with fewer prompts use all of them.
     pub(crate) fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
         let mut tally = Tally::new(self.models);
         let one = |d: usize| {
@@ -304,14 +295,15 @@ impl Panel {
         tally
     }
 
-    /// The most prompts of any relation.
+    /// Maximum number of prompts per relation.
     pub(crate) fn most_prompts(&self) -> usize {
         self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
     }
 
-    /// All draws instead of a sample: all subsets of relations, and in the random regime every choice of prompts.
-    /// `None` if there are more than `most` of them, or where they are not equally likely: with several mentions, with
-    /// relations of different numbers of prompts, or with draws for each model by itself.
+    /// All draws instead of a sample: all subsets of relations and, in the random regime, every choice of prompts.
+    ///
+    /// `None` if there are more than `most` draws, or if draws are not equally likely. That is the case with several mentions, with
+    /// relations of different numbers of prompts, and with separate draws per model.
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
         let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
         let prompts = match regime {
@@ -341,7 +333,7 @@ impl Panel {
         }
     }
 
-    /// The number of prompts that all relations have, where every instance has one mention.
+    /// The number of prompts of every relation, if equal and every instance has one mention.
     fn even_prompts(&self) -> Option<usize> {
         let shapes = || self.entries.iter().map(|e| &e.answers[0].shape);
         let first = shapes().next()?.prompts();
@@ -356,7 +348,7 @@ fn total(sum: Score, relations: usize, scoring: Scoring) -> Exact {
     }
 }
 
-/// Ways to choose `k` of `n`; `None` if the number is too large.
+/// Number of ways to choose `k` of `n`; `None` on overflow.
 fn choose(n: usize, k: usize) -> Option<usize> {
     let mut ways = 1usize;
     for i in 0..k.min(n - k) {
@@ -365,7 +357,7 @@ fn choose(n: usize, k: usize) -> Option<usize> {
     Some(ways)
 }
 
-/// The next subset in order; false after the last.
+/// Advances to the next subset in order; false after the last.
 fn next(subset: &mut [usize], of: usize) -> bool {
     let size = subset.len();
     let Some(at) = (0..size).rev().find(|i| subset[*i] < of - size + i) else { return false };
@@ -376,22 +368,21 @@ fn next(subset: &mut [usize], of: usize) -> bool {
     true
 }
 
-/// Counts of the models' places.
+/// Counts of the models' places, 0 the worst.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     pub draws: u64,
-    /// By model: draws by twice the place.
+    /// By model: the number of draws by twice the place.
     histograms: Vec<BTreeMap<u32, u64>>,
     orders: HashMap<Vec<u32>, u64>,
 }
 
 impl Tally {
-    /// Nothing drawn yet.
     pub fn new(models: usize) -> Self {
         Self { draws: 0, histograms: vec![BTreeMap::new(); models], orders: HashMap::new() }
     }
 
-    /// Counts the places of a draw (see [`places`]: twice the place).
+    /// Counts the places of a draw, doubled as in [`places`].
     pub fn add(&mut self, places: &[u32]) {
         self.draws += 1;
         for (histogram, place) in self.histograms.iter_mut().zip(places) {
@@ -400,13 +391,13 @@ impl Tally {
         *self.orders.entry(places.to_vec()).or_default() += 1;
     }
 
-    /// Counts of a model's places, in half places from the worst on: `2 m - 1` numbers for m models.
+    /// Counts of a model's places in half places from the worst: `2 m - 1` numbers for m models.
     pub fn halves(&self, model: usize) -> Vec<u64> {
         let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
         (0..2 * self.histograms.len() - 1).map(of).collect()
     }
 
-    /// Counts of a model's places, 0 the worst; in half places where ties share them.
+    /// Counts of a model's places, 0 the worst; in half places if ties share them.
     pub fn histogram(&self, model: usize, ties: Ties) -> Vec<u64> {
         let halves = self.halves(model);
         match ties {
@@ -415,24 +406,24 @@ impl Tally {
         }
     }
 
-    /// Draws in which a model has its most frequent place.
+    /// Number of draws in which a model has its most frequent place.
     pub fn most(&self, model: usize) -> u64 {
         self.histograms[model].values().copied().max().unwrap_or(0)
     }
 
-    /// Number of different orders.
+    /// Number of distinct orders.
     pub fn orders(&self) -> usize {
         self.orders.len()
     }
 
-    /// Draws by whole order, the most frequent first.
+    /// Number of draws per whole order, most frequent first.
     pub fn counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.orders.values().copied().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         counts
     }
 
-    /// Draws with the most frequent whole order, and all orders that share that number, as twice the places.
+    /// Number of draws with the most frequent whole order, and all orders with that number, as doubled places.
     pub fn order(&self) -> (u64, Vec<Vec<u32>>) {
         let most = self.orders.values().copied().max().unwrap_or(0);
         let mut all: Vec<Vec<u32>> = self.orders.iter().filter(|(_, n)| **n == most).map(|(o, _)| o.clone()).collect();

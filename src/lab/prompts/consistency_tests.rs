@@ -1,5 +1,3 @@
-//! Invariants of rank consistency.
-
 use proptest::prelude::*;
 
 use super::super::answers::testing::answers;
@@ -10,7 +8,7 @@ fn draws(count: usize, subset: usize) -> Draws {
     Draws { count, subset, shared: false, seed: 3, ties, scoring }
 }
 
-/// Models of these levels of skill on relations whose prompts and instances differ.
+/// Models with these levels of skill on relations with varied prompts and instances.
 fn panel(skills: &[u64], relations: usize, spread: u64) -> Panel {
     let mut panel = Panel::new(skills.len());
     for r in 0..relations {
@@ -117,7 +115,7 @@ proptest! {
     }
 }
 
-/// In the random regime a model that is right under one name of three is ahead of one that never is in a third of the draws.
+/// In the random regime, a model that is right under one name of three beats a model that is never right in a third of the draws.
 #[test]
 fn random_names_are_drawn_as_often_as_their_number_says() {
     for shared in [false, true] {

@@ -1,20 +1,19 @@
-//! Scores as exact numbers, so that a tie is a tie.
+//! Exact numbers for scores, so that ties are exact.
 //!
-//! A model's score over a draw of relations is a sum of fractions whose denominators differ, and sums of floats break
-//! true ties and create false ones. A score is kept twice: as a fixed-point number with 80 binary places, which says
-//! which of two is larger, and as a residue modulo a prime of 61 bits, in which equal fractions are equal however they
-//! were summed.
+//! A model's score over a draw of relations is a sum of fractions with different denominators. Sums of floats break true ties and create
+//! false ones. A score is therefore kept twice. A fixed-point number with 80 binary places decides which of two scores is larger. In a
+//! residue modulo a 61-bit prime, equal fractions are equal however they were summed.
 
 use std::cmp::Ordering;
 
 /// The Mersenne prime of the residues; no denominator is a multiple of it.
 const PRIME: u64 = (1 << 61) - 1;
-/// Binary places.
+/// Binary places of the fixed-point number.
 const PLACES: u32 = 80;
 /// Equal sums of many truncated fractions differ by less than this.
 const SLACK: i128 = 1 << 24;
 
-/// A sum of fractions, exactly.
+/// An exact sum of fractions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exact {
     fixed: i128,
@@ -29,7 +28,7 @@ impl Exact {
     pub fn ratio(n: u64, d: u64) -> Self {
         assert!(d > 0, "a fraction of nothing");
         let (n_wide, d_wide) = (u128::from(n), u128::from(d));
-        // The whole part and the fraction are divided separately: shifted together they would not fit.
+        // The integer and fractional parts are divided separately because a joint shift would overflow.
         let (whole, mut rest) = (n_wide / d_wide, n_wide % d_wide);
         let mut fixed = whole << PLACES;
         for place in (0..PLACES).rev() {
@@ -42,21 +41,19 @@ impl Exact {
         Self { fixed: fixed as i128, residue: times(n % PRIME, inverse(d % PRIME)) }
     }
 
-    /// The sum.
     pub fn plus(self, other: Self) -> Self {
         Self { fixed: self.fixed + other.fixed, residue: (self.residue + other.residue) % PRIME }
     }
 
-    /// The number divided by a whole one.
+    /// The number divided by an integer.
     ///
     /// # Panics
-    /// If that is 0.
+    /// If the divisor is 0.
     pub fn over(self, d: u64) -> Self {
         assert!(d > 0, "a fraction of nothing");
         Self { fixed: self.fixed / i128::from(d), residue: times(self.residue, inverse(d % PRIME)) }
     }
 
-    /// As a float.
     pub fn value(self) -> f64 {
         self.fixed as f64 / (1u128 << PLACES) as f64
     }
@@ -114,7 +111,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against arithmetic in whole numbers over a common denominator.
+        /// Compares with integer arithmetic over a common denominator.
         #[test]
         fn sums_compare_as_fractions_do(
             a in prop::collection::vec((0u64..40, 1u64..40), 1..6), b in prop::collection::vec((0u64..40, 1u64..40), 1..6),

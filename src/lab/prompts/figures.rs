@@ -1,5 +1,5 @@
-//! The figures of the lab: P@1 over prompts, ranks of models over prompts, their spread over relations, stability, rank consistency,
-//! places, the curve against the number of prompts, ledgers, further pretraining, and the causal model.
+//! The figures of the lab: scores, ranks and stability over prompts; rank consistency over draws; ledgers; further pretraining; the causal
+//! model.
 
 mod draws;
 mod spread;
@@ -22,8 +22,7 @@ use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use model::source::in_print;
 use stats::estimate::Estimate;
 
-/// The figures that have names, those of the paper first. With `-published` behind some of the names, the numbers of
-/// Cao et al. (2022) are beside the run's.
+/// The named figures, those of the paper first. Some names may end in `-published`, which adds the numbers of Cao et al. (2022).
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "preference",
@@ -64,7 +63,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
-/// The causal model without a highlighted path; for a highlighted one, the name of its bias is appended.
+/// The causal model without a highlighted path. For a highlighted path, the name of its bias is appended.
 const CAUSAL: &str = "causal";
 
 fn causal_name(bias: Bias) -> String {
@@ -84,14 +83,14 @@ const LEDGER: [Word; 6] = [
     ("models", "the difference that remains when prompts and names are averaged, without its sign"),
 ];
 
-/// Adjusted scores in legends: they may lie outside the range of the prompts, which covers only the usual names.
+/// Adjusted scores in legends. They may be outside the range of the prompts, which covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
-/// A word of a figure that the glossary does not have, and its meaning.
+/// A term that is missing in the glossary, and its meaning.
 type Word = (&'static str, &'static str);
 
-/// A figure with its provenance, if there is anything to draw. Its n counts `units`; its caption explains `words`, and
-/// how its intervals are made (empty where none are drawn).
+/// A figure with its provenance; `None` without layers. Its n counts `units`; its caption explains `words` and the method of its intervals
+/// (may be empty).
 fn figure<T>(
     (results, engine): (&Results, Option<&EngineInfo>),
     (name, title): (String, String),
@@ -130,18 +129,18 @@ fn provenance<T>(
     provenance
 }
 
-/// How intervals over this many relations are made, and where they end.
+/// The method of intervals over this many relations, with their limits.
 fn of_means(relations: usize, ends: &str) -> String {
     let freedom = relations.saturating_sub(1);
     let noun = if freedom == 1 { "degree" } else { "degrees" };
     format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
-/// How intervals over facts and of shares are made.
+/// The method of intervals over facts and of proportions.
 const OF_FACTS: &str = "Student's t over facts, of the adjusted score alone";
 const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
 
-/// Says in the legend what the intervals of a finding cover.
+/// The legend entry for the level and the sources of the intervals.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
     Some(Layer::Intervals(Intervals::covering(one?.level?, sources)))
 }
@@ -154,8 +153,7 @@ fn models(results: &Results) -> Vec<String> {
     results.models().into_iter().map(|m| in_print(m).to_owned()).collect()
 }
 
-/// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted
-/// score. The user's prompts are apart.
+/// P@1 of every model over the prompts of a relation: a dot per prompt, range, mean, and adjusted score. The user's prompts are separate.
 pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
     let (mut ranges, mut own, mut adjusted, mut behind) = (Vec::new(), Vec::new(), Vec::new(), None);
     let asked = results.relations.iter().find(|r| r.value.relation == relation).map(|r| &r.value.prompts);
@@ -210,7 +208,7 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
     )
 }
 
-/// Ranks of the models under each prompt of a relation, ties sharing the mean rank.
+/// Ranks of the models under each prompt of a relation; ties share the mean rank.
 pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
     let (names, prompts) = (results.models(), results.prompts(relation));
     let mut lines: Vec<RankLine> = names
@@ -223,7 +221,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
             names.iter().map(|m| results.score(relation, prompt, m).map(|s| s.value.p_at_1.mean)).collect();
         let places = scores.map(|s| places(&s, |a, b| a.total_cmp(b), Ties::MeanPlace));
         for (k, line) in lines.iter_mut().enumerate() {
-            // Place 0 is the worst; rank 1 the best.
+            // Place 0 is the worst; rank 1 is the best.
             line.ranks.push(places.as_ref().map(|p| names.len() as f64 - f64::from(p[k]) / 2.0));
         }
     }
@@ -233,7 +231,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
-            // Prompts are stored in tokens.
+            // Prompts are stored as tokens.
             Axis::of("prompt", prompts.iter().map(|p| p.replace(" .", ".").replace(" ,", ","))),
             Axis::ranks("rank by P@1 (1: best)", names.len()).of_settings(),
         ),
@@ -254,7 +252,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     Some(drawn)
 }
 
-/// Verbalisation stability of every model: the mean over relations, or one relation's.
+/// Verbalisation stability of every model: the mean over relations, or that of one relation.
 pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Option<&str>) -> Option<Figure> {
     let (mut bars, mut relations) = (Vec::new(), 0);
     for (k, model) in results.models().into_iter().enumerate() {
@@ -265,7 +263,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
             continue;
         }
         let mean = each.iter().map(|e| e.0.mean).sum::<f64>() / each.len() as f64;
-        // One relation has its own interval; that of the mean over all comes with the summary.
+        // One relation has its own interval; the mean over all relations has the interval of the summary.
         let over_all = results.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
         let one = match relation {
             Some(_) => each.first().and_then(|e| band(e.0)),
@@ -296,7 +294,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     )
 }
 
-/// Parts of the gap between two models: the standard deviation that each choice adds.
+/// Parts of the gap between two models, as the standard deviation that each choice adds.
 pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) -> Option<Figure> {
     let found = results.ledger(a, b)?;
     let v = &found.value;
@@ -310,7 +308,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let names = ["prompt", "name", "sample", "rest", "all four", "models"].map(str::to_owned);
     let (label, role) = ("SD of the difference over draws".into(), Role::nth(0));
     let bars = Layer::Bars(Bars { label, role, bars: bars.collect() });
-    // Without its sign, as the standard deviations have none; where the interval holds 0, so does this one.
+    // The absolute value, as standard deviations have no sign. If the interval contains 0, so does this one.
     let gap = v.parts.model_itself;
     let ends = (gap.lo.abs().min(gap.hi.abs()), gap.lo.abs().max(gap.hi.abs()));
     let lo = if gap.lo * gap.hi <= 0.0 { 0.0 } else { ends.0 };
@@ -368,7 +366,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
     )
 }
 
-/// The causal model, with the path of a bias highlighted.
+/// The causal model with the path of a bias highlighted.
 pub fn causal(bias: Option<Bias>) -> Figure {
     let graph: Graph = graph(bias);
     let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
@@ -389,7 +387,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
     Figure { name, title, layers: vec![Layer::Graph(graph)], provenance: origin.computed_by(None), ..Figure::default() }
 }
 
-/// Every figure for which there is data.
+/// Every figure with data.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let ids = || results.relations.iter().map(|r| r.value.relation.as_str());
     let mut out: Vec<Figure> = ids().filter_map(|id| prompts(results, engine, id)).collect();
@@ -406,7 +404,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         .into_iter()
         .flatten(),
     );
-    // The places of the second of two models are those of the first, reversed.
+    // With two models, the places of the second are those of the first in reverse.
     let all = results.models();
     let several = if all.len() == 2 { &all[..1] } else { &all[..] };
     out.extend(several.iter().filter_map(|m| places_of(results, engine, m, None)));
@@ -417,10 +415,10 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     out
 }
 
-/// The figure of a name; `relation`, `model` and `with` say which, the first where they do not.
+/// The figure with this name. `relation`, `model` and `with` select its content, by default the first.
 ///
 /// # Errors
-/// A sentence that says what there is.
+/// A sentence that lists the available figures.
 pub fn pick(
     name: &str,
     details: &Details<'_>,
@@ -479,7 +477,7 @@ pub fn pick(
     found.ok_or_else(|| format!("the session has nothing to draw as `{name}`"))
 }
 
-/// The look of a model by its index in the run.
+/// The style of a model by its index in the run.
 pub fn look(k: usize) -> Role {
     if k == BLACK { Role::nth(k) } else { Role::points(k, MARKERS[k % MARKERS.len()]) }
 }

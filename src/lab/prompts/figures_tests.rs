@@ -1,4 +1,4 @@
-//! Figures of a small set of made-up results.
+//! Tests of figures with a small set of made-up results.
 
 use super::super::finding::{Kind, PromptScoreFinding};
 use super::super::testing::results;
@@ -37,7 +37,7 @@ fn an_empty_board_has_no_figures_and_a_full_one_all() {
 fn ranks_are_one_for_the_best_and_shared_by_ties() {
     let figure = ranks(&results(), None, "capital").unwrap();
     let Layer::Ranks(Ranks { lines }) = &figure.layers[0] else { panic!() };
-    // Prompt 0: a .4, b .2, c .2; prompt 1: a .1, b .3, c .2.
+    // Prompt 0: a .4, b .2, c .2. Prompt 1: a .1, b .3, c .2.
     assert_eq!(lines[0].ranks, [Some(1.0), Some(3.0)]);
     assert_eq!(lines[1].ranks, [Some(2.5), Some(1.0)]);
     assert_eq!(lines[2].ranks, [Some(2.5), Some(2.0)]);
@@ -94,7 +94,7 @@ fn names_are_picked_or_refused_with_what_there_is() {
     assert!(none.contains("nothing to draw"), "{none}");
 }
 
-/// Gaps of models and changes of their order had one colour and one name.
+/// Regression: gaps of models and changes of their order used to share one colour and one name.
 #[test]
 fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     let mut results = results();
@@ -104,14 +104,14 @@ fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     let Layer::Points(order) = &figure.layers[1] else { panic!("{figure:?}") };
     assert!(models.role.hue != order.role.hue && models.label != order.label);
     assert_eq!((models.bars.len(), order.points.len()), (figure.x.categories.len() - 1, 1));
-    // The rule of answers was part of the axis.
+    // Regression: the rule for candidates used to be part of the axis.
     assert_eq!(figure.y.label, "share of relations");
     let caption = figure::caption(&figure);
     let notes = figure::notes(&figure);
     assert!(notes.iter().any(|note| note.starts_with("Answers: ")) && caption.contains("relations. "), "{caption}");
 }
 
-/// With two models the places of the second are those of the first, reversed: two figures showed one thing.
+/// Regression: with two models, two figures used to show the same places, once in reverse.
 #[test]
 fn two_models_have_one_figure_of_places() {
     let places = |results: &Results| all(results, None).iter().filter(|f| f.name.starts_with("places-")).count();
@@ -121,7 +121,7 @@ fn two_models_have_one_figure_of_places() {
     assert_eq!(places(&results), 1);
 }
 
-/// A box with caps was a range in blue and an interval in orange.
+/// Regression: a box with caps used to be a range in blue and an interval in orange.
 #[test]
 fn the_interval_of_the_adjusted_score_is_no_range() {
     let figure = prompts(&results(), None, "capital").unwrap();

@@ -1,12 +1,12 @@
-//! Function words of English: frequent predictions without content. Under the paper's rule they are skipped when the
-//! best token is chosen (Cao et al. 2022 use the list of a toolkit; this one is different).
+//! English function words, which are frequent predictions without content. The paper's rule skips them when it chooses the best token. Cao
+//! et al. 2022 use a toolkit's list; this list differs.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use base::Problem;
 
-/// Articles and determiners, pronouns, prepositions, conjunctions, auxiliaries, particles, and pieces of contractions.
+/// Articles and determiners, pronouns, prepositions, conjunctions, auxiliaries, particles, and parts of contractions.
 const WORDS: &str = "
 a an the this that these those each every either neither some any no none all both half several many much more most few
 fewer fewest less least other another such same own enough certain various
@@ -26,34 +26,31 @@ perhaps maybe
 isn aren wasn weren hasn haven hadn don doesn didn won wouldn shan shouldn couldn mayn mightn mustn oughtn needn ain ma
 'm 're 's 've 'd 'll n't 't m re s ve d ll t y o '' `` ' \" `
 ";
-/// Largest file of words that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Words that are skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FunctionWords {
     words: HashSet<String>,
-    /// True if tokens without a letter or digit are skipped too: a full stop is not an answer.
+    /// True if tokens without a letter or digit, such as a full stop, are skipped too.
     symbols: bool,
 }
 
 impl FunctionWords {
-    /// The list of the program, and all tokens without a letter or digit.
+    /// The built-in list, and all tokens without a letter or digit.
     pub fn own() -> Self {
         Self { symbols: true, ..Self::of(WORDS) }
     }
 
-    /// No words at all.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Words separated by white space.
+    /// Parses words separated by white space.
     pub fn of(text: &str) -> Self {
         Self { words: text.split_whitespace().map(str::to_owned).collect(), symbols: false }
     }
 
-    /// The words of a file, separated by white space.
+    /// Reads the words of a file, separated by white space.
     ///
     /// # Errors
     /// A [`Problem`] if it cannot be read, is not text, or is not a list of words.
@@ -61,19 +58,18 @@ impl FunctionWords {
         let wrong = |what: String| Problem {
             what,
             r#where: path.display().to_string(),
-            hint: "name a text file with one word per line, or leave query.function_words out".into(),
+            hint: "give a text file with one word per line, or omit query.function_words".into(),
         };
         let text = base::read::text(path, MAX_BYTES).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
         let words = Self::of(&text);
-        if words.words.is_empty() { Err(wrong("it holds no words".into())) } else { Ok(words) }
+        if words.words.is_empty() { Err(wrong("it contains no words".into())) } else { Ok(words) }
     }
 
-    /// True if a word, with this spelling, is passed over.
+    /// True if a word with this spelling is skipped.
     pub fn contains(&self, word: &str) -> bool {
         self.words.contains(word) || self.symbols && !word.chars().any(char::is_alphanumeric)
     }
 
-    /// True if tokens without a letter or digit are skipped.
     pub(crate) fn pass_symbols(&self) -> bool {
         self.symbols
     }

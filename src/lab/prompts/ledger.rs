@@ -1,10 +1,9 @@
-//! The bias ledger: the parts of the gap between two models under one drawn prompt, mention and sample of instances.
+//! The bias ledger: the parts of the gap between two models for a random prompt, mention and sample of instances.
 //!
-//! One draw: for each relation one prompt (by its weight), the instances resampled with replacement, and for each drawn
-//! copy of an instance a separate mention. The gap D is the mean over relations of the mean difference of the two
-//! models' correctness. Its mean is the adjusted gap, the models themselves; its variance is split exactly into the
-//! contributions of the choice of prompt, of mentions and of instances, and a residual, in which prompt and instance
-//! cannot be separated.
+//! In one draw, each relation has one prompt (by its weight), and its instances are resampled with replacement. Each drawn copy of an
+//! instance has a separate mention. The gap D is the mean over relations of the mean difference of the two models' correctness. Its mean is
+//! the adjusted gap, due to the models themselves. Its variance is decomposed exactly into the choices of prompt, mentions and instances,
+//! and a residual in which prompt and instance cannot be separated.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};
@@ -15,25 +14,25 @@ use super::preference::{DIFFERENCE, SHARE};
 use stats::estimate::Estimate;
 use stats::paired::Differences;
 
-/// Mean and variances of the gap on one relation, or over all.
+/// Mean and variances of the gap, on one relation or over all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Parts {
-    /// The mean: the adjusted gap.
+    /// The mean, which is the adjusted gap.
     pub model_itself: f64,
-    /// Variance by the choice of prompt.
+    /// Variance due to the choice of prompt.
     pub prompt: f64,
-    /// Variance by the choice of mentions.
+    /// Variance due to the choice of mentions.
     pub mention: f64,
-    /// Variance by the choice of instances.
+    /// Variance due to the choice of instances.
     pub sample: f64,
-    /// Interaction of prompt and instance.
+    /// Variance due to the interaction of prompt and instance.
     pub residual: f64,
-    /// The variance by prompt minus the part that `n` instances add by chance; below 0 if chance added less.
+    /// `prompt` minus the part that `n` instances add by chance; negative if chance added less.
     pub prompt_unbiased: f64,
 }
 
 impl Parts {
-    /// The whole variance.
+    /// The total variance.
     pub fn total(&self) -> f64 {
         self.prompt + self.mention + self.sample + self.residual
     }
@@ -48,7 +47,7 @@ impl Parts {
         Self { model_itself, prompt, mention, sample, residual, prompt_unbiased }
     }
 
-    /// Over several relations, which are drawn independently: Var D = Σ V / R².
+    /// The parts over several independently drawn relations: Var D = Σ V / R².
     pub fn over(relations: &[Parts]) -> Self {
         let r = relations.len().max(1) as f64;
         let mut sums = [0.0; 6];
@@ -61,15 +60,14 @@ impl Parts {
     }
 }
 
-/// One model's or the difference's table: mean and variance over mentions, by prompt and instance.
+/// Mean and variance over mentions by prompt and instance, for one model or for the difference.
 struct Moments {
     mean: Vec<Vec<f64>>,
     /// Population variance over mentions, averaged over instances, by prompt.
     spread: Vec<f64>,
 }
 
-/// With weights by mention as well, a mention is drawn by those of the drawn prompt; if all of an instance's are 0, by
-/// equal ones.
+/// Moments over mentions. Mentions are drawn by the weights of the drawn prompt, or equally if all weights of an instance are 0.
 fn moments(a: &Answers, b: Option<&Answers>, weights: &Weights) -> Moments {
     let shape = &a.shape;
     let of = |p: usize, i: usize, x: usize| {
@@ -100,7 +98,7 @@ fn variance(list: impl Iterator<Item = f64> + Clone) -> f64 {
     mean(list.map(|v| (v - centre).powi(2)))
 }
 
-/// The parts of one table whose prompts are drawn by `weights` (adding up to 1), of `n` instances.
+/// The parts of one table with prompts drawn by `weights` (summing to 1).
 fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     let n = moments.mean[0].len();
     let size = n as f64;
@@ -111,7 +109,7 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     let by_instance = |i: usize| weights.iter().zip(&moments.mean).map(|(w, row)| w * row[i]).sum::<f64>();
     let sample = variance((0..n).map(by_instance)) / size;
     let rows: Vec<f64> = moments.mean.iter().map(|row| variance(row.iter().copied())).collect();
-    // Not below 0 by convexity; rounding could make it negative.
+    // Non-negative by convexity, except for rounding.
     let residual = (weighted(&rows) / size - sample).max(0.0);
     let prompt = weighted(&squares);
     let chance = if n > 1 { residual * size / (size - 1.0) } else { 0.0 };
@@ -119,8 +117,9 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     Parts { model_itself, prompt, mention, sample, residual, prompt_unbiased: prompt - chance }
 }
 
-/// The parts of the gap of two models on one relation; prompts are drawn by the shares of their weights. With `shared` draws both
-/// models get the same prompt and mentions, else each its own. `None` without prompts or instances.
+/// The parts of the gap between two models on one relation, with prompts drawn by the shares of their weights.
+///
+/// With `shared` draws both models get the same prompt and mentions, otherwise separate ones. `None` without prompts or instances.
 ///
 /// # Panics
 /// If the two have answers of different shapes.
@@ -139,7 +138,7 @@ pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Optio
         model_itself: both.model_itself,
         prompt: a.prompt + b.prompt,
         mention: a.mention + b.mention,
-        // The instances are those of both models in either case.
+        // Both models have the same instances in either case.
         sample: both.sample,
         residual: a.residual + b.residual,
         prompt_unbiased: a.prompt_unbiased + b.prompt_unbiased,
@@ -151,26 +150,26 @@ pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Optio
 pub struct Ledger {
     /// The adjusted gap, first model minus second.
     pub model_itself: Estimate,
-    /// Variance of the gap under one draw.
+    /// Variance of the gap in one draw.
     pub total: Estimate,
-    /// Part of the variance from the choice of prompt.
+    /// Part of the variance due to the choice of prompt.
     pub prompt: Estimate,
-    /// Part of the variance from the choice of mentions.
+    /// Part of the variance due to the choice of mentions.
     pub mention: Estimate,
-    /// Part of the variance from the choice of instances.
+    /// Part of the variance due to the choice of instances.
     pub sample: Estimate,
-    /// Part of the variance from the interaction of prompt and instance.
+    /// Part of the variance due to the interaction of prompt and instance.
     pub residual: Estimate,
     /// `prompt` corrected for chance.
     pub prompt_unbiased: Estimate,
     /// `prompt / total`; null if the total is 0.
     pub prompt_share: Option<Estimate>,
-    /// `prompt_unbiased / total`, not below 0; null if the total is 0.
+    /// `prompt_unbiased / total`, at least 0; null if the total is 0.
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations with their intervals by Student's t over relations; those of shares are linearised. With a
-/// single relation the intervals are the whole range. `None` without relations.
+/// Parts over relations, with intervals by Student's t over relations (linearised for shares). A single relation has the whole range as
+/// interval. `None` without relations.
 pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {
         return None;
@@ -179,7 +178,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     let r = relations.len() as f64;
     let over = |mean: f64, (least, most): (f64, f64), sums: Vec<f64>, sizes: Vec<f64>| {
         let e = Differences { sums, sizes }.interval(level);
-        // `max` and `min` take the limit where a single relation leaves no end.
+        // `max` and `min` return the limit if a single relation has no interval.
         Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     };
     let within = |limits: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
@@ -210,12 +209,12 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     })
 }
 
-/// Caveat about the intervals of the parts and shares, which depend on the few relations where prompts matter much.
-pub const DOUBT: &str = "where prompts matter much more on some relations than on others, 95 % intervals of the parts cover the truth \
-less often than they say (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
+/// Caveat about intervals of parts and shares, which depend on the few relations where prompts matter much.
+pub const DOUBT: &str = "if prompts matter much more for some relations than for others, 95 % intervals of the parts cover the true value less often \
+than in 95 % of runs (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 
 impl Ledger {
-    /// The gap of two models in words.
+    /// The gap between two models as a sentence.
     pub fn sentence(&self, a: &str, b: &str) -> String {
         let points = 100.0 * self.model_itself.mean.abs();
         let (better, other) = if self.model_itself.mean < 0.0 { (b, a) } else { (a, b) };
@@ -226,9 +225,12 @@ impl Ledger {
             format!("after adjustment {better} and {other} do not differ clearly ({points:.1} points)")
         };
         match self.prompt_unbiased_share {
-            None => format!("{gap}; whatever is drawn, the gap is the same"),
+            None => format!("{gap}; the gap is the same in every draw"),
             Some(share) => {
-                format!("{gap}; {:.0} % of the luck in this gap comes from which prompt was picked", 100.0 * share.mean)
+                format!(
+                    "{gap}; {:.0} % of the random variation of this gap comes from the choice of the prompt",
+                    100.0 * share.mean
+                )
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The ledger against simulation, and planted effects that it must find.
+//! Tests of the ledger against simulation, and of planted effects.
 
 use proptest::prelude::*;
 use rand_chacha::rand_core::Rng;
@@ -8,7 +8,7 @@ use super::super::answers::testing::answers;
 use super::*;
 use stats::rng::{below, stream, unit};
 
-/// Answers with a given chance of being right, drawn once.
+/// Random answers with the given chance of being right.
 fn random(
     rng: &mut impl Rng,
     (prompts, mentions): (usize, &[usize]),
@@ -24,7 +24,7 @@ fn random(
     answers(prompts, mentions, |p, i, x| table[shape.at(p, i, x)])
 }
 
-/// One of several by their shares.
+/// Draws an index by the shares.
 fn pick(rng: &mut impl Rng, shares: &[f64]) -> usize {
     let mut left = unit(rng);
     let mut below = |w: &f64| {
@@ -63,7 +63,7 @@ fn the_parts_are_the_variance_of_simulated_draws() {
     let a = random(&mut rng, (4, &mentions), |p, i, x| 0.2 + 0.15 * p as f64 + 0.04 * i as f64 - 0.05 * x as f64);
     let b = random(&mut rng, (4, &mentions), |p, i, _| 0.6 - 0.1 * p as f64 + 0.02 * i as f64);
     let of_prompts = [0.1, 0.2, 0.3, 0.4];
-    // The usual name counts most.
+    // The usual name has the largest weight.
     let joint = Weights::of(&of_prompts.map(|w| [0.6, 0.2, 0.1, 0.1].map(|x| w * x).to_vec())).unwrap();
     for (weights, shared) in [(Weights::of_prompts(&of_prompts).unwrap(), true), (joint.clone(), true), (joint, false)]
     {
@@ -77,7 +77,7 @@ fn the_parts_are_the_variance_of_simulated_draws() {
     }
 }
 
-/// Ledgers over relations that share a chance of being right.
+/// The ledger over relations with the same chance of being right.
 fn over(chance: impl Fn(usize, usize, usize) -> f64) -> Ledger {
     let mut rng = stream(2, "planted");
     let mentions = [2; 40];
@@ -92,29 +92,29 @@ fn over(chance: impl Fn(usize, usize, usize) -> f64) -> Ledger {
 
 #[test]
 fn a_planted_prompt_effect_is_found_and_none_is_not() {
-    // P@1 of 0.1 to 0.9 over five prompts: variance 0.08 a relation, 0.08 / 24 over all.
+    // P@1 of 0.1 to 0.9 over five prompts: variance 0.08 per relation, 0.08 / 24 over all.
     let planted = over(|p, _, _| 0.1 + 0.2 * p as f64);
     let want = 0.08 / 24.0;
     assert!((planted.prompt_unbiased.mean / want - 1.0).abs() < 0.15, "{planted:?}");
     assert!(planted.prompt_unbiased_share.unwrap().mean > 0.75, "{planted:?}");
     let none = over(|_, _, _| 0.5);
     assert!(none.prompt_unbiased_share.unwrap().mean < 0.12, "{none:?}");
-    // The plain split includes the contribution of chance; the unbiased one does not.
+    // The plain decomposition includes the contribution of chance; the unbiased one does not.
     assert!(none.prompt.mean > 0.0 && none.prompt_unbiased.lo < 0.1 * none.total.mean, "{none:?}");
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
 
-/// Contributions of a planted effect and of the chance of single answers to each part, by hand: d = hit of a - hit of b
-/// has a variance of p (1 - p) + .21 within a cell; 40 instances, 24 relations.
+/// Contributions to each part of a planted effect and of the chance of single answers, computed independently. Within a cell, d = hit of a
+/// - hit of b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
     let (cells, within) = (40.0 * 24.0, 0.0475 + 0.21);
     let near = |found: f64, want: f64| assert!((found * cells / want - 1.0).abs() < 0.08, "{} {want}", found * cells);
-    // Half the squared difference of two names: E (d0 - d1)^2 / 4.
+    // Half the squared difference between two names: E (d0 - d1)^2 / 4.
     near(over(|_, _, x| if x == 0 { 0.95 } else { 0.05 }).mention.mean, (2.0 * within + 0.81) / 4.0);
     // The variance over instances of the mean over five prompts and two names.
     near(over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean, 0.2025 + within / 10.0 * 39.0 / 40.0);
-    // An interaction: a prompt that suits every other instance. Three of five prompts suit one half, two the other.
+    // An interaction: each prompt suits every other instance. Three of five prompts suit one half, two the other.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });
     let rows = 0.2025 + within / 2.0 * 39.0 / 40.0;
     near(both.residual.mean, rows - (0.0081 + within / 10.0 * 39.0 / 40.0));

@@ -1,10 +1,9 @@
-//! The prompts lab: how much of a prompt probe's result is the model, and how much the prompt (Cao et al. 2022, *Can
-//! Prompt Probe Pretrained Language Models? Understanding the Invisible Risks from a Causal View*).
+//! The prompts lab: the shares of model and prompt in a prompt probe's result (Cao et al. 2022, *Can Prompt Probe Pretrained Language
+//! Models? Understanding the Invisible Risks from a Causal View*).
 //!
-//! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on which facts
-//! were asked. [`adjust`] averages over prompts and names, [`consistency`] measures how often models keep their places
-//! under one prompt and under all, and [`ledger`] splits the gap of two models into the models' part and the part of
-//! the random draw.
+//! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on the sample of facts. [`adjust`]
+//! averages over prompts and names. [`consistency`] measures how often models keep their places with one prompt and with all. [`ledger`]
+//! decomposes the gap between two models into the models' part and parts due to the random draw.
 
 pub mod adjust;
 pub mod answer;
@@ -46,9 +45,6 @@ pub use relations::Relations;
 pub use results::Results;
 pub use spec::Spec;
 
-/// A finding of this lab.
 pub type Finding = lab::Finding<Kind>;
-/// The host that an experiment of this lab runs in.
 pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;
-/// A question that waits for its answer.
 pub type Waiting = lab::Waiting<Question>;

@@ -1,5 +1,5 @@
-//! Relations with their prompts and facts: built in, or from files that the user names (LAMA, ParaRel, LPAQA, BEAR,
-//! causalEval, plain rows), gathered from whatever rows a file or folder has.
+//! Relations with their prompts and facts, built in or collected from the rows of the user's files and folders (LAMA, ParaRel, LPAQA, BEAR,
+//! causalEval, plain rows).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,14 +15,13 @@ use base::{Problem, Pulse};
 use corpus::facts::{self, Kind};
 use corpus::readers::{RelationKind, Row, Set, Watch};
 
-/// Maximum number of facts and prompts read from files, so that memory stays bounded.
+/// Maximum number of facts and prompts from files, which bounds memory.
 const MOST_ROWS: usize = 2_000_000;
 /// Type of a relation whose subjects have several objects.
 const MANY_TO_MANY: &str = "N-M";
-/// Maximum number of characters shown of an error in a row.
+/// Maximum number of characters shown of a row's error.
 const SHOWN: usize = 200;
 
-/// A fact of a relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fact {
     /// Names of the subject, the usual one first.
@@ -32,9 +31,8 @@ pub struct Fact {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Relation {
-    /// Its identifier.
     pub id: String,
-    /// The relation, in words; empty if no file has them.
+    /// The relation in words; empty if no file gives them.
     pub label: String,
     /// 1-1, N-1 or N-M; empty if no file gives it.
     pub kind: String,
@@ -43,15 +41,14 @@ pub struct Relation {
     pub facts: Vec<Fact>,
     /// The closed set of answers, if a file has one.
     pub answers: Option<Vec<String>>,
-    /// True if names are fitted into the sentence ([`facts::said`]): the relations that ship are written for that, and
-    /// keep it if a file adds to them, so that they are asked as they are without it. Names in files are used
-    /// unchanged.
+    /// True if names are fitted into the sentence ([`facts::said`]). Built-in relations are written for this, and keep it if a file adds to
+    /// them, so that their queries do not change. Names in files are used unchanged.
     #[serde(skip)]
     pub fitted: bool,
 }
 
 impl Relation {
-    /// The answers that count under the relation's own rule: the closed set, or the objects of its facts.
+    /// The answers that the rule `relation` accepts: the closed set, or the objects of the facts.
     pub fn answers(&self) -> Vec<String> {
         let mut all = self.answers.clone().unwrap_or_default();
         if all.is_empty() {
@@ -63,39 +60,38 @@ impl Relation {
     }
 }
 
-/// A file or folder with relations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// As the spec names it.
+    /// The path as written in the spec.
     pub path: String,
     pub title: String,
-    /// Rows that were read.
+    /// Number of rows read.
     pub rows: u64,
-    /// Rows that could not be read, with the reason and place of the first.
+    /// Rows that could not be parsed, with reason and place of the first.
     pub dropped: Vec<String>,
 }
 
-/// Relations, their sources, and their missing parts.
+/// Relations, their sources, and omissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Library {
-    /// The relations that can be asked.
+    /// The usable relations.
     pub relations: Vec<Relation>,
-    /// Files and folders; empty for the relations that ship.
+    /// Files and folders; empty for built-in relations.
     pub sources: Vec<Source>,
-    /// Relations left out, with the reason.
+    /// Relations left out, with reasons.
     pub left_out: Vec<(String, String)>,
 }
 
 impl Library {
-    /// The relations that ship.
+    /// The built-in relations.
     ///
     /// # Errors
-    /// A [`Problem`] where the program's own files are wrong.
+    /// A [`Problem`] if the program's own files are invalid.
     pub fn built_in() -> Result<Self, Problem> {
         let all = facts::relations().map_err(|e| Problem {
             what: e.to_string(),
             r#where: "built-in facts".into(),
-            hint: "this is a defect of the program".into(),
+            hint: "this is a bug in Probity: please report it".into(),
         })?;
         let relation = |r: facts::Relation| Relation {
             id: r.id,
@@ -117,20 +113,20 @@ impl Library {
         Ok(Self { relations, ..Self::default() })
     }
 
-    /// The relations of files and folders; `named` is how the spec names each.
+    /// Reads the relations of files and folders, each with its path as written in the spec.
     ///
     /// # Errors
-    /// A [`Problem`] with the file, the line where there is one, and what was expected; also if cancelled.
+    /// A [`Problem`] with the file, the line if known, and the expected content; also if cancelled.
     pub fn read(files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         Self::beside(Self::default(), files, pulse)
     }
 
-    /// The same, added to existing relations: facts and prompts for an existing relation are appended to its own.
+    /// Adds relations of files to existing ones. Facts and prompts for an existing relation are appended.
     pub fn beside(there: Self, files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
         for relation in there.relations {
             gathered.order.push(relation.id.clone());
-            // Its first prompt stays the original one.
+            // The first prompt stays the original one.
             gathered.templates.insert(relation.id.clone(), relation.prompts.clone());
             let relation = Relation { prompts: Vec::new(), ..relation };
             let key = |f: &Fact| (relation.id.clone(), f.names[0].clone(), f.object.clone());
@@ -147,7 +143,7 @@ impl Library {
         if library.relations.is_empty() {
             let reasons: Vec<String> =
                 library.left_out.iter().take(3).map(|(id, why)| format!("{id}: {why}")).collect();
-            // The missing part may be in a row that could not be read.
+            // The missing part may be in an unreadable row.
             let dropped = library.sources.iter().flat_map(|s| &s.dropped).take(3);
             let reasons: Vec<String> = reasons.into_iter().chain(dropped.cloned()).collect();
             let what = match reasons.is_empty() {
@@ -160,7 +156,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Leaves out the relations of type N-M, unless `wanted` by name; returns their number.
+    /// Omits relations of type N-M unless `wanted` by name, and returns their number.
     pub(crate) fn keep_functional(&mut self, wanted: &[String]) -> usize {
         let keep = |r: &mut Relation| r.kind != MANY_TO_MANY || wanted.contains(&r.id);
         let several: Vec<Relation> = self.relations.extract_if(.., |r| !keep(r)).collect();
@@ -169,7 +165,7 @@ impl Library {
         several.len()
     }
 
-    /// The first twelve hexadecimal digits of the SHA-256 of everything that is asked.
+    /// The first twelve hexadecimal digits of the SHA-256 of all relations.
     pub fn hash(&self) -> String {
         let json = serde_json::to_vec(&self.relations).unwrap_or_default();
         hex(&Sha256::digest(&json)[..6])
@@ -180,11 +176,11 @@ fn wrong(place: &str, what: &dyn std::fmt::Display) -> Problem {
     Problem {
         what: what.to_string(),
         r#where: place.to_owned(),
-        hint: "`probity data show` shows what a file holds; facts and prompts may lie in files of one folder".into(),
+        hint: "`probity data show` lists the contents of a file; facts and prompts may be in different files of one folder".into(),
     }
 }
 
-/// Rows put together by relation.
+/// Rows grouped by relation.
 #[derive(Default)]
 struct Gathered {
     order: Vec<String>,
@@ -221,7 +217,7 @@ impl Gathered {
             })
             .map_err(|e| wrong(named, &e))?;
         if self.rows > MOST_ROWS {
-            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of it")));
+            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of the file")));
         }
         let mut dropped = Vec::new();
         for (file, report) in set.files.iter().zip(&reports) {
@@ -239,7 +235,7 @@ impl Gathered {
         Ok(Source { path: named.to_owned(), title: set.title, rows, dropped })
     }
 
-    /// Adds a row; the error says why it cannot be used.
+    /// Adds a row; the error is the reason why it cannot be used.
     fn row(&mut self, row: &Row<'_>) -> Result<(), &'static str> {
         match row {
             Row::Fact(f) => {
@@ -346,7 +342,7 @@ mod tests {
         let reasons: Vec<&str> = library.left_out.iter().map(|(_, why)| why.as_str()).collect();
         assert_eq!(reasons, ["facts without prompts", "prompts without facts"]);
         assert_eq!(library.sources[0].rows, 7);
-        // It was dropped silently.
+        // Regression: duplicates used to be dropped silently.
         assert_eq!(library.sources[0].dropped, ["1 × duplicate facts, first in line 2"]);
     }
 
@@ -375,7 +371,7 @@ mod tests {
         let printed =
             read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
         assert!(printed.what.contains("P1: facts without prompts") && printed.r#where == "mine", "{printed}");
-        // For a prompt without a gap, the message gave neither the row nor the missing part.
+        // Regression: the message for a prompt without a gap used to name neither the row nor the missing part.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");

@@ -1,9 +1,10 @@
-//! Minimal pairs (Warstadt et al. 2020, BLiMP): is the acceptable sentence of a pair likelier to the model than the other one?
+//! Minimal pairs (Warstadt et al. 2020, BLiMP): tests whether the acceptable sentence of a pair is more likely to the model than the other
+//! one.
 //!
-//! A causal model gives the log-likelihood: the sum over tokens of log P(token | tokens before). The first token follows the token
-//! that begins texts, where the tokenizer has one; without it the first token is not scored. Other models give the
-//! pseudo-log-likelihood (Salazar et al. 2020): each token is masked in turn. A word of several tokens is then too likely,
-//! for its other tokens give it away, so the tokens behind it in the word are masked too (PLL-word-l2r, Kauf and Ivanova 2023).
+//! The score of a causal model is the log-likelihood: the sum over tokens of log P(token | tokens before). The first token follows the
+//! token that begins texts; if the tokenizer has none, the first token is not scored. The score of other models is the
+//! pseudo-log-likelihood (Salazar et al. 2020), with each token masked in turn. It overrates words of several tokens, whose other tokens
+//! reveal the masked one. Therefore the later tokens of the word are masked too (PLL-word-l2r, Kauf and Ivanova 2023).
 
 use std::ops::Range;
 
@@ -15,24 +16,22 @@ use lab::stimuli::StimuliError;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Batch, Encoding, Model, ModelError, Plan, Sites};
 
-/// Scores of sentences.
+/// Methods of scoring sentences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
-    /// Log-likelihood of a causal model.
     LogLikelihood,
     /// Pseudo-log-likelihood with the later tokens of the same word masked.
     PllWordL2r,
-    /// Pseudo-log-likelihood with one token masked at a time.
+    /// Pseudo-log-likelihood with one masked token at a time.
     Pll,
 }
 
-/// Number of sentences scored together: their masked copies are in memory at once.
+/// Number of sentences scored together, whose masked copies are all in memory.
 const TOGETHER: usize = 64;
-/// Logits of a causal model that are in memory at once, as a number of tokens.
+/// Maximum number of tokens of a causal model whose logits are in memory.
 const TOKENS: usize = TOKENS_PER_BATCH / 4;
 
-/// A model that scores sentences.
 pub struct Scorer<'a> {
     asker: Asker<'a>,
     scoring: Scoring,
@@ -41,7 +40,7 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// For a model; `original` scores masked models without the within-word correction.
+    /// A scorer for a model. `original` scores masked models without the within-word correction.
     ///
     /// # Errors
     /// [`StimuliError`] for a model without a head, a tokenizer, or a mask token.
@@ -57,13 +56,12 @@ impl<'a> Scorer<'a> {
         Ok(Self { asker, scoring, start })
     }
 
-    /// The scoring method.
     pub fn scoring(&self) -> Scoring {
         self.scoring
     }
 
-    /// Log-probabilities of sentences, in nats; `None` for a sentence that is too long or leaves nothing to score.
-    /// `between` is called with the number done.
+    /// Log-probabilities of sentences, in nats. `None` for a sentence that is too long or has nothing to score. `between` receives the
+    /// number of sentences done.
     ///
     /// # Errors
     /// Errors of the model and of `between`.
@@ -103,7 +101,7 @@ impl<'a> Scorer<'a> {
         fits.then_some(Sentence { ids, words, scored })
     }
 
-    /// Each sentence in one pass.
+    /// Scores each sentence in one pass.
     fn left_to_right(&self, sentences: &[Option<Sentence>]) -> Result<Vec<Option<f64>>, ModelError> {
         let model = self.asker.model();
         let known: Vec<(usize, &Sentence)> =
@@ -131,7 +129,7 @@ impl<'a> Scorer<'a> {
         Ok(scores)
     }
 
-    /// Scores masked copies of the sentences, one for each token.
+    /// Scores masked copies of the sentences, one per token.
     fn masked(&self, sentences: &[Option<Sentence>]) -> Result<Vec<Option<f64>>, ModelError> {
         let mask = self.asker.mask().ok_or_else(|| ModelError::Plan("the model has no mask token".into()))?;
         let mut queries: Vec<(usize, u32, Encoded)> = Vec::new();
@@ -158,11 +156,10 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// A sentence in tokens.
 struct Sentence {
     ids: Vec<u32>,
     words: Vec<Option<u32>>,
-    /// The tokens whose probabilities make the score.
+    /// The tokens included in the score.
     scored: Range<usize>,
 }
 
@@ -173,16 +170,15 @@ fn log_probability(logits: &[f32], token: u32) -> f64 {
 /// Counts of pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Pairs that were scored.
+    /// Scored pairs.
     pub n: u64,
-    /// Pairs whose acceptable sentence is likelier.
+    /// Pairs with a more likely acceptable sentence.
     pub right: u64,
-    /// Pairs whose sentences are equally likely; they count as wrong.
+    /// Pairs with equally likely sentences, which count as wrong.
     pub ties: u64,
 }
 
 impl Tally {
-    /// Counts a pair.
     pub fn add(&mut self, good: f64, bad: f64) {
         self.n += 1;
         self.right += u64::from(good > bad);
@@ -203,7 +199,7 @@ mod tests {
         (scorer.scoring(), scorer.scores::<ModelError>(texts, |_| Ok(())).unwrap())
     }
 
-    /// Values of an implementation in numpy, in double precision. Without the correction `barks`, of two tokens, beats `bark`.
+    /// Source of the values: a numpy implementation in double precision. Without the correction, `barks` with two tokens beats `bark`.
     #[test]
     fn sentences_score_as_in_another_implementation() {
         for (name, original, scoring, wanted) in [

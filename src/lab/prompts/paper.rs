@@ -1,5 +1,5 @@
-//! Results of Cao et al. (2022), to be drawn beneath the run's results: Table 1, Figure 5, Table 3 and Table 4, as
-//! their published result files give them (32 relations of LAMA's T-REx without N-M relations).
+//! Published results of Cao et al. (2022), drawn beneath the run's: Tables 1, 3 and 4 and Figure 5, from their published result files (32
+//! relations of LAMA's T-REx, without N-M relations).
 
 mod tables;
 
@@ -14,17 +14,17 @@ use figure::{Axis, Figure, Layer, Marker, Role};
 
 /// Number of relations in the means.
 const RELATIONS: usize = 32;
-/// Draws behind the rank consistencies.
+/// Number of draws for the rank consistencies.
 const DRAWS: usize = 1000;
 
-/// P@1 of a model over prompts, mean over relations (Table 1).
+/// P@1 of a model over prompts, as means over relations (Table 1).
 struct Spread {
     model: &'static str,
     worst: f64,
     best: f64,
     /// Population standard deviation.
     std: f64,
-    /// Relations with a gap above 10 points, of [`RELATIONS`].
+    /// Number of relations with a gap above 10 points, of [`RELATIONS`].
     over_10: usize,
 }
 
@@ -35,27 +35,27 @@ const PREFERENCE: [Spread; 4] = [
     Spread { model: "bart-large", worst: 0.1621, best: 0.3893, std: 0.0835, over_10: 22 },
 ];
 
-/// Share of the relations on which the order of the four models changes with the prompt, as the text has it (31 of 32).
+/// Share of relations on which the order of the four models changes with the prompt, as stated in the text (31 of 32).
 const UNSTABLE: f64 = 0.9688;
-/// The counts behind it, with a note that the published table gives a different one.
+/// The underlying counts, with a note that the published table gives a different one.
 pub const TURNED_NOTE: &str =
     "90 of 128 pairs above 10 points; the order changes on 31 of 32 relations in the text, on 30 by the table";
 
-/// Verbalisation stability, mean over relations (Figure 5).
+/// Verbalisation stability, as means over relations (Figure 5).
 const STABILITY: [(&str, f64); 4] =
     [("bert-large-cased", 0.3633), ("roberta-large", 0.3306), ("gpt2-xl", 0.3577), ("bart-large", 0.3041)];
 
 /// Shares of sentences that state facts.
 const GAMMAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 
-/// P@1 after further pretraining on each mixture, and untouched (Table 3).
+/// P@1 after further pretraining on each mixture, and of the original model (Table 3).
 const DISPARITY: [(&str, [f64; 6], f64); 3] = [
     ("bert-base-cased", [0.3055, 0.3576, 0.3868, 0.3873, 0.3979, 0.4015], 0.3713),
     ("bert-large-cased", [0.3308, 0.3955, 0.3974, 0.4069, 0.4148, 0.4251], 0.3908),
     ("gpt2-medium", [0.2219, 0.2823, 0.3026, 0.3120, 0.3191, 0.3309], 0.2262),
 ];
 
-/// Rank consistency under the original, random and adjusted regimes (Table 4 and the result file behind it).
+/// Rank consistency under the original, random and adjusted regimes (Table 4 and its result file).
 const CONSISTENCY: [(&str, [f64; 3]); 8] = [
     ("bert-base-cased", [0.564, 0.454, 0.865]),
     ("bert-large-cased", [1.0, 0.781, 1.0]),
@@ -66,7 +66,7 @@ const CONSISTENCY: [(&str, [f64; 3]); 8] = [
     ("bart-base", [0.634, 0.616, 0.982]),
     ("bart-large", [0.977, 0.613, 1.0]),
 ];
-/// The same for the order of all eight models.
+/// Rank consistency of the order of all eight models.
 const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
 /// Figures with published numbers.
@@ -79,15 +79,15 @@ const EIGHT: &str =
 const MIXED: &str = "each model is pretrained further on sentences of which a share γ states facts that are asked for (evidence of \
                      LAMA) and the rest is open web text; even at γ = 0 this changes a score";
 
-/// Scores before further pretraining, in legends.
+/// Legend label of scores before further pretraining.
 const BEFORE: &str = "before further pretraining (dash at the axis, in the colour of its model)";
-/// What was published, in legends.
+/// Legend label of published numbers.
 const LABEL: &str = "Cao et al. 2022";
-/// Suffix of the names of figures that have it beneath.
+/// Suffix of the names of figures with published numbers.
 pub(crate) const SUFFIX: &str = "-published";
 
-/// A figure of this name (one of [`FIGURES`]) with the published numbers beneath; without a figure of the run's own,
-/// they are drawn alone where possible. Other figures stay as they are.
+/// Adds the published numbers beneath a figure whose name is one of [`FIGURES`]. If the run has no such figure, they are drawn alone where
+/// possible. Other figures are returned unchanged.
 pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<Figure> {
     let (layers, source) = match name {
         "preference" => (preference(figure.as_ref()?), "Table 1"),
@@ -117,7 +117,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         "stability" => figure.x.categories.extend(STABILITY.map(|p| p.0.to_owned())),
         _ => {}
     }
-    // Points on bars would lie behind them.
+    // Points must be above bars to be visible.
     let at = if name == "disparity" { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
     if name == "preference" {
@@ -147,7 +147,7 @@ fn open(label: String, role: Role, points: Vec<Spot>) -> Layer {
     Layer::Points(Points { label, role: role.faint(), points })
 }
 
-/// A line between the run's categories and the published ones, which begin with this one.
+/// A line between the run's categories and the published ones, which begin at `first`.
 fn divide(first: usize) -> Layer {
     Layer::Rule(Rule::upright(first as f64 - 0.5, "this run | published"))
 }
@@ -175,7 +175,7 @@ fn turned(figure: &Figure) -> Vec<Layer> {
     let over = PREFERENCE.iter().map(|p| p.over_10 as f64 / RELATIONS as f64);
     let over = over.enumerate().map(|(k, y)| spot((first + k, y))).collect();
     let order = vec![spot((first + PREFERENCE.len(), UNSTABLE))];
-    // The colours of the run's own bars and mark.
+    // The colours of the run's bars and mark.
     vec![
         open(format!("{APART}, published"), Role::points(0, Marker::Circle), over),
         open(format!("{TURNS}, published"), Role::points(1, Marker::Square), order),
@@ -189,7 +189,7 @@ fn stability(figure: &Figure) -> Vec<Layer> {
     vec![open(LABEL.into(), Role::points(BLACK, Marker::Circle), points), divide(first)]
 }
 
-/// Models of the run that were among the paper's, with their published shares.
+/// Models of the run that are also in the paper, with their published shares.
 fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     let of = |model: &str| {
         let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\', ':']).next().unwrap_or(model);
@@ -198,8 +198,8 @@ fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     results.models().into_iter().filter_map(of).collect()
 }
 
-/// The order of the paper's eight models, and those of them that the run has, in separate categories: their places are
-/// among eight.
+/// The order of the paper's eight models, and those of them that the run has. They have separate categories because their places are among
+/// eight.
 fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();
@@ -213,7 +213,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     Regime::ALL.into_iter().enumerate().map(layer).chain([divide(first)]).collect()
 }
 
-/// Faint beneath lines of the run's own.
+/// Published lines, faint if beneath those of the run.
 fn disparity(beneath: bool) -> Vec<Layer> {
     let role = |k: usize| if beneath { Role::nth(3 + k).dash(Dash::Dotted).faint() } else { Role::nth(k) };
     let line = |(k, (model, scores, _)): (usize, &(&str, [f64; 6], f64))| {
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use figure::{Format, Options, render};
 
-    /// Means that the paper states beside the same numbers: the gap, and that adjusting steadies the order.
+    /// The paper also states these means: the gap, and that adjusting stabilises the order.
     #[test]
     fn the_numbers_agree_with_each_other() {
         for (p, gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {
@@ -270,7 +270,7 @@ mod tests {
             assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
             let more = both.layers.len() - own.layers.len();
             assert!(more > 0, "{name}");
-            // Points on bars lie in front of them: behind taller bars they were hidden.
+            // Regression: points on bars used to be hidden behind taller bars.
             let rest = if name == "disparity" { &both.layers[more..] } else { &both.layers[..own.layers.len()] };
             assert_eq!(rest, &own.layers[..], "{name}");
             assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
@@ -302,7 +302,7 @@ mod tests {
         let Layer::Points(random) = &consistency(&figure, &results)[1] else { panic!() };
         let spots: Vec<(f64, f64)> = random.points.iter().map(|p| (p.x, p.y)).collect();
         assert_eq!(spots, [(4.0, 0.357), (5.0, 0.055)]);
-        // They were drawn on the run's bars, as if they belonged to its models.
+        // Regression: these points used to be on the run's bars, as if they belonged to its models.
         let both = beneath("consistency", Some(figure.clone()), &results).unwrap();
         assert_eq!(both.x.categories[figure.x.categories.len()..], ["gpt2-xl", "eight models"]);
         let turned = beneath("turned", figures::turned(&results, None), &results).unwrap();

@@ -1,25 +1,25 @@
-//! Places of models in an order, and how equal scores share them.
+//! Places of models in an order, with rules for equal scores.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-/// Places of equal scores.
+/// Rules for the places of equal scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
     /// The earlier model in the list gets the lower place, as in the published code.
     #[default]
     EarlierLower,
-    /// All of them get the mean of their places.
+    /// All get the mean of their places.
     MeanPlace,
 }
 
 impl Ties {
-    /// All rules, in the order of choice.
+    /// All rules, in display order.
     pub const ALL: [Self; 2] = [Self::EarlierLower, Self::MeanPlace];
 
-    /// Name in specs and findings.
+    /// The name in specs and findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::EarlierLower => "earlier_lower",
@@ -28,7 +28,7 @@ impl Ties {
     }
 }
 
-/// Twice the place of each model, 0 the worst: doubled, mean places are whole numbers.
+/// Twice the place of each model, 0 the worst. Doubling makes mean places integers.
 pub fn places<T>(scores: &[T], compare: impl Fn(&T, &T) -> Ordering, ties: Ties) -> Vec<u32> {
     let of = |k: usize| {
         let (mut below, mut equal, mut equal_before) = (0, 0, 0);
@@ -44,7 +44,7 @@ pub fn places<T>(scores: &[T], compare: impl Fn(&T, &T) -> Ordering, ties: Ties)
         }
         match ties {
             Ties::EarlierLower => 2 * (below + equal_before),
-            // The places below .. below + equal - 1, whose mean is taken twice.
+            // Twice the mean of the places below .. below + equal - 1.
             Ties::MeanPlace => 2 * below + equal - 1,
         }
     };

@@ -1,5 +1,5 @@
-//! Predictions computed elsewhere, as JSON lines: one object per query and model. They get the same statistics as the
-//! lab's own answers (spread over prompts, stability, adjusted scores, rank consistency).
+//! Externally computed predictions as JSON lines, one object per query and model. They get the same statistics as the lab's answers: spread
+//! over prompts, stability, adjusted scores, rank consistency.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -17,39 +17,36 @@ use super::exact::Exact;
 use super::preference::{MENTIONS, stability};
 use super::published::ScoreTable;
 
-/// Maximum number of rows read, so that memory stays bounded.
+/// Maximum number of rows, which bounds memory.
 const MOST_ROWS: usize = 16_000_000;
-/// Longest line.
+/// Maximum length of a line, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// Maximum numbers of models, of prompts per relation and of mentions per instance that fit into a key.
+/// Maximum numbers of models, of prompts per relation and of mentions per instance, limited by the size of a key.
 const MOST_NAMES: usize = 1 << 12;
 /// Marks a missing word.
 const UNSAID: u32 = u32::MAX >> 1;
 
-/// Reasons why predictions cannot be used.
 #[derive(Debug, Error)]
 pub enum PredictionError {
-    /// A line is wrong.
     #[error("{}, line {line}: {what}", file.display())]
     Line {
         file: PathBuf,
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The fault, and the expected form.
+        /// The problem and the expected form.
         what: String,
     },
-    /// The file as a whole is wrong.
     #[error("{}: {what}", file.display())]
     File {
         file: PathBuf,
-        /// The fault, and the expected form.
+        /// The problem and the expected form.
         what: String,
     },
 }
 
-/// A name, or a number instead.
+/// A name, given as text or number.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a name is a text or a number")]
+#[serde(untagged, expecting = "a name must be a text or a number")]
 enum Name {
     Text(String),
     Number(serde_json::Number),
@@ -64,7 +61,7 @@ impl Name {
     }
 }
 
-/// Right or wrong.
+/// Right or wrong, given as a boolean or number.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "`correct` must be true, false, 1 or 0")]
 enum Mark {
@@ -91,7 +88,7 @@ struct Row {
     correct: Option<Mark>,
 }
 
-/// Names with their numbers, in order of appearance.
+/// Numbered names, in order of appearance.
 #[derive(Default)]
 struct Names {
     list: Vec<String>,
@@ -110,21 +107,21 @@ impl Names {
     }
 }
 
-/// An instance while its rows are being read.
+/// An instance during parsing.
 #[derive(Default)]
 struct Instance {
     mentions: Names,
-    /// The number of the mention that is the subject itself.
+    /// The number of the mention that equals the subject.
     original: Option<u32>,
 }
 
-/// A relation while its rows are being read.
+/// A relation during parsing.
 #[derive(Default)]
 struct Gathered {
     prompts: Names,
     instances: Names,
     each: Vec<Instance>,
-    /// By model, prompt, instance and mention: the predicted word, with the last bit set if it was right.
+    /// By model, prompt, instance and mention: the predicted word, with the last bit set if it is right.
     cells: HashMap<u64, u32>,
 }
 
@@ -132,42 +129,40 @@ fn key(model: u32, prompt: u32, instance: u32, mention: u32) -> u64 {
     u64::from(model) << 52 | u64::from(prompt) << 40 | u64::from(mention) << 28 | u64::from(instance)
 }
 
-/// An omission.
+/// Incomplete instances of a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     pub relation: String,
     pub instances: usize,
-    /// The first fault among them.
+    /// The first problem found.
     pub reason: String,
 }
 
 /// One relation of the file.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Its name.
     pub relation: String,
-    /// Its prompts, the original one first.
+    /// The prompts, the original one first.
     pub prompts: Vec<String>,
-    /// By model.
+    /// Answers by model.
     pub answers: Vec<Answers>,
-    /// True if the file has the answers, not only whether they were right.
+    /// True if the file contains the answers, not only whether they are right.
     pub said: bool,
 }
 
-/// Contents of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
     /// The models, in order of appearance.
     pub models: Vec<String>,
-    /// The relations with instances that every model answered under every prompt.
+    /// The relations with instances that every model answered for every prompt.
     pub relations: Vec<Asked>,
     pub left_out: Vec<Missing>,
 }
 
-/// Reads predictions. `ignore_case` says whether case counts where a prediction is compared with its object.
+/// Parses predictions. `ignore_case` applies to the comparison of a prediction with its object.
 ///
 /// # Errors
-/// [`PredictionError`] with file, line, and what was expected.
+/// [`PredictionError`] with file, line, and the expected form.
 pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Predictions, PredictionError> {
     let whole = |what: String| PredictionError::File { file: file.to_owned(), what };
     let (mut models, mut words, mut relations) = (Names::default(), Names::default(), Names::default());
@@ -191,7 +186,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         }
         rows += 1;
         if rows > MOST_ROWS {
-            return Err(wrong(format!("more than {MOST_ROWS} rows; take some of the relations")));
+            return Err(wrong(format!("more than {MOST_ROWS} rows; give fewer relations")));
         }
         let row: Row = serde_json::from_str(text).map_err(|e| wrong(told(&e)))?;
         let row = Query::of(row, ignore_case).map_err(wrong)?;
@@ -211,9 +206,9 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     if found.relations.is_empty() {
         let first = found.left_out.first();
         return Err(whole(match first {
-            None => "holds no prediction; expected one JSON object per line".into(),
+            None => "contains no prediction; expected one JSON object per line".into(),
             Some(m) => {
-                let what = "no instance was answered by all models under all prompts; for example,";
+                let what = "no instance has answers from all models to all prompts; for example,";
                 format!("{what} {}: {}", m.relation, m.reason)
             }
         }));
@@ -232,7 +227,6 @@ fn told(e: &serde_json::Error) -> String {
     )
 }
 
-/// A complete row.
 struct Query {
     relation: String,
     model: String,
@@ -286,7 +280,7 @@ impl Gathered {
         let instance = self.instances.number(&row.instance);
         self.each.resize_with(self.instances.list.len(), Instance::default);
         let each = &mut self.each[instance as usize];
-        // Without a mention the subject was asked for by its own name.
+        // Without a mention, the subject's own name was used.
         let usual = row.subject.as_deref().unwrap_or_default();
         let name = row.mention.as_deref().unwrap_or(usual);
         let mention = each.mentions.number(name);
@@ -299,14 +293,14 @@ impl Gathered {
         let cell = said << 1 | u32::from(row.right);
         if self.cells.insert(key(model, prompt, instance, mention), cell).is_some() {
             return Err(format!(
-                "a second answer of {} to `{}` about the same instance of {} under the same mention; leave one out",
+                "a second answer of {} to `{}` for the same instance of {} and the same mention; remove one",
                 row.model, row.prompt, row.relation
             ));
         }
         Ok(())
     }
 
-    /// Keeps the instances that every model answered under every prompt and mention.
+    /// Keeps the instances that every model answered for every prompt and mention.
     fn finish(self, relation: String, found: &mut Predictions) {
         let (models, prompts) = (found.models.len() as u32, self.prompts.list.len() as u32);
         let (mut kept, mut counts) = (Vec::new(), Vec::new());
@@ -324,7 +318,7 @@ impl Gathered {
                     lost += 1;
                     let prompt = &self.prompts.list[p as usize];
                     reason.get_or_insert_with(|| {
-                        format!("{} has no answer to `{prompt}` under each mention", found.models[m as usize])
+                        format!("{} has no answer to `{prompt}` for every mention", found.models[m as usize])
                     });
                 }
             }
@@ -355,7 +349,7 @@ impl Gathered {
         found.relations.push(Asked { relation, prompts: self.prompts.list, answers, said: known });
     }
 
-    /// The first model and prompt that an instance lacks.
+    /// The first combination of model and prompt that an instance lacks.
     fn gap(&self, instance: u32, each: &Instance, models: u32, prompts: u32) -> Option<(u32, u32)> {
         let mentions = each.mentions.list.len() as u32;
         (0..models)
@@ -365,12 +359,12 @@ impl Gathered {
 }
 
 impl Predictions {
-    /// Instances that are counted.
+    /// Number of complete instances.
     pub fn instances(&self) -> usize {
         self.relations.iter().map(|r| r.answers[0].shape.instances()).sum()
     }
 
-    /// P@1 of every prompt, 0 to 1, original mentions.
+    /// P@1 of every prompt under the original mentions, from 0 to 1.
     pub fn table(&self) -> ScoreTable {
         let of = |asked: &Asked| {
             let scores: Vec<Vec<f64>> = asked.answers.iter().map(Answers::p_at_1).collect();
@@ -386,7 +380,7 @@ impl Predictions {
         }
     }
 
-    /// Mean over relations of each model's adjusted score, by uniform weights.
+    /// Mean over relations of each model's adjusted score, with uniform weights.
     pub fn adjusted(&self) -> Vec<f64> {
         let of = |asked: &Asked, k: usize| {
             let weights = Weights::uniform(asked.prompts.len());
@@ -396,8 +390,8 @@ impl Predictions {
         (0..self.models.len()).map(mean).collect()
     }
 
-    /// Mean over relations of each model's verbalisation stability, first prompt; `None` if no instance has two mentions
-    /// or answers are not given.
+    /// Mean over relations of each model's verbalisation stability with the first prompt; `None` if no instance has two mentions or answers
+    /// are missing.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {
             let each = self.relations.iter().filter(|a| a.said).map(|a| stability(&a.answers[k], 0, MENTIONS));
@@ -407,7 +401,6 @@ impl Predictions {
         (0..self.models.len()).map(of).collect()
     }
 
-    /// The panel for drawing ranks.
     pub fn panel(self) -> Panel {
         let mut panel = Panel::new(self.models.len());
         for asked in self.relations {

@@ -1,4 +1,4 @@
-//! Predictions in the format of files.
+//! Tests of prediction files.
 
 use super::super::consistency::{Draws, Regime};
 use super::super::places::Ties;
@@ -9,7 +9,7 @@ fn parse(text: &str) -> Result<Predictions, PredictionError> {
     read(&mut text.as_bytes(), Path::new("p.jsonl"), false)
 }
 
-/// Two models, two prompts, two instances of which one has two mentions; `y` is right under the second prompt alone.
+/// Two models, two prompts, and two instances, one of them with two mentions. `y` is right only with the second prompt.
 fn lines() -> String {
     let mut text = String::new();
     for model in ["x", "y"] {
@@ -54,7 +54,7 @@ fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
 fn a_mention_that_is_asked_first_is_not_the_original_one_for_that() {
     let text = lines();
     let found = parse(&text).unwrap();
-    // The rows begin with "the capital"; make it wrong, and P@1 of the subject's own name must stay.
+    // The rows begin with "the capital". Making it wrong must not change the P@1 of the subject's own name.
     let changed = text.replacen("\" France\"", "\" Spain\"", 1);
     let again = parse(&changed).unwrap();
     assert_eq!(again.table(), found.table());
@@ -87,7 +87,7 @@ fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
     assert_eq!((lost.relation.as_str(), lost.instances), ("P17", 1));
     assert!(lost.reason.contains("y has no answer to `[X] lies in [Y] .`"), "{}", lost.reason);
     let printed = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
-    assert!(printed.contains("no instance was answered by all models"), "{printed}");
+    assert!(printed.contains("no instance has answers from all models"), "{printed}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_is_wrong_names_file_line_and_what_was_expected() {
         let error = parse(&format!("{good}\n{line}\n")).unwrap_err().to_string();
         assert!(error.contains(printed) && error.starts_with("p.jsonl, line 2: "), "{printed}: {error}");
     }
-    assert!(parse("\n").unwrap_err().to_string().contains("holds no prediction"));
+    assert!(parse("\n").unwrap_err().to_string().contains("contains no prediction"));
     let long = format!("{{\"x\":\"{}\"}}", "a".repeat(MOST_BYTES));
     assert!(parse(&long).unwrap_err().to_string().contains("line 1: longer than"));
     let printed = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();

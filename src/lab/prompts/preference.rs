@@ -1,5 +1,7 @@
-//! Prompt preference: how far P@1 depends on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4), and
-//! verbalisation stability: whether a model says the same under every name of a subject (section 4, Figure 5).
+//! Prompt preference and verbalisation stability.
+//!
+//! Prompt preference is the dependence of P@1 on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
+//! is the share of subjects with the same answer under every name (section 4, Figure 5).
 
 use rand_chacha::rand_core::Rng;
 
@@ -14,25 +16,23 @@ use stats::rng::{shuffle, stream};
 
 /// The spread that the paper counts as large: 10 points.
 pub const LARGE: f64 = 0.1;
-/// Maximum number of mentions of a subject for stability.
+/// Maximum number of mentions per subject for stability.
 pub const MENTIONS: usize = 5;
-/// Range of a share: its interval if a single unit is known.
+/// Range of a proportion, which is its interval if only one unit is known.
 pub const SHARE: (f64, f64) = (0.0, 1.0);
-/// Range of a difference of two shares.
+/// Range of a difference between two proportions.
 pub(crate) const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
-/// Range of the standard deviation of shares.
+/// Range of the standard deviation of proportions.
 pub(crate) const STD: (f64, f64) = (0.0, 0.5);
-/// Splits and permutations behind [`Honest`].
+/// Number of splits and of permutations for [`Honest`].
 const REPEATS: usize = 100;
 
 /// Spread over prompts of a model's score on a relation, in the unit of the scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preference {
-    /// The lowest score.
     pub worst: f64,
-    /// The highest.
     pub best: f64,
-    /// Their difference.
+    /// `best` minus `worst`.
     pub gap: f64,
     /// Population standard deviation over prompts.
     pub std: f64,
@@ -41,7 +41,7 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// From the scores of the prompts; `None` without prompts.
+    /// The spread of the prompts' scores; `None` without prompts.
     pub fn of(scores: &[f64]) -> Option<Self> {
         if scores.is_empty() {
             return None;
@@ -55,16 +55,16 @@ impl Preference {
     }
 }
 
-/// True if a gap is more than `large`; rounding does not count.
+/// True if a gap is greater than `large`, apart from rounding errors.
 pub fn is_over(gap: f64, large: f64) -> bool {
     gap > large + 1e-9
 }
 
 /// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. `None` without prompts or instances.
 ///
-/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes misses them (it covers the gap of prompts with
-/// scores from .50 to .65 half of the time, and that of equal ones never), so they are bounded by limits that hold for all prompts at once:
-/// Clopper and Pearson's at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends are NaN), the mean Student's t.
+/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes has too little coverage: half for the gap of
+/// prompts with scores from .50 to .65, and zero for equal prompts. Limits valid for all prompts at once are used instead: Clopper and
+/// Pearson's at level 1 - (1 - level) / prompts. The standard deviation has no interval (NaN ends); the mean has Student's t.
 pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     let p = Preference::of(&answers.p_at_1()).filter(|_| n > 0)?;
@@ -92,29 +92,27 @@ pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     ])
 }
 
-/// Mean of shares of instances with Student's t, no narrower than the exact interval where few of them are 0 or few are 1.
+/// Mean of shares of instances with Student's t, at least as wide as the exact interval if few are 0 or few are 1.
 pub(crate) fn mean_of_shares(values: &[f64], level: f64) -> Estimate {
     let found = mean_within(values, SHARE, level);
     let floor = exact_floor(found.mean, values.len(), false, level);
     floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
-/// The gap of best and worst prompt, corrected for choosing them on the same instances.
+/// The gap between best and worst prompt, corrected for choosing them on the same instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Honest {
-    /// The mean gap on one half of the instances where best and worst were chosen on the other: of the prompts that half of these instances
-    /// would choose.
+    /// The mean gap on one half of the instances, between the prompts chosen as best and worst on the other half.
     pub held_out: Estimate,
-    /// The mean gap that equally good prompts would show: each instance's answers permuted over the prompts. Its interval is the
-    /// range in which such gaps lie.
+    /// The mean gap of equally good prompts, estimated by permuting each instance's answers over the prompts. Its interval is the range of
+    /// such gaps.
     pub by_chance: Estimate,
 }
 
-/// See [`Honest`]. `None` if there are fewer than two prompts or two instances.
+/// Computes [`Honest`]; `None` with fewer than two prompts or two instances.
 ///
-/// Splits share instances, so that their mean varies nearly as much as one of them does: the spread between splits
-/// counts in full (the correction of Nadeau and Bengio 2003). An interval from the contributions of the instances over
-/// all splits covers .80 instead of .95.
+/// Splits share instances, so their mean varies nearly as much as a single one. The spread between splits therefore counts in full
+/// (correction of Nadeau and Bengio 2003). An interval from the instances' contributions over all splits covers .80 instead of .95.
 pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
@@ -145,13 +143,13 @@ pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     Some(Honest { held_out, by_chance: interval(mean, by_chance, level) })
 }
 
-/// The gap on one random half of the instances between the prompts that are best and worst on the other.
+/// The gap on one random half of the instances, between the prompts that are best and worst on the other half.
 fn split_gap(rows: &[Vec<bool>], order: &mut [usize], rng: &mut impl Rng) -> f64 {
     shuffle(rng, order);
     let (chosen_on, judged_on) = order.split_at(rows.len() / 2);
     let prompts = rows[0].len();
     let choice: Vec<usize> = (0..prompts).map(|p| chosen_on.iter().filter(|i| rows[**i][p]).count()).collect();
-    // The first of equals, as a user would pick it.
+    // The first of equals, as a user would choose.
     let (mut best, mut worst) = (0, 0);
     for p in 1..prompts {
         if choice[p] > choice[best] {
@@ -170,24 +168,23 @@ fn shares(rows: &[Vec<bool>], prompts: usize) -> Vec<f64> {
     (0..prompts).map(|p| count(p) as f64 / rows.len() as f64).collect()
 }
 
-/// True if the order of the models changes between prompts; `scores` are by prompt, then by model. False for a single
-/// prompt.
+/// True if the order of the models changes between prompts. `scores` are by prompt, then by model. False for a single prompt.
 pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     let order = |s: &Vec<f64>| places(s, |a, b| a.total_cmp(b), ties);
     let first = scores.first().map(order);
     scores.iter().skip(1).any(|s| Some(order(s)) != first)
 }
 
-/// Number of instances with two or more mentions, and of those with the same answer under all of them.
+/// Number of instances with two or more mentions, and number of those with the same answer under all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stability {
-    /// Instances that are asked under several mentions.
+    /// Number of instances with several mentions.
     pub kept: u64,
-    /// Instances with the same answer under all mentions, right or wrong.
+    /// Number of instances with the same answer under all mentions, right or wrong.
     pub stable: u64,
 }
 
-/// Stability under a prompt and the first `most` mentions of each instance (the paper: five, the first prompt).
+/// Stability with a prompt and the first `most` mentions of each instance. The paper uses five mentions and the first prompt.
 pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
     let shape = &answers.shape;
     let mut found = Stability::default();
@@ -198,7 +195,7 @@ pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
     found
 }
 
-/// True if a model gives the same answer to an instance under all its mentions.
+/// True if the answer to an instance is the same under all its mentions.
 pub(crate) fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
     same(answers, prompt, instance, usize::MAX)
 }
@@ -247,7 +244,7 @@ mod tests {
         assert!(found.held_out.mean.abs() < 0.08, "{found:?}");
         assert!(found.held_out.lo < 0.0 && found.held_out.hi > 0.0, "{found:?}");
         assert!(found.by_chance.lo <= seen && seen <= found.by_chance.hi, "{seen} {found:?}");
-        // A planted effect remains on other instances.
+        // A planted effect also appears on other instances.
         let planted = answers(6, &[1; 60], |p, i, _| if p == 2 { i % 10 < 8 } else { table[p * 60 + i] });
         let found = of(&planted);
         assert!(found.held_out.mean > 0.25 && found.held_out.lo > 0.1, "{found:?}");
@@ -256,7 +253,7 @@ mod tests {
         assert_eq!(honest(&one, 0.95, 0), None);
     }
 
-    /// A bootstrap of extremes covered the gap of unequal prompts half of the time and that of equal ones never.
+    /// Regression: a bootstrap of extremes used to cover the gap of unequal prompts half of the time, and that of equal ones never.
     #[test]
     fn the_extremes_over_prompts_are_covered() {
         let (runs, mut rng) = (300, stream(11, "extremes"));
@@ -264,7 +261,7 @@ mod tests {
             let (worst, best) = (scores[0], scores[5]);
             let mut held = [0; 3];
             for _ in 0..runs {
-                // Prompts ask about the same instances, which are hard or easy for all of them.
+                // All prompts use the same instances, which are hard or easy for all of them.
                 let hard: Vec<f64> = (0..53).map(|_| unit(&mut rng)).collect();
                 let own: Vec<f64> = (0..53 * 6).map(|_| unit(&mut rng)).collect();
                 let drawn = |p: usize, i: usize| {
@@ -297,7 +294,7 @@ mod tests {
 
     #[test]
     fn stability_wants_one_answer_under_every_mention() {
-        // Instance 0 has one mention; 1 says the same under all; 2 changes under its third.
+        // Instance 0 has one mention; 1 has the same answer under all; 2 changes under its third.
         let all = answers(1, &[1, 3, 3], |_, i, x| i == 1 || x < 2);
         assert_eq!(stability(&all, 0, MENTIONS), Stability { kept: 2, stable: 1 });
         assert_eq!(stability(&all, 0, 2), Stability { kept: 2, stable: 2 });

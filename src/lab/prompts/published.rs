@@ -1,4 +1,4 @@
-//! Prompt preference from a table of results computed elsewhere: relation, prompt, model, P@1.
+//! Prompt preference from a table of external results: relation, prompt, model, P@1.
 
 use std::path::{Path, PathBuf};
 
@@ -12,56 +12,51 @@ use super::preference::{LARGE, Preference, is_over, is_unstable};
 const SCORES: [&str; 4] = ["p1", "p_at_1", "p@1", "P@1"];
 /// Columns other than models in a table with one column per model.
 const OTHERS: [&str; 4] = ["relation", "prompt", "label", "prompt_index"];
-/// Maximum number of fields in a line.
 const MAX_FIELDS: usize = 4096;
 
-/// Reasons why a table cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// The header lacks columns.
     #[error(
         "{}, line 1: {what}; expected columns relation, model, prompt, p1, or relation, prompt and a column for each model",
         file.display()
     )]
     Header { file: PathBuf, what: String },
-    /// A row is wrong.
     #[error("{}, line {line}: {what}", file.display())]
     Row {
         file: PathBuf,
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The fault, and the expected form.
+        /// The problem and the expected form.
         what: String,
     },
 }
 
 /// A prompt with the score of each model.
 pub(crate) type PromptScores = (String, Vec<Option<f64>>);
-/// A model with its number of prompts and, from two prompts, their spread.
+/// A model with its number of prompts and, for two or more, their spread.
 pub(crate) type ModelSpread = (String, usize, Option<Preference>);
 
-/// Scores by relation, prompt and model, in order of appearance, in the unit of the table.
+/// Scores by relation, prompt and model, in order of appearance and in the unit of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreTable {
     pub models: Vec<String>,
     /// The relations with their prompts; a missing score is `None`.
     pub relations: Vec<(String, Vec<PromptScores>)>,
-    /// True if the scores are 0 to 1, and not per cent.
+    /// True if scores are from 0 to 1, false if in per cent.
     pub fractions: bool,
-    /// Cells without a score: empty, or NaN.
+    /// Number of cells without a score (empty or NaN).
     pub missing: usize,
 }
 
-/// Statistics of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// By model: mean over relations of standard deviation, gap, worst and best; relations with a gap above 10 points.
+    /// By model: means over relations of standard deviation, gap, worst and best, and the number of relations with a gap above 10 points.
     pub models: Vec<(String, Option<[f64; 4]>, usize)>,
-    /// By relation and model: number of prompts, and their spread.
+    /// By relation and model: number of prompts and their spread.
     pub relations: Vec<(String, Vec<ModelSpread>)>,
-    /// Relations on which the order of the models changes with the prompt.
+    /// Number of relations on which the order of the models changes with the prompt.
     pub unstable: usize,
-    /// Cells without a score.
+    /// Number of cells without a score.
     pub missing: usize,
 }
 
@@ -71,7 +66,7 @@ enum Columns {
 }
 
 impl ScoreTable {
-    /// Reads a table: fields separated by tabs, commas or semicolons, the first line their names.
+    /// Parses a table with a header line and fields separated by tabs, commas or semicolons.
     pub fn parse(text: &str, file: &Path) -> Result<Self, TableError> {
         let header = |what: String| TableError::Header { file: file.to_owned(), what };
         let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
@@ -85,7 +80,7 @@ impl ScoreTable {
         let prompt = at("prompt").ok_or_else(|| header("no column `prompt`".into()))?;
         let columns = match (at("model"), SCORES.iter().find_map(|s| at(s))) {
             (Some(model), Some(score)) => Columns::Long { model, score },
-            (Some(_), None) => return Err(header("a column `model` but no column of scores (`p1`)".into())),
+            (Some(_), None) => return Err(header("a column `model`, but no column with scores (`p1`)".into())),
             (None, _) => {
                 let is_other = |name: &str| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name));
                 Columns::Wide((0..names.len()).filter(|k| !is_other(names[*k])).collect())
@@ -94,7 +89,7 @@ impl ScoreTable {
         let mut table = Self::default();
         if let Columns::Wide(list) = &columns {
             if list.is_empty() {
-                return Err(header("no column of a model".into()));
+                return Err(header("no column for a model".into()));
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }
@@ -104,7 +99,7 @@ impl ScoreTable {
             let line = tabbed(line);
             let fields: Vec<&str> = line.split('\t').map(str::trim).take(MAX_FIELDS).collect();
             if fields.len() != names.len() {
-                return Err(wrong(format!("{} fields where the header has {}", fields.len(), names.len())));
+                return Err(wrong(format!("{} fields, but the header has {}", fields.len(), names.len())));
             }
             let mut take = |model: &str, cell: &str| -> Result<(), TableError> {
                 signs |= cell.ends_with('%');
@@ -190,7 +185,7 @@ impl ScoreTable {
     }
 }
 
-/// Parses a score: a per cent sign is removed, and an empty cell or `nan` is `None`.
+/// Parses a score. A per cent sign is removed; an empty cell or `nan` is `None`.
 fn score(cell: &str) -> Result<Option<f64>, String> {
     if ["", "nan", "na", "n/a", "null", "none", "-"].contains(&cell.to_lowercase().as_str()) {
         return Ok(None);
@@ -216,7 +211,7 @@ mod tests {
         let long = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n").unwrap();
         let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
         assert_eq!(long, wide);
-        // Header names of any case, and any separator.
+        // Header names in any case, and any separator, are accepted.
         for mark in ["\t", ",", ";"] {
             let text = "Relation\tLABEL\tPrompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n".replace('\t', mark);
             assert_eq!(parse(&text).unwrap(), wide, "{mark}");
@@ -245,8 +240,8 @@ mod tests {
         assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
         for (text, printed) in [
             ("a\tb\n", "no column `relation`"),
-            ("relation\tprompt\n", "no column of a model"),
-            ("relation\tprompt\tmodel\n", "no column of scores"),
+            ("relation\tprompt\n", "no column for a model"),
+            ("relation\tprompt\tmodel\n", "no column with scores"),
             ("relation\tprompt\ta\n", "no row with a score"),
             ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),
             ("relation\tprompt\ta\nr\tp\tx\n", "t.tsv, line 2: `x`"),

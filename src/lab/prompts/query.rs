@@ -1,7 +1,7 @@
-//! Queries: the input of a model for a prompt and a mention, and the position of its answer.
+//! Queries: a model's input for a prompt and a mention, and the position of its answer.
 //!
-//! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get the
-//! text before the object and answer at its last token (Cao et al. 2022, as their code has it).
+//! Masked and denoising models get the mask in place of the object and answer at the last mask. Causal models get the text before the
+//! object and answer at its last token. Both follow the code of Cao et al. 2022.
 
 use std::sync::OnceLock;
 
@@ -12,25 +12,23 @@ use lab::stimuli::StimuliError;
 use model::chunk::chunks;
 use model::{Array, Batch, Model, ModelError, Plan, Sites};
 
-/// A model with the rules for asking it.
+/// A model with the rules for querying it.
 pub struct Asker<'a> {
     model: &'a Model,
     mask: Option<(String, u32)>,
-    /// True if names are fitted into the sentence, as those of the built-in facts are.
+    /// True if names are fitted into the sentence, as for built-in facts.
     said: bool,
 }
 
-/// A query in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Encoded {
-    /// Token ids.
     pub ids: Vec<u32>,
-    /// Position at which the answer is read.
+    /// Position of the answer.
     pub position: usize,
 }
 
 impl<'a> Asker<'a> {
-    /// Asks a model.
+    /// An asker for a model, without fitted names.
     ///
     /// # Errors
     /// [`StimuliError::NoMask`], and [`ModelError::NoTokenizer`] or [`ModelError::NoHead`] within it.
@@ -46,8 +44,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The same with names fitted into the sentence ([`said`]): the built-in facts are written for that, while names in
-    /// files are used unchanged, as published.
+    /// Sets whether names are fitted into the sentence ([`said`]). Built-in facts are written for this; names in files are used unchanged,
+    /// as published.
     pub fn fitting(self, said: bool) -> Self {
         Self { said, ..self }
     }
@@ -61,7 +59,7 @@ impl<'a> Asker<'a> {
         self.model
     }
 
-    /// Input of the model for a prompt under a mention.
+    /// The model's input for a prompt and a mention.
     pub fn text(&self, prompt: &str, mention: &str) -> String {
         // The prompt is split first, because a name may contain anything.
         let (before, after) = prompt.split_once(OBJECT).unwrap_or((prompt, ""));
@@ -76,7 +74,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The same in tokens. `None` if it has no tokens, no mask, or more tokens than the model takes.
+    /// The model's input as tokens; `None` if it has no tokens, no mask, or more tokens than the model's maximum.
     pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
         let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
         let position = match &self.mask {
@@ -87,8 +85,8 @@ impl<'a> Asker<'a> {
         Ok(position.filter(|_| fits).map(|position| Encoded { ids, position }))
     }
 
-    /// The query for one token of a word in the place of the answer, with its other tokens in place: all of them for
-    /// masked and denoising models, those before it for causal ones.
+    /// The query for token `k` of a word in place of the answer. Masked and denoising models see all other tokens of the word; causal ones
+    /// see those before.
     pub fn within(&self, query: &Encoded, word: &[u32], k: usize) -> Encoded {
         let (before, after) = query.ids.split_at(query.position);
         match &self.mask {
@@ -100,8 +98,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Runs queries sorted by length and passes on the logits of each: of the whole vocabulary, or of `vocab` in its
-    /// order. `between` is called after each batch with the number done.
+    /// Runs queries sorted by length and passes on the logits of each, for the whole vocabulary or for `vocab` in its order. `between` is
+    /// called after each batch with the number done.
     ///
     /// # Errors
     /// Errors of the model and of `between`.
@@ -119,7 +117,7 @@ impl<'a> Asker<'a> {
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)
     }
 
-    /// The same on all threads, for results that need only one query. The results are in the order of the queries.
+    /// Runs queries like [`Self::logits`] and reduces them on all threads. Results are in the order of the queries.
     pub fn read<T: Send + Sync, E: From<ModelError>>(
         &self,
         queries: &[&Encoded],
@@ -136,7 +134,7 @@ impl<'a> Asker<'a> {
         Ok(found.into_iter().filter_map(OnceLock::into_inner).collect())
     }
 
-    /// Runs queries batch by batch: `take` gets the numbers of a batch's queries and their logits.
+    /// Runs queries in batches. `take` receives the indices of a batch's queries and their logits.
     fn batches<E: From<ModelError>>(
         &self,
         queries: &[&Encoded],
@@ -169,7 +167,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Passes on the logits of each query, several at once.
+/// Passes on the logits of each query in parallel.
 fn on_all_threads(group: &[usize], logits: &Array, one: &(dyn Fn(usize, &[f32]) + Sync)) {
     group.par_iter().enumerate().for_each(|(row, k)| one(*k, logits.row(row)));
 }
@@ -199,7 +197,7 @@ mod tests {
         assert_eq!(Asker::new(&bert).unwrap().encode(prompt, &long).unwrap(), None);
     }
 
-    /// The answer does not depend on what else is in the batch, nor on the rest of the vocabulary.
+    /// The answer depends neither on the rest of the batch nor on the rest of the vocabulary.
     #[test]
     fn batches_and_chosen_words_change_no_logit() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {

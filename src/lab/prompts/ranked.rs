@@ -4,13 +4,12 @@ use super::consistency::{Draws, Panel, Regime, Tally};
 use stats::estimate::Estimate;
 use stats::intervals::largest_share;
 
-/// Maximum number of draws that are counted in full instead of sampled.
+/// Maximum number of draws that are enumerated instead of sampled.
 pub const COUNTED: usize = 20_000;
 
 /// Results of the draws under one regime.
 #[derive(Debug, Clone)]
 pub struct Ranked {
-    /// The draws.
     pub tally: Tally,
     /// True if every possible draw was counted.
     pub exact: bool,
@@ -21,8 +20,8 @@ pub struct Ranked {
 }
 
 impl Panel {
-    /// Rank consistency under each regime: over all draws if they are few, otherwise over the requested number, with
-    /// the interval of the largest of several shares.
+    /// Rank consistency under each regime: over all draws if they are few, otherwise over a sample, with the interval of the largest of
+    /// several shares.
     pub fn ranked(&self, draws: &Draws, level: f64) -> [Ranked; 3] {
         let mut drawn = [(); 3].map(|()| Tally::new(self.models()));
         for places in self.draw(draws, 0..draws.count) {

@@ -4,34 +4,33 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Relations that are asked.
+/// The relations of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Relations {
-    /// All but those of which a file says that a subject has several objects (N-M), as in Cao et al. (2022).
+    /// All except relations whose subjects have several objects (N-M) according to a file, as in Cao et al. (2022).
     #[default]
     Functional,
-    /// All.
     All,
     /// The relations with these identifiers, of any type.
     Named(Vec<String>),
 }
 
-/// Names of the choices that are not a list.
+/// Names of the choices other than lists.
 const FUNCTIONAL: &str = "functional";
 const ALL: &str = "all";
 
 impl Relations {
-    /// The choices that name no relation.
+    /// The choices without named relations.
     pub(crate) const CHOICES: [Self; 2] = [Self::Functional, Self::All];
 
-    /// Drops the named relations, because other data has different ones.
+    /// Drops the named relations, because other data have different ones.
     pub(crate) fn forget(&mut self) {
         if matches!(self, Self::Named(_)) {
             *self = Self::Functional;
         }
     }
 
-    /// Name of the choice in specs; the identifiers where relations are named.
+    /// The choice as text: its name in specs, or the identifiers of named relations.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Functional => FUNCTIONAL.into(),
@@ -41,7 +40,7 @@ impl Relations {
     }
 }
 
-/// The identifiers that are named.
+/// Dereferences to the identifiers of named relations.
 impl Deref for Relations {
     type Target = [String];
 
@@ -60,7 +59,7 @@ impl<T: Into<String>, const N: usize> From<[T; N]> for Relations {
 }
 
 impl Serialize for Relations {
-    /// The functional ones are an empty list: specs from before the choice mean them and keep their hash.
+    /// Functional relations are written as an empty list. Specs older than the choice mean this, and keep their hash.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::All => to.serialize_str(ALL),
@@ -72,7 +71,7 @@ impl Serialize for Relations {
 impl<'de> Deserialize<'de> for Relations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "relations are \"functional\", \"all\" or a list of identifiers")]
+        #[serde(untagged, expecting = "relations must be \"functional\", \"all\" or a list of identifiers")]
         enum Given {
             Choice(String),
             Ids(Vec<String>),

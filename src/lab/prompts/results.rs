@@ -12,32 +12,30 @@ use super::finding::{
 use lab::Head;
 use lab::results::{Tagged, put};
 
-/// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Models and questions.
+    /// Models, relations and rules of the run.
     pub data: Option<Tagged<DataFinding>>,
-    /// The relations, in the order in which they were asked.
+    /// The relations in the order of the run.
     pub relations: Vec<Tagged<RelationFinding>>,
-    /// Scores by relation, prompt and model; the user's prompts follow the relation's.
+    /// Scores by relation, prompt and model. The user's prompts follow the relation's.
     pub scores: Vec<Tagged<PromptScoreFinding>>,
-    /// Spread over prompts by relation and model.
+    /// Spread over prompts, by relation and model.
     pub preferences: Vec<Tagged<PromptPreferenceFinding>>,
-    /// The same over relations, by model.
+    /// Spread over prompts on all relations, by model.
     pub summaries: Vec<Tagged<PreferenceSummaryFinding>>,
-    /// Stability by relation and model.
+    /// Verbalisation stability by relation and model.
     pub stability: Vec<Tagged<VerbalizationFinding>>,
-    /// Adjusted scores by relation and model.
     pub adjusted: Vec<Tagged<AdjustedFinding>>,
     /// Rank consistency by regime and model.
     pub ranks: Vec<Tagged<RankConsistencyFinding>>,
-    /// Consistency against the number of prompts.
+    /// Rank consistency against the number of prompts.
     pub curve: Vec<Tagged<RankCurveFinding>>,
-    /// Gaps by pair of models.
+    /// Decomposed gaps by pair of models.
     pub ledgers: Vec<Tagged<LedgerFinding>>,
     /// Scores after further pretraining.
     pub disparity: Vec<Tagged<DisparityFinding>>,
-    /// Prompts that were found, by relation, name and model.
+    /// Prompts found automatically, by relation, name and model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<Tagged<TunedFinding>>,
     /// The latest list of instances.
@@ -47,18 +45,16 @@ pub struct Results {
     pub answered: u64,
 }
 
-/// The instances of a relation under one prompt, and what each model makes of one of them.
+/// The instances of a relation with one prompt, and each model's details on one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// Number of the question.
     pub ticket: u64,
     pub instances: Option<Tagged<InstancesFinding>>,
-    /// One of them, by model.
+    /// The details on one instance, by model.
     pub one: Vec<Tagged<InstanceFinding>>,
 }
 
 impl Results {
-    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
@@ -77,7 +73,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already there.
+    /// Records the answer to the question with this number. False if a later answer is already present.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
@@ -104,7 +100,7 @@ impl Results {
         notes.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Which words count as candidate answers; `None` before anything is known.
+    /// Rule for the words that count as candidate answers; `None` before the first finding.
     pub fn rule(&self) -> Option<Candidates> {
         self.data.as_ref().map(|d| d.value.candidates)
     }
@@ -113,7 +109,7 @@ impl Results {
         self.relations.iter().find(|r| r.value.relation == id)
     }
 
-    /// All prompts of a relation that have been asked, typed prompts last.
+    /// All prompts of a relation that were used, typed prompts last.
     pub fn prompts(&self, relation: &str) -> Vec<&str> {
         let mut all: Vec<&str> =
             self.relation(relation).map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());
@@ -125,7 +121,7 @@ impl Results {
         all
     }
 
-    /// The name of a prompt found by search, or of its control; `None` for prompts written by people.
+    /// The name of a prompt found by search, or of its control; `None` for written prompts.
     pub fn found_name(&self, relation: &str, prompt: &str) -> Option<String> {
         self.tuned.iter().map(|t| &t.value).filter(|t| t.relation == relation).find_map(|t| match prompt {
             p if p == t.prompt => Some(t.name.clone()),
@@ -134,7 +130,7 @@ impl Results {
         })
     }
 
-    /// The score of a model under a prompt of a relation.
+    /// A model's score with a prompt of a relation.
     pub fn score(&self, relation: &str, prompt: &str, model: &str) -> Option<&Tagged<PromptScoreFinding>> {
         self.scores.iter().find(|s| s.model == model && s.value.relation == relation && s.value.prompt == prompt)
     }
@@ -144,23 +140,21 @@ impl Results {
         self.preferences.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
-    /// A model's adjusted score on a relation.
     pub fn adjusted_of(&self, relation: &str, model: &str) -> Option<&Tagged<AdjustedFinding>> {
         self.adjusted.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
-    /// A model's stability on a relation.
     pub fn stability_of(&self, relation: &str, model: &str) -> Option<&Tagged<VerbalizationFinding>> {
         self.stability.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
-    /// Consistency of a model, or of the whole order if `None`.
+    /// Rank consistency of a model, or of the whole order if `None`.
     pub fn rank(&self, regime: Regime, model: Option<&str>) -> Option<&Tagged<RankConsistencyFinding>> {
         let name = model.unwrap_or(ALL);
         self.ranks.iter().find(|r| r.model == name && r.value.regime == regime)
     }
 
-    /// The ledger of two models, in either order, and whether it was the reverse of this one.
+    /// The ledger of two models, in either order.
     pub fn ledger(&self, a: &str, b: &str) -> Option<&Tagged<LedgerFinding>> {
         self.ledgers.iter().find(|l| {
             let pair = (l.value.a.as_str(), l.value.b.as_str());

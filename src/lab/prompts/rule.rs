@@ -1,4 +1,4 @@
-//! The rule of a run for one relation and one model: which tokens, or which words of several tokens, can be answers.
+//! The answers that a rule allows for one relation and model: tokens, or words of several tokens.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,21 @@ use model::ModelError;
 pub enum Rule {
     /// The model's whole vocabulary, by the paper's rule.
     Vocabulary,
-    /// These tokens.
+    /// Only these tokens.
     Tokens(Vec<u32>),
-    /// These words, whatever their number of tokens, by pseudo-log-likelihood.
+    /// These words with any number of tokens, by pseudo-log-likelihood.
     Words(Vec<Word>),
 }
 
-/// A word as a model writes it in running text.
+/// A word with a model's tokens for it in running text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// The word.
     pub text: String,
-    /// Its tokens.
     pub ids: Vec<u32>,
 }
 
 impl Rule {
-    /// The words of a reply.
+    /// The word of a reply.
     pub fn said<'a>(&'a self, strings: &'a Strings, reply: Reply) -> &'a str {
         match self {
             Rule::Words(words) => words.get(reply.id as usize).map_or("", |w| &w.text),
@@ -35,13 +33,13 @@ impl Rule {
         }
     }
 
-    /// Forward passes that a query needs at least, and at most: how many words fall behind the object early depends on the model.
+    /// Minimum and maximum number of forward passes per query. How many words fall behind the object early depends on the model.
     pub fn passes(&self, is_causal: bool) -> [usize; 2] {
         let Rule::Words(words) = self else { return [1, 1] };
         let single = usize::from(words.iter().any(|w| w.ids.len() == 1));
         let several = || words.iter().filter(|w| w.ids.len() > 1).map(|w| w.ids.len());
         let (count, tokens) = (several().count(), several().sum::<usize>());
-        // The object's other tokens are read in any case.
+        // The object's other tokens are always computed.
         let object = tokens.checked_div(count).map_or(0, |mean| mean - 1);
         match is_causal {
             true => [1 + object, 1 + tokens - count],
@@ -50,17 +48,17 @@ impl Rule {
     }
 }
 
-/// Maximum number of rows run together, so that memory stays bounded for any number of answers.
+/// Maximum number of rows run together, which bounds memory for any number of answers.
 const ROWS: usize = 8192;
 
-/// A pass from which tokens of words are read.
+/// A forward pass that scores tokens of words.
 struct Row {
     query: Encoded,
     /// Query, word and token.
     wanted: Vec<(usize, usize, u32)>,
 }
 
-/// Passes of several queries from which tokens of words are read; duplicates run once.
+/// Forward passes of several queries, each run once.
 #[derive(Default)]
 struct Rows {
     list: Vec<Row>,
@@ -68,8 +66,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Requests token `t` of word `w` at the answer's position in a query. Words that begin alike, and all words of one
-    /// token, share passes.
+    /// Requests token `t` of word `w` at the answer's position in a query. Words with a common beginning, and all words of one token, share
+    /// passes.
     fn add(&mut self, asker: &Asker<'_>, (at, query): (usize, &Encoded), (w, word): (usize, &Word), t: usize) {
         let row = asker.within(query, &word.ids, t);
         let k = *self.known.entry((at, row)).or_insert_with_key(|(_, row)| {
@@ -79,7 +77,7 @@ impl Rows {
         self.list[k].wanted.push((at, w, word.ids[t]));
     }
 
-    /// Runs them and adds the logarithm of each token's probability to the score of its word; `scores` are by query and word.
+    /// Runs the passes and adds each token's log-probability to the score of its word. `scores` are by query and word.
     fn run<E: From<ModelError>>(
         &self,
         asker: &Asker<'_>,
@@ -101,11 +99,11 @@ impl Rows {
     }
 }
 
-/// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. `None` if a word makes a query longer
-/// than the model takes. `queries` are what is asked, each with its object.
+/// The best word for each query by pseudo-log-likelihood ([`scores`]). `queries` have their objects. `None` if a word makes a query too
+/// long for the model.
 ///
-/// No term of a score is above 0, so a word that has fallen behind the object stays behind it: it is neither the best nor counted
-/// before the object, and is not read to its end. What is said, and the object's rank, are the same as with all scores in full.
+/// No term of a score is positive, so a word that has fallen behind the object stays behind. It can affect neither the best word nor the
+/// object's rank, and its remaining tokens are skipped. The results equal those from complete scores.
 ///
 /// # Errors
 /// Errors of the model and of `between`, which is called after each batch with the number of queries done.
@@ -119,7 +117,7 @@ pub fn replies<E: From<ModelError>>(
     raced(asker, queries, answers, tokens_per_batch, between).map(|(replies, _)| replies)
 }
 
-/// The same, and how many forward passes it took.
+/// [`replies`], with the number of forward passes.
 pub(crate) fn raced<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
@@ -159,7 +157,7 @@ pub(crate) fn raced<E: From<ModelError>>(
     Ok((replies, passes))
 }
 
-/// State of reading the words of a query.
+/// State of scoring the words of a query.
 struct Race {
     object: Option<usize>,
     /// True if one pass gives the first token of every word, because nothing follows the answer.
@@ -173,8 +171,8 @@ impl Race {
         Self { object, is_causal: asker.model().arch().is_causal(), done: vec![0; words.len()] }
     }
 
-    /// Requests the next token of every word that could still outrank the object; at first all tokens of the object,
-    /// and for the others what a single pass gives.
+    /// Requests the next token of every word that could still outrank the object. The first call requests all tokens of the object and, for
+    /// other words, those of a single pass.
     fn advance(&mut self, words: &[Word], scores: &[f64], mut want: impl FnMut(usize, usize)) {
         let is_first = self.done.iter().all(|n| *n == 0);
         let least = self.least(words, scores);
@@ -193,8 +191,7 @@ impl Race {
         }
     }
 
-    /// A word with a lower score is out of contention: the score of the object; without one, the best of the words that
-    /// have been read to their end.
+    /// The score below which a word is out of contention: that of the object or, without one, the best complete score.
     fn least(&self, words: &[Word], scores: &[f64]) -> f64 {
         if let Some(o) = self.object {
             return if self.done[o] == 0 { f64::NEG_INFINITY } else { scores[o] };
@@ -203,24 +200,25 @@ impl Race {
         whole.map(|w| scores[w]).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Scores without those of words that fell behind.
+    /// Scores, excluding words that fell behind.
     fn final_scores(&self, words: &[Word], scores: &[f64]) -> Vec<f64> {
         let of = |w: usize| if self.done[w] == words[w].ids.len() { scores[w] } else { f64::NEG_INFINITY };
         (0..words.len()).map(of).collect()
     }
 }
 
-/// True for queries that fit the model with every word in them.
+/// True for queries that fit the model with every word.
 fn fitting(asker: &Asker<'_>, words: &[Word]) -> impl Fn(&Encoded) -> bool {
     let longest = words.iter().map(|w| w.ids.len()).max().unwrap_or(0);
     let most = asker.model().arch().max_positions;
     move |query| query.ids.len() + longest <= most + 1
 }
 
-/// Passes the scores of all words to each query, by pseudo-log-likelihood (Salazar et al. 2020): the score of a word is
-/// the sum over its tokens of log P(token | the query with the word's other tokens in place), in nats, for causal
-/// models with those before it. Words of one token are thus ordered by their logits. Queries that are too long for the
-/// model with some word have none.
+/// Passes on the scores of all words for each query by pseudo-log-likelihood (Salazar et al. 2020).
+///
+/// The score of a word is the sum over its tokens of log P(token | the query with the word's other tokens in place), in nats. Causal models
+/// see only the tokens before. Words of one token are thus ordered by their logits. Queries that are too long with some word have no
+/// scores.
 pub fn scores<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[&Encoded],
@@ -249,7 +247,7 @@ pub fn scores<E: From<ModelError>>(
     Ok(())
 }
 
-/// The best word and the rank of the object; of equal scores the earlier word first.
+/// The best word and the rank of the object. The earlier of equal scores comes first.
 fn best(words: &[Word], scores: &[f64], object: Option<usize>) -> Option<Reply> {
     let before = |a: usize, b: usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)).is_lt();
     let first = (0..words.len()).reduce(|best, k| if before(k, best) { k } else { best })?;
@@ -257,7 +255,7 @@ fn best(words: &[Word], scores: &[f64], object: Option<usize>) -> Option<Reply> 
     Some(Reply { id: first as u32, rank })
 }
 
-/// The logarithm of the sum that turns logits into probabilities.
+/// The log of the normalising sum that converts logits to log-probabilities.
 pub(crate) fn log_sum(logits: &[f32]) -> f64 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|l| f64::from(l - most).exp()).sum();
@@ -330,7 +328,7 @@ mod tests {
         }
     }
 
-    /// For words of one token it agrees with the relation's own rule; a word of two is scored token by token.
+    /// For words of one token, the result equals the rule `relation`. A word of two is scored token by token.
     #[test]
     fn words_of_one_token_stand_in_the_order_of_their_logits() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
@@ -359,7 +357,7 @@ mod tests {
         }
     }
 
-    /// The score of a word of two tokens against passes made by hand.
+    /// The score of a word of two tokens against separate passes.
     fn two_tokens(asker: &Asker<'_>, own: &Words, query: &Encoded, name: &str) {
         let tokenizer = asker.model().tokenizer().unwrap();
         let ids = own.tokens(tokenizer, "Paris Rome").unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter.
+//! The fields of this lab's spec as settings, one row per parameter.
 
 use super::candidates::Candidates;
 use super::consistency::Scoring;
@@ -13,13 +13,11 @@ use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 /// Text shown if the spec names no file.
 const BUILT_IN: &str = "built in";
 
-/// The fields of a run, in the order of the setup pane.
+/// All fields, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
     let [tuned, triggers, found_on, rounds] = super::tuned::settings();
     vec![
-        models(
-            "The models that are asked and compared. A fact is asked only if its object is a single token in all of them.",
-        ),
+        models("The models to compare. A fact is used only if its object is a single token in all of them."),
         files(),
         relations(),
         candidates(),
@@ -50,11 +48,11 @@ pub fn settings() -> Vec<Setting<Spec>> {
         case(),
         function_words(),
         level(),
-        seed("The seed from which every random stream of the run is derived."),
+        seed("Seed of all random numbers of the run."),
     ]
 }
 
-/// The words of a name in specs.
+/// A name of specs as words.
 fn spaced(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -69,7 +67,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Other data has relations with other names.
+                // Other data have relations with other names.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -84,8 +82,8 @@ fn files() -> Setting<Spec> {
 }
 
 fn relations() -> Setting<Spec> {
-    let help = "Which relations are asked: functional leaves out those of which a file says that subjects have several objects \
-                (N-M), as Cao et al. (2022) do. A spec can name some.";
+    let help = "Relations of the run: functional excludes those that a file marks as having several objects per subject (N-M), as in Cao et al. \
+                (2022). A spec can list some.";
     row("data.relations", "Relations", help)
         .one_of(
             &Relations::CHOICES,
@@ -97,9 +95,8 @@ fn relations() -> Setting<Spec> {
 }
 
 fn candidates() -> Setting<Spec> {
-    let help = "Which words can be answers: the model's vocabulary without function words (Cao et al. 2022), the words that all \
-                models share, or the answers of the relation; the last by pseudo-log-likelihood too, so that answers of several \
-                tokens take part.";
+    let help = "Candidate answers: the model's vocabulary without function words (Cao et al. 2022), the words that all models share, or the answers \
+                of the relation, with pseudo-log-likelihood to allow answers of several tokens.";
     row("query.candidates", "Answers from", help).one_of(
         &Candidates::ALL,
         |c| spaced(c.name()),
@@ -109,8 +106,8 @@ fn candidates() -> Setting<Spec> {
 }
 
 fn weights() -> Setting<Spec> {
-    let help = "How prompts are weighted in the adjusted score, the same for every model: uniform (Cao et al. 2022), by your \
-                own numbers (typed beside the prompts, or in a spec), or by how likely the models find them.";
+    let help = "Prompt weights in the adjusted score, the same for every model: uniform (Cao et al. 2022), your own numbers (entered with the \
+                prompts, or in a spec), or based on the models' perplexity.";
     row("adjust.weights", "Prompt weights", help).one_of(
         &Weighting::ALL,
         |w| spaced(w.name()),
@@ -129,8 +126,7 @@ fn sharing(s: &Sharing) -> String {
 }
 
 fn random() -> Setting<Spec> {
-    let help = "Whether each model draws its own prompts and mentions in the random regime, as the published code does, or all \
-                share them.";
+    let help = "Prompts and mentions in the random regime: drawn separately for each model, as in the published code, or shared by all.";
     row("ranks.random", "Random draws", help).one_of(
         &SHARING,
         sharing,
@@ -140,7 +136,7 @@ fn random() -> Setting<Spec> {
 }
 
 fn ledger() -> Setting<Spec> {
-    let help = "Whether both models of a ledger get the same prompt and mentions, or each its own.";
+    let help = "Prompt and mentions of the two models of a ledger: the same for both, or drawn separately.";
     row("ledger.draws", "Ledger draws", help).one_of(
         &SHARING,
         sharing,
@@ -149,7 +145,7 @@ fn ledger() -> Setting<Spec> {
     )
 }
 
-/// Typed shares: numbers separated by commas or blanks.
+/// Parses typed shares: numbers separated by commas, semicolons or spaces.
 fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
     let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
     let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
@@ -165,7 +161,7 @@ fn mixtures() -> Setting<Spec> {
     Setting::new(
         "disparity.gammas",
         "Mixture",
-        "Shares γ of sentences that state facts, for example 0, 0.5, 1: the models are trained further on each mixture and asked again.",
+        "Shares γ of sentences that state facts, for example 0, 0.5, 1; the models are trained further on each mixture and evaluated again.",
         |_, _| Kind::Text("none"),
         |spec: &Spec, _| match &spec.disparity.gammas[..] {
             [] => Value::Unset,
@@ -183,7 +179,7 @@ fn trained() -> Setting<Spec> {
     Setting::new(
         "disparity.models",
         "Trained models",
-        "The models that are trained further on the mixtures; if empty, the first of the run.",
+        "The models to train further on the mixtures; if the list is empty, the first model of the run.",
         move |spec: &Spec, known| Kind::Marks(names(spec, known)),
         move |spec: &Spec, known| {
             let on = |n: &String| spec.disparity.models.contains(n);
@@ -198,7 +194,7 @@ fn trained() -> Setting<Spec> {
     )
 }
 
-/// Word for further pretraining with the paper's settings.
+/// The word for the paper's settings of further pretraining.
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
@@ -211,7 +207,7 @@ fn text() -> Setting<Spec> {
 }
 
 fn epochs() -> Setting<Spec> {
-    row("disparity.epochs", "Epochs", "How many times a model reads its mixture.").count(
+    row("disparity.epochs", "Epochs", "Training epochs on each mixture.").count(
         &[1, 2, 3, 5, 10, 20],
         1..=100,
         |s: &Spec| s.disparity.epochs,
@@ -220,7 +216,7 @@ fn epochs() -> Setting<Spec> {
 }
 
 fn steps() -> Setting<Spec> {
-    row("disparity.steps", "Training steps", "Steps on a mixture, in place of a number of epochs.").count_or(
+    row("disparity.steps", "Training steps", "Training steps on each mixture, instead of epochs.").count_or(
         "by epochs",
         &[50, 100, 200, 500, 1000, 2000, 5000],
         1..=1_000_000,
@@ -230,7 +226,7 @@ fn steps() -> Setting<Spec> {
 }
 
 fn batch() -> Setting<Spec> {
-    row("disparity.batch", "Training batch", "Sentences of a training step; usually 32.").count_or(
+    row("disparity.batch", "Training batch", "Sentences per training step; usually 32.").count_or(
         USUAL,
         &[8, 16, 32, 64, 128],
         1..=4_096,
@@ -250,7 +246,7 @@ fn rate() -> Setting<Spec> {
 }
 
 fn masking() -> Setting<Spec> {
-    let help = "Share of the words that are masked in training, for models that are trained on masks; usually .15.";
+    let help = "Share of words that are masked in the training of masked language models; usually .15.";
     row("disparity.masking", "Masked share", help).real_or(
         USUAL,
         &[0.1, 0.15, 0.2, 0.3, 0.4],
@@ -261,7 +257,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "How ties are ranked: the earlier model lower, as in the published code, or all at the mean place.";
+    let help = "Ranks of tied models: the earlier model lower, as in the published code, or all at the mean rank.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),
@@ -271,7 +267,8 @@ fn ties() -> Setting<Spec> {
 }
 
 fn scoring() -> Setting<Spec> {
-    let help = "How scores are compared: as exact fractions, or rounded to two decimals of a per cent as published.";
+    let help =
+        "Comparison of scores: as exact fractions, or rounded to two decimals of a per cent as in the publication.";
     row("ranks.scoring", "Scores as", help).one_of(
         &Scoring::ALL,
         |t| spaced(t.name()),
@@ -281,21 +278,22 @@ fn scoring() -> Setting<Spec> {
 }
 
 fn case() -> Setting<Spec> {
-    row("query.ignore_case", "Case", "Whether upper and lower case are different words.").one_of(
-        &[false, true],
-        |ignored| if *ignored { "ignored".into() } else { "counts".into() },
-        |s: &Spec, ignored| s.query.ignore_case == *ignored,
-        |s, ignored| s.query.ignore_case = *ignored,
-    )
+    row("query.ignore_case", "Case", "Treatment of words that differ only in case: different words, or the same word.")
+        .one_of(
+            &[false, true],
+            |ignored| if *ignored { "ignored".into() } else { "counts".into() },
+            |s: &Spec, ignored| s.query.ignore_case == *ignored,
+            |s, ignored| s.query.ignore_case = *ignored,
+        )
 }
 
-/// The word for taking everything.
+/// The word for no limit.
 const ALL: &str = "all";
 /// Maximum number of prompts, facts or mentions.
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts, most", "Maximum number of prompts per relation; the first ones are asked.").count_or(
+    row("data.prompts", "Prompts, most", "Maximum number of prompts per relation; the first ones are used.").count_or(
         ALL,
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
         1..=MOST,
@@ -305,7 +303,7 @@ fn most_prompts() -> Setting<Spec> {
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "Maximum number of facts per relation; the first ones are asked.").count_or(
+    row("data.instances", "Facts, most", "Maximum number of facts per relation; the first ones are used.").count_or(
         ALL,
         &[10, 20, 40, 100, 200, 500, 1000],
         1..=MOST,
@@ -335,7 +333,7 @@ fn mentions() -> Setting<Spec> {
 }
 
 fn draws() -> Setting<Spec> {
-    let help = "Draws of relations behind the rank consistency (Cao et al. 2022: 1,000).";
+    let help = "Number of draws of relations for the rank consistency (Cao et al. 2022: 1,000).";
     row("ranks.draws", "Ranking draws", help).count(
         &[100, 200, 500, 1000, 2000, 5000, 10_000],
         1..=100_000,
@@ -354,7 +352,7 @@ fn subset() -> Setting<Spec> {
 }
 
 fn k() -> Setting<Spec> {
-    row("query.k", "Top-k", "How many answers count for P@k.").count(
+    row("query.k", "Top-k", "Number of top answers that count for P@k.").count(
         &[1, 2, 5, 10, 20, 50, 100],
         1..=1000,
         |s: &Spec| s.query.k,
@@ -415,7 +413,7 @@ mod tests {
         }
     }
 
-    /// After a file was typed, the training text was no longer relative to the spec's folder.
+    /// Regression: typing a file used to change the folder to which the training text is relative.
     #[test]
     fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
         let mut spec = Spec::shipped();

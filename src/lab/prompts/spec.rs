@@ -1,4 +1,4 @@
-//! The spec of the lab: everything that determines what to compute, and its checks.
+//! The spec of the lab, and its checks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,35 +18,29 @@ use lab::interval::IntervalSpec;
 use lab::setting::rows::typed;
 use lab::spec::{LabSpec, Refuse, SpecError};
 
-/// A complete experiment: the same spec with the same program gives the same findings.
+/// A complete experiment. The same spec and version of the program give the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub lab: LabId,
     /// Names of the models, built in or on disk.
     pub models: Vec<String>,
-    /// The seed from which every random stream of the run is derived.
+    /// The seed of the run's random streams.
     #[serde(default)]
     pub seed: u64,
-    /// Relations and mentions.
     #[serde(default)]
     pub data: DataSpec,
-    /// Reading of answers.
     #[serde(default)]
     pub query: QuerySpec,
-    /// Averages.
     #[serde(default)]
     pub adjust: AdjustSpec,
-    /// Drawing of ranks.
     #[serde(default)]
     pub ranks: RanksSpec,
-    /// Splitting of gaps.
     #[serde(default)]
     pub ledger: LedgerSpec,
-    /// Statement of uncertainty.
     #[serde(default)]
     pub interval: IntervalSpec,
-    /// Further pretraining on more or less of the facts.
+    /// Further pretraining on varying shares of the facts.
     #[serde(default, skip_serializing_if = "DisparitySpec::is_off")]
     pub disparity: DisparitySpec,
     /// Prompts found automatically, on facts that are then not asked.
@@ -54,28 +48,28 @@ pub struct Spec {
     pub tuned: TunedSpec,
 }
 
-/// Relations and mentions.
+/// Relations, prompts and mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSpec {
-    /// Files or folders with facts and prompts, relative to the spec's file; if empty, the built-in relations are asked.
+    /// Files or folders with facts and prompts, relative to the spec's file; if empty, the built-in relations are used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// True to ask the built-in relations as well if files are named.
+    /// True to use the built-in relations too if files are named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
-    /// True to ask the relations of the files too where `relations` picks among the built-in ones.
+    /// True to use the relations of the files too if `relations` selects among the built-in ones.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// Relations that are asked.
+    /// Relations to use.
     pub relations: Relations,
-    /// Maximum number of prompts of a relation, taken from the start; `None` means all.
+    /// Maximum number of prompts per relation, taken from the start; `None` for all.
     pub prompts: Option<usize>,
-    /// Maximum number of instances of a relation, taken from the start; `None` means all.
+    /// Maximum number of instances per relation, taken from the start; `None` for all.
     pub instances: Option<usize>,
-    /// Maximum number of names of a subject, including the usual one.
+    /// Maximum number of names per subject, including the usual one.
     pub mentions: usize,
-    /// Further prompts by relation, asked after its own.
+    /// Additional prompts by relation, after its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, Vec<String>>,
     /// Folder of the spec's file; not part of the experiment.
@@ -100,14 +94,14 @@ impl Default for DataSpec {
 }
 
 impl DataSpec {
-    /// Paths of the files.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|f| self.base.join(f)).collect()
     }
 
-    /// Asks a file or folder as well, with `path` relative to the current folder: beside the built-in relations if only
-    /// these were asked, of which the ones picked by name stay. If relations were picked from files, all are asked. A
-    /// path that is already there is not repeated.
+    /// Adds a file or folder; `path` is relative to the current folder, and repeated paths are ignored.
+    ///
+    /// If only built-in relations were used, they stay, including a selection by name. A selection of relations from files is dropped, and
+    /// all are used.
     pub fn add(&mut self, path: String) {
         if self.files.is_empty() {
             (self.built_in, self.whole) = (true, !self.relations.is_empty());
@@ -121,17 +115,16 @@ impl DataSpec {
     }
 }
 
-/// Reading of answers.
+/// Rules for answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuerySpec {
-    /// Which words count as candidate answers.
+    /// Rule for the words that count as candidate answers.
     pub candidates: Candidates,
-    /// The k of P@k.
     pub k: usize,
-    /// Words that are skipped: `own` for the program's list, `none`, or a file.
+    /// Words to skip: `own` for the built-in list, `none`, or a file.
     pub function_words: String,
-    /// True if upper and lower case are the same.
+    /// True to ignore case.
     pub ignore_case: bool,
 }
 
@@ -141,29 +134,27 @@ impl Default for QuerySpec {
     }
 }
 
-/// The program's own list of function words.
+/// The built-in list of function words.
 pub const OWN_WORDS: &str = "own";
-/// No function words.
 pub const NO_WORDS: &str = "none";
 
-/// Weights of prompts and mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
-    /// All the same.
+    /// Equal weights.
     #[default]
     Uniform,
-    /// By the spec's own numbers; relations that it does not name get equal weights.
+    /// The spec's numbers; relations without numbers get equal weights.
     User,
-    /// By how likely models find the prompts, averaged over the models.
+    /// Weights by the likelihood of the prompts, averaged over the models.
     Perplexity,
 }
 
 impl Weighting {
-    /// All weightings, in the order in which the form offers them.
+    /// All weightings, in display order.
     pub const ALL: [Self; 3] = [Self::Uniform, Self::User, Self::Perplexity];
 
-    /// Name in specs and findings.
+    /// The name in specs and findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -173,13 +164,13 @@ impl Weighting {
     }
 }
 
-/// Weights of the user for one relation.
+/// A user's weights for one relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "weights are a list of numbers, or a list of lists")]
+#[serde(untagged, expecting = "weights must be a list of numbers, or a list of lists")]
 pub enum UserWeights {
-    /// One for each prompt.
+    /// One weight per prompt.
     Prompts(Vec<f64>),
-    /// One for each prompt and mention.
+    /// One weight per prompt and mention.
     Joint(Vec<Vec<f64>>),
 }
 
@@ -192,15 +183,14 @@ impl UserWeights {
     }
 }
 
-/// Averages.
+/// Averages over prompts and mentions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdjustSpec {
-    /// Weights of prompts and mentions.
     pub weights: Weighting,
-    /// Number of prompts drawn for the average; `None` means all.
+    /// Number of prompts sampled for the average; `None` for all.
     pub prompts: Option<usize>,
-    /// Number of mentions drawn per instance; `None` means all.
+    /// Number of mentions sampled per instance; `None` for all.
     pub mentions: Option<usize>,
     /// Weights by relation, for `weights = "user"`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -211,25 +201,23 @@ pub struct AdjustSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Each model draws by itself, as the published code does.
+    /// Separate draws for each model, as in the published code.
     #[default]
     PerModel,
-    /// All models share the draws.
+    /// The same draws for all models.
     Shared,
 }
 
-/// Drawing of ranks.
+/// Draws of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
     pub draws: usize,
     /// Number of relations per draw.
     pub subset: usize,
-    /// Sharing of the prompts and mentions of the random regime.
+    /// Sharing of prompts and mentions in the random regime.
     pub random: Sharing,
-    /// Places of equal scores.
     pub ties: Ties,
-    /// Comparison of scores.
     pub scoring: Scoring,
 }
 
@@ -240,14 +228,14 @@ impl Default for RanksSpec {
 }
 
 impl RanksSpec {
-    /// The draws under a seed.
+    /// The draws with a seed.
     pub(crate) fn draws(&self, seed: u64) -> Draws {
         let Self { draws, subset, random, ties, scoring } = *self;
         Draws { count: draws, subset, shared: random == Sharing::Shared, seed, ties, scoring }
     }
 }
 
-/// Splitting of gaps.
+/// Decomposition of gaps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LedgerSpec {
@@ -261,22 +249,22 @@ impl Default for LedgerSpec {
     }
 }
 
-/// Further pretraining on mixtures, before the facts are asked for again.
+/// Further pretraining on mixtures, after which facts are asked again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DisparitySpec {
-    /// Shares of sentences that state facts; if empty, this part is skipped.
+    /// Shares of sentences that state facts; empty to skip this part.
     pub(crate) gammas: Vec<f64>,
     /// The models to train; if empty, the first of the run.
     pub models: Vec<String>,
-    /// Different sentences of a mixture.
+    /// Number of distinct sentences per mixture.
     pub sentences: usize,
-    /// Number of readings.
+    /// Number of passes over the sentences.
     pub epochs: usize,
-    /// A text file, one sentence per line, that replaces Micro-English; a relative path is relative to the spec's file.
+    /// A text file with one sentence per line that replaces Micro-English; relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Number of steps in place of readings.
+    /// Number of steps, in place of `epochs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
     /// Sentences per step.
@@ -285,7 +273,7 @@ pub struct DisparitySpec {
     /// Peak learning rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Share of words masked, for models trained on masks.
+    /// Share of masked words, for masked models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masking: Option<f64>,
 }
@@ -307,22 +295,20 @@ impl Default for DisparitySpec {
 }
 
 impl DisparitySpec {
-    /// True if nothing is trained.
     pub(crate) fn is_off(&self) -> bool {
         self.gammas.is_empty()
     }
 }
 
-/// The shipped default spec.
 pub(crate) const PROMPTS_TOML: &str = include_str!("../../../assets/specs/prompts.toml");
 
-/// True if a prompt contains subject and object once each.
+/// True if a prompt contains `[X]` and `[Y]` once each.
 pub(crate) fn is_prompt(text: &str) -> bool {
     text.matches(SUBJECT).count() == 1 && text.matches(OBJECT).count() == 1
 }
 
 impl Spec {
-    /// The named relations, each with the key that names it.
+    /// The named relations, each with its key in the spec.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let picked = self.data.relations.iter().map(|r| ("data.relations", r.as_str()));
         let own = self.data.own.keys().map(|r| ("data.own", r.as_str()));
@@ -333,15 +319,15 @@ impl Spec {
         let data = &self.data;
         if data.files.iter().any(|f| f.trim().is_empty()) {
             return refuse
-                .because("data.files", "holds an empty name: name a file or folder, or leave the key out".into());
+                .because("data.files", "contains an empty name: name a file or folder, or omit the key".into());
         }
         refuse.twice("data.files", &data.files)?;
         if data.built_in && data.files.is_empty() {
-            let what = "goes with data.files: without files the built-in relations are asked in any case";
+            let what = "requires data.files: without files, the built-in relations are always used";
             return refuse.because("data.built_in", what.into());
         }
         if data.whole && !data.built_in {
-            let what = "goes with data.built_in: `relations` picks among the built-in ones then";
+            let what = "requires data.built_in: with it, `relations` selects among the built-in ones";
             return refuse.because("data.whole", what.into());
         }
         refuse.twice("data.relations", &data.relations)?;
@@ -381,11 +367,11 @@ impl Spec {
         match adjust.weights {
             Weighting::User if adjust.user.is_empty() => refuse.because(
                 "adjust.user",
-                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or type them beside the prompts"
+                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or enter them with the prompts"
                     .into(),
             ),
             Weighting::User if adjust.prompts.is_some() || adjust.mentions.is_some() => {
-                refuse.because("adjust.prompts", "cannot be sampled under the user's own weights".into())
+                refuse.because("adjust.prompts", "cannot be sampled with the user's own weights".into())
             }
             _ => Ok(()),
         }
@@ -394,7 +380,7 @@ impl Spec {
     fn check_disparity(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let DisparitySpec { gammas, models, sentences, epochs, text, steps, batch, rate, masking } = &self.disparity;
         if let Some(bad) = gammas.iter().find(|g| !(0.0..=1.0).contains(*g)) {
-            return refuse.because("disparity.gammas", format!("holds {bad}: a share is 0 to 1"));
+            return refuse.because("disparity.gammas", format!("contains {bad}: a share is 0 to 1"));
         }
         refuse.twice("disparity.gammas", gammas)?;
         refuse.twice("disparity.models", models)?;
@@ -423,7 +409,7 @@ impl LabSpec for Spec {
         self.check_data(&refuse)?;
         refuse.outside("query.k", self.query.k, 1..=1000)?;
         if self.query.function_words.trim().is_empty() {
-            return refuse.because("query.function_words", "is empty: `own`, `none`, or a file".into());
+            return refuse.because("query.function_words", "is empty: set it to `own`, `none`, or a file".into());
         }
         self.check_adjust(&refuse)?;
         refuse.outside("ranks.draws", self.ranks.draws, 1..=100_000)?;
@@ -451,12 +437,10 @@ impl LabSpec for Spec {
 }
 
 impl Spec {
-    /// The text file for further training, if any.
     pub(crate) fn text_path(&self) -> Option<PathBuf> {
         self.disparity.text.as_ref().map(|text| self.data.base.join(text))
     }
 
-    /// The file of function words, if any.
     pub(crate) fn words_path(&self) -> Option<PathBuf> {
         let name = self.query.function_words.as_str();
         (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))

@@ -1,4 +1,4 @@
-//! The tables that a run prints: data, scores by model, ranks, ledgers, each number with its interval.
+//! The tables printed after a run: data, scores by model, ranks, ledgers, with intervals.
 
 use super::candidates::Candidates;
 use super::consistency::Regime;
@@ -9,13 +9,12 @@ use super::spec::Spec;
 use base::text::{brief_name, printable_label, section};
 use stats::estimate::Estimate;
 
-/// Results of a run, as lines of text.
 pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = Vec::new();
     let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     out.push(printable_label(&format!(
-        "{} relations, {kept} of {facts} facts can be asked of all {} models, answers by `{}`, weights {}, seed {}",
+        "{} relations, {kept} of {facts} facts are usable with all {} models, answers by `{}`, weights {}, seed {}",
         results.relations.len(),
         spec.models.len(),
         spec.query.candidates.name(),
@@ -64,7 +63,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// Facts and prompts left out over all relations, by reason.
+/// Omitted facts and prompts over all relations, by reason.
 fn left_out(results: &Results) -> Vec<String> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for part in results.relations.iter().flat_map(|r| r.value.left_out.iter().chain(&r.value.prompts_left_out)) {
@@ -171,7 +170,7 @@ const TUNED_HEAD: [&str; 9] = [
     "stability, and of the first",
 ];
 
-/// Prompts that were found: their scores beside their controls, and their texts.
+/// Scores of found prompts next to their controls, and their texts.
 fn tuned(results: &Results) -> Vec<String> {
     let points = |gap: Option<f64>| gap.map_or("n/a".into(), |g| format!("{:.1}", 100.0 * g));
     let stable = |e: Option<Estimate>| e.map_or("n/a".into(), interval);
@@ -194,14 +193,14 @@ fn tuned(results: &Results) -> Vec<String> {
         shown.push((&v.relation, &v.name));
         let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
         out.push(printable_label(&format!(
-            "  {} {}: `{}`, found for {} on {} facts from `{}`; loss {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the asked objects are objects of these facts",
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; loss {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the evaluated objects are objects of these facts",
             v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
         )));
     }
     out
 }
 
-/// An estimate with its interval, in per cent with one decimal.
+/// Formats an estimate with its interval, in per cent with one decimal.
 pub fn interval(e: Estimate) -> String {
     if e.lo.is_nan() {
         return format!("{:.1}", 100.0 * e.mean);
@@ -209,7 +208,7 @@ pub fn interval(e: Estimate) -> String {
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
 }
 
-/// Rank consistency in per cent, without an interval if every draw was counted.
+/// Formats rank consistency in per cent, without an interval if every draw was counted.
 pub fn consistency(v: &RankConsistencyFinding) -> String {
     if v.exact { format!("{:.1} (counted)", 100.0 * v.consistency.mean) } else { interval(v.consistency) }
 }

@@ -16,12 +16,11 @@ use lab::FindingKind as _;
 use lab::LabId;
 use stats::estimate::Estimate;
 
-/// An interval of a tenth.
+/// An estimate with an interval of width .1.
 pub fn estimate(mean: f64) -> Estimate {
     Estimate { mean, lo: mean - 0.05, hi: mean + 0.05 }
 }
 
-/// A finding of this lab.
 pub fn finding(model: &str, kind: Kind) -> Finding {
     Finding {
         lab: LabId::Prompts,
@@ -254,7 +253,6 @@ fn places(model: &str) -> Vec<Finding> {
     list
 }
 
-/// The fold of [`findings`].
 pub fn results() -> Results {
     let mut results = Results::default();
     for finding in findings() {

@@ -1,10 +1,10 @@
-//! Prompts found automatically by a discrete search like AutoPrompt's (Shin et al. 2020): trigger words between subject
-//! and object are replaced one at a time by words that make the objects of some facts likelier.
+//! Automatic search for prompts like AutoPrompt (Shin et al. 2020). Trigger words between subject and object are replaced one at a time by
+//! words that make the objects of some facts more likely.
 //!
-//! The gradient of the loss with respect to the embedding of a trigger ranks all words to first order; the best are scored exactly, and one
-//! is taken only if the loss falls. The loss is the mean of -log P(object) over the facts. Triggers are words of letters that are one token
-//! in running text, so that a prompt is text like any other, and no answer or name of the relation is among them. The words that the search
-//! starts from are random; that prompt is its control.
+//! The gradient of the loss with respect to a trigger's embedding ranks all words to first order. The best are scored exactly, and one
+//! replaces the trigger only if the loss falls. The loss is the mean of -log P(object) over the facts. Triggers are alphabetic words with
+//! one token in running text, so that a prompt is ordinary text; answers and names of the relation are excluded. The search starts from
+//! random words, and that prompt is its control.
 
 use base::Pulse;
 use lab::fault::Fault;
@@ -25,21 +25,20 @@ use lab::spec::{Refuse, SpecError};
 /// Minimum number of facts in a search.
 const FEWEST: usize = 2;
 
-/// Prompts to find for each relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TunedSpec {
-    /// Prompts to find for a relation; 0 for none.
+    /// Number of prompts to find per relation; 0 for none.
     pub prompts: usize,
-    /// Words of a prompt between subject and object.
+    /// Number of words between subject and object.
     pub triggers: usize,
-    /// Maximum number of facts used in the search, which are then not asked; never more than half of a relation.
+    /// Maximum number of facts used in the search, at most half of a relation. They are not asked.
     pub facts: usize,
     /// Number of attempts to replace a word.
     pub rounds: usize,
-    /// Number of words, by first-order gain, that are scored exactly in a round.
+    /// Number of words, best by first-order gain, that are scored exactly per round.
     pub candidates: usize,
-    /// The model for which they are found; by default the first of the run.
+    /// The model for which prompts are found; by default the first of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -51,7 +50,6 @@ impl Default for TunedSpec {
 }
 
 impl TunedSpec {
-    /// True if no prompt is searched for.
     pub(crate) fn is_off(&self) -> bool {
         self.prompts == 0
     }
@@ -75,17 +73,16 @@ impl TunedSpec {
         self.model.as_ref().and_then(|name| models.iter().position(|m| m == name)).unwrap_or(0)
     }
 
-    /// Maximum number of queries in all searches of a relation; a pass with gradients counts as three.
+    /// Maximum number of queries in all searches of a relation. A pass with gradients counts as three.
     pub(crate) fn queries(&self) -> usize {
         self.prompts * self.facts * (1 + self.rounds * (self.candidates + 3))
     }
 }
 
-/// The rows of the setup pane.
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
-    let found = "How many prompts per relation to search for with the first model, on facts that are then not asked (discrete search by gradients, as in AutoPrompt).";
-    let facts = "Maximum number of facts of a relation that the search uses, at most half of them. They are not asked.";
-    let rounds = "How many times the search tries to replace a word of a found prompt.";
+    let found = "Number of prompts per relation to search for with the first model, on facts excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
+    let facts = "Maximum number of facts per relation for the search, at most half of them. They are excluded from the evaluation.";
+    let rounds = "Number of attempts to replace a word of a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(
             &[0, 1, 2, 3, 5],
@@ -114,7 +111,7 @@ pub(crate) fn settings() -> [Setting<Spec>; 4] {
     ]
 }
 
-/// Takes facts out of a relation for a search: of at most half of its subjects. No subject is on both sides.
+/// Removes facts from a relation for a search, from at most half of its subjects. A subject's facts stay together.
 pub(crate) fn hold_out(relation: &mut Relation, most: usize, seed: u64) -> Vec<Fact> {
     let mut subjects: Vec<String> = Vec::new();
     for fact in &relation.facts {
@@ -143,19 +140,18 @@ fn prompt(words: &[&str]) -> String {
 /// A search on the facts of a relation.
 pub(crate) struct Search<'a> {
     asker: &'a Asker<'a>,
-    /// Words that can be triggers, each one token.
+    /// Possible triggers, each one token.
     words: Vec<(&'a str, u32)>,
-    /// By word: its embedding.
+    /// Embeddings by word.
     embeddings: Vec<f32>,
-    /// Names of subjects, and the tokens of their objects.
+    /// Names of subjects, with the tokens of their objects.
     facts: Vec<(&'a str, u32)>,
 }
 
-/// A found prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
-    /// Random words of the same number: the start of the search.
+    /// Random words of the same number, with which the search started.
     pub control: String,
     /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,
@@ -164,7 +160,7 @@ pub(crate) struct Found {
 }
 
 impl<'a> Search<'a> {
-    /// For facts whose objects are one token; `words` are sorted. `None` if too few facts or words are left.
+    /// A search on facts with single-token objects; `words` are sorted. `None` if too few facts or words remain.
     pub(crate) fn new(
         asker: &'a Asker<'a>,
         words: &[(&'a str, u32)],
@@ -195,15 +191,14 @@ impl<'a> Search<'a> {
         prompt(&triggers.iter().map(|w| self.words[*w].0).collect::<Vec<_>>())
     }
 
-    /// The queries of all facts, with the position of their first trigger. `None` if the words are tokenized
-    /// differently in one of them.
+    /// The queries of all facts, with the position of their first trigger; `None` if a fact changes the tokenization of the words.
     fn queries(&self, triggers: &[usize]) -> Result<Option<Vec<(Encoded, usize)>>, ModelError> {
         let (text, n) = (self.text(triggers), triggers.len());
         let tokens: Vec<u32> = triggers.iter().map(|w| self.words[*w].1).collect();
         let mut all = Vec::with_capacity(self.facts.len());
         for (name, _) in &self.facts {
             let Some(query) = self.asker.encode(&text, name)? else { return Ok(None) };
-            // A causal model is read at the last trigger, others at the mask after it.
+            // A causal model answers at the last trigger, others at the mask after it.
             let end = query.position + usize::from(self.asker.mask().is_none());
             let Some(first) = end.checked_sub(n).filter(|first| query.ids[*first..end] == tokens[..]) else {
                 return Ok(None);
@@ -213,7 +208,7 @@ impl<'a> Search<'a> {
         Ok(Some(all))
     }
 
-    /// The loss of each prompt; infinite for one that cannot be asked.
+    /// The loss of each prompt; infinite for an unusable one.
     fn losses(&self, prompts: &[Vec<usize>], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
         let (mut queries, mut of) = (Vec::new(), Vec::new());
         for (p, triggers) in prompts.iter().enumerate() {
@@ -233,7 +228,7 @@ impl<'a> Search<'a> {
         Ok(sums.into_iter().map(|(sum, n)| if n > 0 { sum / n as f64 } else { f64::INFINITY }).collect())
     }
 
-    /// The gradient of the loss with respect to the embedding of each trigger: triggers times width.
+    /// The gradient of the loss with respect to the embedding of each trigger: triggers x width.
     fn gradient(&self, triggers: &[usize]) -> Result<Vec<f64>, Fault> {
         let (width, queries) = (self.width(), self.queries(triggers)?.unwrap_or_default());
         let mut sum = vec![0.0; triggers.len() * width];
@@ -255,7 +250,7 @@ impl<'a> Search<'a> {
         Ok(sum)
     }
 
-    /// By word: the first-order change of the loss if it replaced a trigger.
+    /// The first-order change of the loss for replacing a trigger, by word.
     fn first_order(&self, gradient: &[f64], word: usize) -> Vec<f64> {
         let along = |w: usize| -> f64 {
             let vector = &self.embeddings[w * self.width()..(w + 1) * self.width()];
@@ -265,7 +260,7 @@ impl<'a> Search<'a> {
         (0..self.words.len()).map(|w| along(w) - now).collect()
     }
 
-    /// Replaces one word after the other, from random ones, until none of them can be replaced or the rounds are over.
+    /// Replaces words one at a time, starting from random ones, until none can be replaced or the rounds are over.
     pub(crate) fn run(
         &self,
         spec: &TunedSpec,
@@ -313,7 +308,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Word embeddings of tokens, one after the other.
+/// Concatenated word embeddings of tokens.
 fn embeddings(model: &Model, ids: &[u32]) -> Result<Vec<f32>, ModelError> {
     let longest = model.arch().max_positions.clamp(1, 512);
     let pad = model.tokenizer()?.pad_id();

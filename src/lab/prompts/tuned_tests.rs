@@ -1,4 +1,4 @@
-//! Tests the prompt search against finite differences and exact losses on small built-in models.
+//! Tests of the prompt search against finite differences and exact losses on small built-in models.
 
 use super::*;
 use crate::function_words::FunctionWords;
@@ -7,7 +7,7 @@ use crate::vocabulary::Words;
 use base::pulse::NoPulse;
 use model::{Array, Device, Sites};
 
-/// A search on ten facts of a relation, with every fifth word as a possible trigger.
+/// Runs a test with a search on ten facts of a relation and every fifth word as a possible trigger.
 fn on(name: &str, test: impl Fn(&Search<'_>)) {
     let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
     let words = Words::new(model.tokenizer().unwrap(), &FunctionWords::own(), false).unwrap();
@@ -20,7 +20,7 @@ fn on(name: &str, test: impl Fn(&Search<'_>)) {
     test(&Search::new(&asker, &some, &relation, facts).unwrap().unwrap());
 }
 
-/// The loss with the first trigger moved by `step` times a direction, computed from embeddings and not from tokens.
+/// The loss with the first trigger moved by `step` times a direction, computed from embeddings instead of tokens.
 fn moved(search: &Search<'_>, triggers: &[usize], direction: &[f64], step: f64) -> f64 {
     let queries = search.queries(triggers).unwrap().unwrap();
     let (model, width) = (search.asker.model(), search.width());
@@ -45,12 +45,12 @@ fn apart(search: &Search<'_>, other: usize, trigger: usize) -> Vec<f64> {
     vector(other).iter().zip(vector(trigger)).map(|(a, b)| f64::from(a - b)).collect()
 }
 
-/// Words that the tests put in the place of a trigger.
+/// Words that replace a trigger in the tests.
 const OTHERS: [usize; 6] = [3, 40, 77, 101, 150, 190];
 
-/// Central differences at steps of `h` and `2h` differ by three quarters of the latter's truncation error, so that the former's is a
-/// third of the difference; the whole of it is the tolerance. To it comes the rounding of two losses, each a sum of logits of order 10
-/// in 32 bits: an error of 16 units in the last place at most, divided by `2h`.
+/// The tolerance is the difference of central differences at steps `h` and `2h`, plus rounding. That difference is three quarters of the
+/// truncation error at `2h`, so the error at `h` is a third of it. Rounding: two losses, each a sum of logits of order 10 in 32 bits, have
+/// an error of at most 16 units in the last place, divided by `2h`.
 #[test]
 fn the_gradient_is_the_derivative_by_finite_differences() {
     for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
@@ -73,8 +73,8 @@ fn the_gradient_is_the_derivative_by_finite_differences() {
     }
 }
 
-/// By Taylor's theorem the error of the first-order change falls with the square of the step: halved, it is a quarter. With a wrong
-/// gradient it falls with the step itself, so the exponent is nearer to 2 than to 1. A whole step is the other word.
+/// By Taylor's theorem, the error of the first-order change falls with the square of the step: half the step, a quarter of the error. With
+/// a wrong gradient it falls linearly, so the exponent must be nearer to 2 than to 1. A whole step reaches the other word.
 #[test]
 fn the_error_of_the_first_order_change_falls_with_the_square_of_the_step() {
     for name in ["bert-tiny", "gpt2-tiny"] {
@@ -118,7 +118,7 @@ fn the_loss_only_falls_and_a_seed_gives_the_same_prompt_again() {
                 let words = text.split(' ').filter(|w| w.chars().all(char::is_alphanumeric));
                 words.map(|w| search.words.iter().position(|(word, _)| *word == w).unwrap()).collect::<Vec<usize>>()
             };
-            // The text itself is asked: its loss equals the last one of the search.
+            // The text is used as is, so its loss equals the last one of the search.
             let ends = search.losses(&[read(&found.control), read(&found.prompt)], &mut NoPulse).unwrap();
             assert!(
                 (ends[0] - found.losses[0]).abs() < 1e-6

@@ -1,6 +1,7 @@
-//! The words that a model can say as one token, and the words that all chosen models share. An object that some model
-//! cannot say would be unfair to that model, so instances are kept where every model can (Cao et al. 2022, section 2);
-//! adding a model can therefore remove instances for all others, and the removed ones are reported.
+//! The words that are one token of a model, and those shared by all chosen models.
+//!
+//! An object that a model cannot produce would be unfair to it, so only instances usable with every model are kept (Cao et al. 2022,
+//! section 2). Adding a model can therefore remove instances for all; removed instances are reported.
 
 use std::collections::HashMap;
 
@@ -8,18 +9,17 @@ use super::candidates::{Strings, folded};
 use super::function_words::FunctionWords;
 use model::{ModelError, Tokenizer};
 
-/// A model's words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Words {
-    /// Every token as text.
+    /// All tokens as text.
     pub strings: Strings,
-    /// Words of letters alone whose form in running text, with a blank before, is one token that reads the same.
+    /// Alphabetic words that are one token after a space and decode to the same word.
     single: HashMap<String, u32>,
     ignore_case: bool,
 }
 
 impl Words {
-    /// For a tokenizer with `vocab` entries.
+    /// The words of a tokenizer.
     pub fn new(tokenizer: &Tokenizer, function_words: &FunctionWords, ignore_case: bool) -> Result<Self, ModelError> {
         // A tokenizer that lower-cases cannot produce capitals and must not be judged by them.
         let ignore_case = ignore_case || folds(tokenizer)?;
@@ -38,13 +38,13 @@ impl Words {
         Ok(Self { strings, single, ignore_case })
     }
 
-    /// The id of a word that is one token.
+    /// The id of a single-token word.
     fn single(&self, word: &str) -> Option<u32> {
         let exact = self.single.get(word);
         exact.or_else(|| self.single.get(&folded(word, self.ignore_case))).copied()
     }
 
-    /// All words of letters that are one token in running text, in alphabetical order.
+    /// All alphabetic words that are one token in running text, in alphabetical order.
     pub(crate) fn running(&self) -> Vec<(&str, u32)> {
         let mut all: Vec<(&str, u32)> = self.single.iter().map(|(word, id)| (word.as_str(), *id)).collect();
         all.sort_unstable();
@@ -56,7 +56,7 @@ impl Words {
         word(tokenizer, text, self.ignore_case)
     }
 
-    /// The tokens of a word in running text; `None` if it has letters that the model does not know.
+    /// The tokens of a word in running text; `None` if it has letters unknown to the model.
     pub fn tokens(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
         let known = !ids.is_empty() && tokenizer.knows(&ids);
@@ -64,13 +64,13 @@ impl Words {
     }
 }
 
-/// True if a tokenizer reads upper and lower case as the same.
+/// True if a tokenizer ignores case.
 fn folds(tokenizer: &Tokenizer) -> Result<bool, ModelError> {
     let ids = |text: &str| Ok::<_, ModelError>(tokenizer.encode_bare(text)?.ids);
     Ok(ids(" The Paris")? == ids(" the paris")?)
 }
 
-/// The one token of a word with a blank before it, if it reads as the word.
+/// The only token of a word after a space, if it decodes to the word.
 fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u32>, ModelError> {
     let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
     let [id] = ids[..] else { return Ok(None) };
@@ -81,7 +81,7 @@ fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u
     Ok((folded(read.trim(), ignore_case) == folded(text, ignore_case)).then_some(id))
 }
 
-/// The words that all models share, in alphabetical order, with the token of each model.
+/// The words shared by all models in alphabetical order, with each model's token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
     pub words: Vec<String>,
@@ -89,13 +89,13 @@ pub struct Common {
     pub ids: Vec<Vec<u32>>,
 }
 
-/// The words that are one token in every model; function words are left out.
+/// The words that are one token in every model, without function words.
 pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
-    // If some models distinguish cases and others do not, the words are spelled as the former have them.
+    // If only some models distinguish case, words have their spelling.
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
         return Common::default();
     };
-    // A word that a model without capitals reads as a function word is not one of its answers either.
+    // A word that a lower-casing model decodes as a function word is not one of its answers either.
     let shared = |w: &&String| {
         let fits = |m: &&Words| m.single(w).is_some_and(|id| !function_words.contains(m.strings.text(id)));
         !function_words.contains(w) && models.iter().all(fits)
@@ -106,8 +106,8 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     Common { words, ids }
 }
 
-/// By model: the words that it alone cannot say as one token, in alphabetical order; function words are left out.
-/// Adding it removes these from the words that the others share.
+/// By model: the words that only this model cannot produce as one token, in alphabetical order and without function words. Adding the model
+/// removes them from the words shared by the others.
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
     let says = |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use model::{Device, Model};
 
-    /// Adding it removes exactly these from the words that the others share.
+    /// Adding a model removes exactly these from the words shared by the others.
     #[test]
     fn what_a_model_takes_is_what_the_others_share_without_it() {
         let none = FunctionWords::own();
@@ -175,7 +175,7 @@ mod tests {
             }
         }
         assert_eq!(words[0].object(models[0].tokenizer().unwrap(), "two words").unwrap(), None);
-        // The objects of facts can be said by every built-in model, even without capitals.
+        // Every built-in model can produce the objects of facts, even without capitals.
         let relations = corpus::facts::relations().unwrap();
         let objects: Vec<&str> = relations.iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
         for (model, words) in models.iter().zip(&words) {

@@ -1,4 +1,4 @@
-//! Adapts a lab with its own types to [`Lab`], and its experiments to those of any lab.
+//! Adapts a lab with its own types to [`Lab`], and its experiments to the types of all labs.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl<I: Listed> Lab for I {
     }
 }
 
-/// The figure with explanations of its terms; general statistical terms need none.
+/// Adds explanations of terms to the figure, except for general statistical ones.
 fn explained(figure: Figure) -> Figure {
     let terms = super::glossary().iter().filter(|term| !term.labs.is_empty());
     figure.with_terms(terms.map(|term| (term.name, term.meaning)))
@@ -127,7 +127,7 @@ fn for_another_lab() -> Problem {
     Problem::new("this question is for another lab", "question", "")
 }
 
-/// An experiment of one lab, seen as one of any lab.
+/// Adapts an experiment of one lab to the types of all labs.
 struct Opened<I: Instrument>(Box<dyn Experiment<I::Kind, I::Question>>);
 
 impl<I: Listed> Experiment<Kinds, Question> for Opened<I> {
@@ -155,7 +155,7 @@ impl<I: Listed> Experiment<Kinds, Question> for Opened<I> {
     }
 }
 
-/// A host for any lab, seen as the host for one lab.
+/// Adapts a host for all labs to the types of one lab.
 struct Narrowed<'a, I>(&'a mut dyn Channel<Kinds, Question>, PhantomData<I>);
 
 impl<I: Listed> Pulse for Narrowed<'_, I> {

@@ -1,10 +1,10 @@
-//! Two specs side by side: the fields in which they differ.
+//! Differences between two specs.
 
 use super::{LabId, Spec, settings};
 use base::text::printable_label;
 use lab::setting::Known;
 
-/// The fields in which two specs differ, by the labels of their settings, each with both values.
+/// The fields that differ between two specs: the label of the setting and both values.
 pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     let name = names(b.lab());
     let (old, new) = (fields(a), fields(b));
@@ -19,7 +19,7 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     now.chain(gone).collect()
 }
 
-/// The settings by which a spec differs from others of its lab, with their labels and values.
+/// The settings that distinguish a spec from others of its lab, with labels and values.
 pub fn apart<'a>(spec: &Spec, others: impl IntoIterator<Item = &'a Spec>) -> Vec<String> {
     let (name, mine) = (names(spec.lab()), fields(spec));
     let others: Vec<_> = others.into_iter().map(fields).collect();
@@ -33,7 +33,7 @@ pub fn apart<'a>(spec: &Spec, others: impl IntoIterator<Item = &'a Spec>) -> Vec
     own.chain(usual).map(|text| printable_label(&text)).collect()
 }
 
-/// The labels of a lab's settings by the keys of their fields.
+/// Returns a function from the key of a field to the label of its setting.
 fn names(lab: LabId) -> impl Fn(&str) -> String {
     let labels = settings(lab, &Known::default());
     move |key| match labels.iter().find(|s| s.key == key) {
@@ -42,10 +42,10 @@ fn names(lab: LabId) -> impl Fn(&str) -> String {
     }
 }
 
-/// A text about a lab's spec for people who see its settings: keys are replaced by labels.
+/// Replaces keys by the labels of settings in a text about a lab's spec.
 pub fn with_labels(lab: LabId, text: &str) -> String {
     let mut all = settings(lab, &Known::default());
-    // A longer key may begin with a shorter one.
+    // Longer keys first: they may begin with a shorter one.
     all.sort_by_key(|setting| std::cmp::Reverse(setting.key.len()));
     let within = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     all.iter().filter(|setting| setting.key.contains('.')).fold(text.to_owned(), |text, setting| {
@@ -63,7 +63,6 @@ pub fn with_labels(lab: LabId, text: &str) -> String {
     })
 }
 
-/// The fields of a spec with their values.
 fn fields(spec: &Spec) -> Vec<(String, String)> {
     let text = spec.to_toml();
     let mut section = String::new();
@@ -79,8 +78,7 @@ fn fields(spec: &Spec) -> Vec<(String, String)> {
     out
 }
 
-/// Two lists of equal length, without the entries that agree position by position. Lists of different lengths are
-/// returned whole.
+/// Removes the entries that agree position by position from two lists. Lists of different lengths are returned whole.
 fn only_changed(old: &str, new: &str) -> (String, String) {
     let [olds, news] = [old, new].map(|text| text.split(", ").collect::<Vec<_>>());
     if olds.len() != news.len() {
@@ -91,14 +89,14 @@ fn only_changed(old: &str, new: &str) -> (String, String) {
     (old.join(", "), new.join(", "))
 }
 
-/// True if two runs of these specs test the same examples: nothing but their models differs.
+/// True if runs of these specs test the same examples, because only their models differ.
 pub fn share_examples(a: &Spec, b: &Spec) -> bool {
     let mut same = b.clone();
     same.common_mut().set_models(a.models().to_vec());
     same.to_toml() == a.to_toml()
 }
 
-/// A value without the quotes and brackets of the file.
+/// A value without TOML's quotes and brackets.
 fn plain(value: &str) -> String {
     let plain = value.trim_matches(['[', ']']).replace('"', "");
     if plain.is_empty() { "none".into() } else { plain }
@@ -119,7 +117,7 @@ mod tests {
         assert!(printed[0].starts_with("models ") && printed[0].contains("gpt2-mini"), "{printed:?}");
     }
 
-    /// Regression: the change of one side of a comparison was a list of all models twice.
+    /// Regression: changing one side of a comparison used to list all models twice.
     #[test]
     fn a_change_of_one_model_names_that_one_alone() {
         let mut a = Spec::shipped(LABS[0].id());
@@ -147,7 +145,7 @@ mod tests {
         assert!(apart(&a, [&a]).is_empty());
     }
 
-    /// Regression: a failed run asked for more `task.examples`, which no setting of the screen is called.
+    /// Regression: the error of a failed run used to name `task.examples`, but the screen calls this setting Examples.
     #[test]
     fn texts_for_the_screen_name_settings_by_their_labels() {
         let lab =
@@ -158,7 +156,7 @@ mod tests {
         assert_eq!(told("my.task.examples, task.examples_2"), "my.task.examples, task.examples_2");
     }
 
-    /// Regression: a list of runs said `site.layer last → 2`.
+    /// Regression: a list of runs used to show `site.layer last → 2`.
     #[test]
     fn changes_are_named_as_the_settings_are() {
         let a = Spec::shipped(LABS[0].id());

@@ -1,11 +1,8 @@
-//! The glossary: the terms of the labs, and their methods.
-
 use std::sync::OnceLock;
 
 use lab::LabId;
 use lab::terms::{TERMS, Term};
 
-/// Every term and every method with its meaning.
 pub fn glossary() -> &'static [Term] {
     static ALL: OnceLock<Vec<Term>> = OnceLock::new();
     ALL.get_or_init(|| {

@@ -1,8 +1,8 @@
-//! The labs of the program, and the types that have one case per lab.
+//! The list of labs, and the types with one case per lab.
 //!
-//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and generates
-//! [`Spec`], [`enum@Kinds`], [`Question`] and [`Results`]; the rest of the program uses a lab through [`Lab`] and an
-//! experiment through [`Experiment`]. The shared parts (`lab`) are re-exported here with these types filled in.
+//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and generates [`Spec`], [`enum@Kinds`],
+//! [`Question`] and [`Results`]. The rest of the program uses a lab through [`Lab`] and an experiment through [`Experiment`]. The shared
+//! parts (`lab`) are re-exported here with these types filled in.
 
 mod adapter;
 mod changes;
@@ -24,51 +24,43 @@ pub use changes::{apart, changes, share_examples, with_labels};
 pub use glossary::glossary;
 pub use specs::preset;
 
-/// Findings of any lab.
 pub mod finding {
     pub use lab::finding::*;
 
-    /// A finding of any lab.
     pub type Finding = lab::Finding<super::Kinds>;
-    /// The result in a finding of any lab.
+    /// The result of a lab in a [`Finding`].
     pub type Body = lab::Body<super::Kinds>;
 }
 
-/// Hosts of experiments of any lab.
 pub mod host {
     pub use lab::host::*;
 
-    /// A host for findings of any lab.
     pub type Host<'a> = dyn lab::Channel<super::Kinds, super::Question> + 'a;
-    /// A pending question to any lab.
     pub type Waiting = lab::Waiting<super::Question>;
 }
 
 pub use finding::{Body, Finding};
 pub use host::Waiting;
 
-/// An experiment of any lab.
 pub type AnyExperiment = Box<dyn lab::Experiment<Kinds, Question>>;
 
-/// A lab, as seen by the program.
+/// A lab as the rest of the program uses it.
 pub trait Lab: Sync {
     fn id(&self) -> LabId;
-    /// Its name on screens.
     fn title(&self) -> &'static str;
-    /// The question that it answers, in one line.
+    /// The lab's research question, in one line.
     fn question(&self) -> &'static str;
-    /// The TOML of the default experiment.
     fn default_spec(&self) -> &'static str;
-    /// An experiment of this lab; nothing is loaded or computed yet.
+    /// Creates an experiment without loading or computing anything.
     ///
     /// # Errors
     /// [`Fault::Failed`] for a spec that fails [`LabSpec::check`] or belongs to another lab.
     fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault>;
-    /// The question of a run, from its spec.
+    /// The research question of a run, from its spec.
     fn asks(&self, spec: &Spec) -> String;
-    /// The run's answer to it so far.
+    /// The answer to that question so far.
     fn answer(&self, results: &Results, spec: &Spec) -> Answer;
-    /// The main numbers of a run, used to compare two runs.
+    /// The main numbers of a run, for comparing two runs.
     fn numbers(&self, results: &Results) -> Vec<compared::Number>;
     /// The main numbers that two runs have in common, including those of models in the same position.
     fn common(&self, a: (&Results, &Spec), b: (&Results, &Spec)) -> Vec<compared::Common> {
@@ -80,11 +72,10 @@ pub trait Lab: Sync {
     }
     /// A run's answer and findings as lines of text.
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
-    /// The figures of a run. `engine` is named in their provenance.
+    /// The figures of a run. `engine` is part of their provenance.
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
-    /// The figures available by name.
     fn figure_entries(&self) -> &'static [FigureEntry];
-    /// The figure with this name and details.
+    /// The figure with this name and details, or a message that lists the choices.
     fn figure(
         &self,
         name: &str,
@@ -98,34 +89,32 @@ pub trait Lab: Sync {
     fn tables(&self, results: &Results) -> Vec<table::Table>;
     /// True if findings of this kind can make comparisons.
     fn compares(&self, kind: &str) -> bool;
-    /// The comparison that a finding makes, for corrections over all of a session's; `None` for findings that test
-    /// nothing.
+    /// The comparison that a finding makes, for corrections across the session; `None` if it tests nothing.
     fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
-    /// Hash of the part of a spec that determines its comparisons, if that is not the whole spec.
+    /// Hash of the part of a spec that determines its comparisons; `None` if that is the whole spec.
     fn decides(&self, spec: &Spec) -> Option<String>;
-    /// The fields that a grid may vary; its cells are enumerated in this order.
+    /// The fields that a grid may vary, in the order in which cells are enumerated.
     fn axes(&self) -> &'static [Axis];
-    /// The work of a run in multiply-adds, counted only from the spec and the sizes of its models, so it is the same on
-    /// every machine, whatever is cached.
+    /// Work of a run in multiply-adds, counted from the spec and the sizes of its models, so that it is equal on every machine.
     fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128;
 }
 
-/// The results of one lab among those of all.
+/// Conversion to the results of one lab.
 pub trait LabResults: Sized + 'static {
     const LAB: LabId;
     /// These results, if they belong to this lab.
     fn within(all: &Results) -> Option<&Self>;
-    /// The results of a lab that has not run.
+    /// Empty results, for a lab that has not run.
     fn none() -> &'static Self;
 }
 
-/// The spec of one lab among those of all.
+/// Conversion to the spec of one lab.
 pub(crate) trait SpecWithin: Sized {
     /// This spec, if it belongs to this lab.
     fn within(any: &Spec) -> Option<&Self>;
 }
 
-/// The cases of a lab's types in the types that have one case per lab.
+/// A lab whose types are cases of the types of all labs.
 trait Listed: Instrument<Spec: SpecWithin, Results: LabResults> {
     fn wrap_kind(kind: Self::Kind) -> Kinds;
     fn kind(any: &Kinds) -> Option<&Self::Kind>;
@@ -133,14 +122,14 @@ trait Listed: Instrument<Spec: SpecWithin, Results: LabResults> {
     fn own_question(any: Question) -> Result<Self::Question, Question>;
 }
 
-/// Generates the types that have one case per lab. A lab's crate exports `Spec`, `Kind`, `KINDS`, `Question`,
-/// `Results`, `LAB` and the type of `LAB`, which has the lab's name.
+/// Generates the types with one case per lab. A lab's crate exports `Spec`, `Kind`, `KINDS`, `Question`, `Results`, `LAB`, and the type of
+/// `LAB`, named after the lab.
 macro_rules! labs {
     ($( $(#[$doc:meta])* $Lab:ident = $module:ident; )+) => {
-        /// Every lab; the first one is open at the start.
+        /// All labs; the first one is open at the start.
         pub static LABS: &[&dyn Lab] = &[ $( &$module::LAB, )+ ];
 
-        /// A complete experiment: the same spec with the same program gives the same findings.
+        /// A complete experiment. The same spec and version of the program give the same findings.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
         pub enum Spec { $( $(#[$doc])* $Lab(Box<$module::Spec>), )+ }
@@ -150,22 +139,18 @@ macro_rules! labs {
                 match self { $( Spec::$Lab(_) => LabId::$Lab, )+ }
             }
 
-            /// The fields that all specs have.
             pub fn common(&self) -> &dyn LabSpec {
                 match self { $( Spec::$Lab(spec) => spec.as_ref(), )+ }
             }
 
-            /// The fields that all specs have, mutable.
             pub fn common_mut(&mut self) -> &mut dyn LabSpec {
                 match self { $( Spec::$Lab(spec) => spec.as_mut(), )+ }
             }
 
-            /// Reads the TOML of a spec of this lab.
             fn of_toml(lab: LabId, text: &str) -> Result<Self, toml::de::Error> {
                 match lab { $( LabId::$Lab => toml::from_str(text).map(|s| Spec::$Lab(Box::new(s))), )+ }
             }
 
-            /// Reads the JSON of a spec of this lab.
             fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
                 match lab { $( LabId::$Lab => $module::Spec::deserialize(value).map(|s| Spec::$Lab(Box::new(s))), )+ }
             }
@@ -186,7 +171,6 @@ macro_rules! labs {
             }
         } )+
 
-        /// A result of any lab.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
         #[allow(clippy::large_enum_variant, reason = "findings are few and are kept in one list per kind")]
@@ -213,7 +197,7 @@ macro_rules! labs {
             match lab { $( LabId::$Lab => &$module::KINDS, )+ }
         }
 
-        /// The settings of a lab with the values of its shipped experiment.
+        /// The settings of a lab with the values of its default experiment.
         pub fn settings(lab: LabId, known: &setting::Known) -> Vec<setting::Described> {
             match lab {
                 $( LabId::$Lab => setting::describe(&$module::settings::settings(), &$module::Spec::shipped(), known), )+
@@ -226,7 +210,7 @@ macro_rules! labs {
             }
         } )+
 
-        /// A question to an experiment, while it runs or afterwards.
+        /// A question to an experiment, during a run or afterwards.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "lab", rename_all = "snake_case")]
         pub enum Question { $( $(#[$doc])* $Lab($module::Question), )+ }
@@ -243,18 +227,17 @@ macro_rules! labs {
             }
         } )+
 
-        /// The fold of the findings of a run.
+        /// The fold of a run's findings.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "lab", rename_all = "snake_case")]
         pub enum Results { $( $(#[$doc])* $Lab(Box<$module::Results>), )+ }
 
         impl Results {
-            /// Results without findings.
             pub fn new(lab: LabId) -> Self {
                 match lab { $( LabId::$Lab => Results::$Lab(Box::default()), )+ }
             }
 
-            /// Adds a finding of a run; ignores one of another lab.
+            /// Adds a finding of a run; findings of another lab are ignored.
             pub fn take(&mut self, finding: &Finding) {
                 match (self, &finding.body) {
                     $( (Results::$Lab(results), Body::Lab(Kinds::$Lab(kind))) => results.take(finding.head(), kind), )+
@@ -262,7 +245,7 @@ macro_rules! labs {
                 }
             }
 
-            /// Adds the answer to the question with this number. False if a later answer is already there.
+            /// Adds the answer to the question with this number. False if a later answer is already present.
             pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
                 match self { $( Results::$Lab(results) => {
                     let own = findings.iter().filter_map(|f| match &f.body {
@@ -322,15 +305,15 @@ macro_rules! labs {
 labs! {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions = interventions;
-    /// Prompt probes: how much of their result is due to the model (Cao et al.).
+    /// Prompt probes: the share of their result that is due to the model (Cao et al.).
     Prompts = prompts;
-    /// Comparisons: the data they need (Zhu et al., Card et al.).
+    /// Comparisons: the amount of data they need (Zhu et al., Card et al.).
     Power = power;
     /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
     Saliency = saliency;
 }
 
-/// An identity, equal for findings of one run of which only the later one counts; `body` is the finding's JSON.
+/// The identity of a finding. Of a run's findings with the same identity, only the latest counts. `body` is the finding's JSON.
 pub fn identity(kind: &columns::KindInfo, model: &str, body: &Value) -> String {
     let mut text = format!("{}\n{model}", kind.name);
     for column in (kind.columns)().into_iter().filter(|c| c.id) {
@@ -348,8 +331,7 @@ pub fn kind_of(lab: LabId, body: &Value) -> Option<&'static columns::KindInfo> {
     kinds(lab).iter().find(|k| k.name == name)
 }
 
-/// The lab with this name.
 pub fn by_id(id: LabId) -> &'static dyn Lab {
-    // `LABS` and `LabId` have the same order; a test compares them.
+    // `LABS` and `LabId` have the same order; a test checks this.
     LABS[id as usize]
 }

@@ -1,4 +1,4 @@
-//! Specs of any lab: reading, checking, storing.
+//! Parsing, checking and storing of specs of any lab.
 
 use std::path::Path;
 
@@ -9,12 +9,11 @@ use serde_json::Value;
 use super::{LABS, LabId, Preset, Spec, by_id};
 
 impl Spec {
-    /// Reads and checks a spec file.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
         Self::of_file(&spec::read_text(path)?, path)
     }
 
-    /// The spec in a file's text.
+    /// Parses and checks the text of the file at `path`.
     pub(crate) fn of_file(text: &str, path: &Path) -> Result<Self, SpecError> {
         let origin = path.display().to_string();
         let mut spec = Self::decode(text, &origin)?;
@@ -23,15 +22,14 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Makes relative paths of the spec start from the folder of this file.
+    /// Makes relative paths of the spec relative to the folder of this file.
     pub(crate) fn lies_beside(&mut self, path: &Path) {
-        // A pipe or the standard input is not in a folder of the user's.
+        // Pipes and standard input have no folder of the user's.
         if !path.starts_with("/dev") {
             self.common_mut().lies_in(path.parent().map(Path::to_owned).unwrap_or_default());
         }
     }
 
-    /// The default experiment of a lab.
     pub fn shipped(lab: LabId) -> Self {
         Self::parse(by_id(lab).default_spec(), "the shipped spec")
             .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
@@ -49,27 +47,22 @@ impl Spec {
         Self::of_toml(lab, text).map_err(|e| parse_error(&e, text, origin))
     }
 
-    /// See [`LabSpec::check`](lab::LabSpec::check).
     pub fn check(&self, origin: &str) -> Result<(), SpecError> {
         self.common().check(origin)
     }
 
-    /// Names of the models, in the order in which they run.
     pub fn models(&self) -> &[String] {
         self.common().models()
     }
 
-    /// The seed from which the random streams of the run are derived.
     pub fn seed(&self) -> u64 {
         self.common().seed()
     }
 
-    /// The spec as TOML, in the form in which it is stored and shown.
     pub fn to_toml(&self) -> String {
         toml_of(self)
     }
 
-    /// See [`SpecFields::hash`](lab::SpecFields::hash).
     pub fn hash(&self) -> String {
         hash_of(self)
     }
@@ -77,13 +70,13 @@ impl Spec {
     /// The spec of a preset.
     ///
     /// # Errors
-    /// [`SpecError`], if the shipped preset is invalid.
+    /// [`SpecError`] if the built-in preset is invalid.
     pub fn of_preset(preset: &Preset) -> Result<Self, SpecError> {
         Self::parse(preset.toml, preset.name)
     }
 }
 
-/// The preset with this name, of any lab.
+/// Finds a preset by name among those of all labs.
 ///
 /// # Errors
 /// A message that lists the existing names.
@@ -107,7 +100,7 @@ impl<'de> Deserialize<'de> for Spec {
 mod tests {
     use super::*;
 
-    /// The second would only repeat the first, whatever its spelling.
+    /// The second spelling would only repeat the first.
     #[test]
     fn one_model_twice_is_refused_by_every_lab_under_any_spelling() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Rationales that the user marks: their text form, which is the benchmark's, and how far two annotators agree.
+//! Rationales marked by the user: their text form, which is the benchmark's, and the agreement of two annotators.
 //!
-//! The benchmark's annotators chose a word to mask and rated how sure they are that it is the only answer (1 to 4), marked the tokens
-//! that are enough for it, and then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections
-//! 3.2 and 3.4).
+//! The benchmark's annotators chose a word to mask and rated their confidence that it is the only answer (1 to 4). They marked the
+//! sufficient tokens, then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections 3.2 and
+//! 3.4).
 
 pub mod masks;
 pub mod rounds;
@@ -16,31 +16,30 @@ use base::text::shortened;
 use stats::estimate::Estimate;
 use stats::paired::{jackknife, mean_within};
 
-/// Highest score of sufficiency; the lowest is 1.
+/// Maximum score of sufficiency; the minimum is 1.
 pub const MOST_SUFFICIENT: u8 = 3;
-/// Highest score of compactness; the lowest is 1.
+/// Maximum score of compactness; the minimum is 1.
 pub const MOST_COMPACT: u8 = 4;
-/// Highest confidence in an answer: it is the only one. The lowest is 1.
+/// Maximum confidence in an answer, meaning that it is the only one; the minimum is 1.
 pub const MOST_CONFIDENT: u8 = 4;
 
 /// Marks of one annotator in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    /// The sentence, with its gold rationales as they were.
+    /// The sentence with its original gold rationales.
     line: Line,
-    /// Words of the rationale.
     pub rationale: BTreeSet<usize>,
-    /// Pairs (word of the original, word of this one); `None` if they were not aligned.
+    /// Pairs (word of the original, word of this sentence); `None` if not aligned.
     pub alignment: Option<BTreeSet<(usize, usize)>>,
-    /// Score of whether the rationale is enough for the answer, 1 to [`MOST_SUFFICIENT`].
+    /// Score from 1 to [`MOST_SUFFICIENT`]: is the rationale sufficient for the answer?
     pub sufficiency: Option<u8>,
-    /// Score of whether it holds nothing else, 1 to [`MOST_COMPACT`].
+    /// Score from 1 to [`MOST_COMPACT`]: is the rationale free of superfluous words?
     pub compactness: Option<u8>,
-    /// Confidence that the answer is the only one, 1 to [`MOST_CONFIDENT`].
+    /// Confidence from 1 to [`MOST_CONFIDENT`] that the answer is the only one.
     pub confidence: Option<u8>,
 }
 
-/// An identifier as a file spells it.
+/// An identifier as spelled in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "an identifier must be a string or an integer")]
 enum Id {
@@ -49,7 +48,7 @@ enum Id {
 }
 
 impl Id {
-    /// Numbers are written as such, like the benchmark's own.
+    /// Numbers stay numbers, like the benchmark's own.
     fn of(text: &str) -> Self {
         match text.parse() {
             Ok(number) if text == format!("{number}") => Id::Number(number),
@@ -65,7 +64,7 @@ impl Id {
     }
 }
 
-/// A line of the file: the keys of the benchmark's gold rationales, and the two scores.
+/// A line of the file: the keys of the benchmark's gold rationales, and the scores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     sent_id: Id,
@@ -105,7 +104,7 @@ struct Line {
     refused: Vec<String>,
 }
 
-/// Type of a sentence for which a file gives none.
+/// Default type of a sentence.
 fn original() -> String {
     "ori".into()
 }
@@ -156,12 +155,12 @@ impl Annotation {
         &self.line.dimension
     }
 
-    /// The same without scores and confidence, for its next annotator.
+    /// The same annotation without scores and confidence, for the next annotator.
     pub fn unscored(&self) -> Self {
         Self { sufficiency: None, compactness: None, confidence: None, ..self.clone() }
     }
 
-    /// Adds a word to the rationale, or removes it. The mask is never part of it. False if nothing changes.
+    /// Adds a word to the rationale, or removes it. The mask is never part of it. Returns false if nothing changes.
     pub fn toggle(&mut self, word: usize) -> bool {
         if self.line.mask_index == Some(word) || word >= self.line.sent_token.len() {
             return false;
@@ -172,8 +171,8 @@ impl Annotation {
         true
     }
 
-    /// Aligns a word of the original with one of this sentence; both lose their earlier partners. If the two are
-    /// already aligned, the alignment is removed.
+    /// Aligns a word of the original with one of this sentence, and removes earlier partners of both. Removes the alignment if the two are
+    /// already aligned.
     pub fn align(&mut self, original: usize, word: usize) {
         let pairs = self.alignment.get_or_insert_default();
         if pairs.remove(&(original, word)) {
@@ -196,15 +195,15 @@ impl Annotation {
     }
 }
 
-/// Annotations as JSON lines in the benchmark's schema.
+/// Formats annotations as JSON lines in the benchmark's schema.
 pub fn write<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> String {
     annotations.map(|a| serde_json::to_string(&a.line()).map_or(String::new(), |line| line + "\n")).collect()
 }
 
-/// Reads what [`write()`] has written, or the benchmark's own gold rationales.
+/// Parses the output of [`write()`] or the benchmark's gold rationales.
 ///
 /// # Errors
-/// A sentence that names the first line that cannot be used, and why.
+/// A sentence with the first unusable line and the reason.
 pub fn read(text: &str) -> Result<Vec<Annotation>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(at, line)| read_line(line).map_err(|why| format!("line {}: {why}", at + 1))).collect()
@@ -231,30 +230,29 @@ fn read_line(text: &str) -> Result<Annotation, String> {
     Ok(Annotation { line, rationale, alignment, sufficiency, compactness, confidence })
 }
 
-/// Agreement of two annotators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
-    /// Sentences that both have annotated.
+    /// Number of sentences annotated by both.
     pub sentences: usize,
-    /// Sentences that only one of them has.
+    /// Numbers of sentences annotated by only one of them.
     pub alone: (usize, usize),
-    /// Sentences with the same identifier but other words, which are left out.
+    /// Number of omitted sentences with the same identifier but different words.
     pub differing: usize,
-    /// Words that are compared, masks left out.
+    /// Number of compared words, without masks.
     pub words: usize,
-    /// Share of words that both judge alike.
+    /// Share of words that both mark alike.
     pub alike: f64,
-    /// Cohen's kappa of the marks, over all words; `None` if chance alone would make them agree.
+    /// Cohen's kappa of the marks over all words; `None` if chance agreement is complete.
     pub kappa: Option<Estimate>,
-    /// Token-F1 of the two rationales, averaged over sentences; 1 where both are empty.
+    /// Token-F1 of the two rationales, averaged over sentences; 1 if both are empty.
     pub token_f1: Estimate,
-    /// Kappa of the scores of sufficiency, with the number of sentences that both have scored.
+    /// Kappa of the sufficiency scores, with the number of sentences scored by both.
     pub sufficiency: (Option<f64>, usize),
-    /// The same of compactness.
+    /// Kappa of the compactness scores, with the number of sentences scored by both.
     pub compactness: (Option<f64>, usize),
 }
 
-/// One sentence that both have annotated: words that both, only the first, only the second and neither mark.
+/// Counts of words in one sentence: marked by both, only the first, only the second, and neither.
 #[derive(Clone, Copy)]
 struct Marks {
     both: usize,
@@ -271,17 +269,17 @@ impl Marks {
         Self { both, first, second, neither: all.saturating_sub(both + first + second) }
     }
 
-    /// F1 is symmetric: it does not matter who is taken for the truth.
+    /// F1 is symmetric, so either annotator may serve as the reference.
     fn f1(self) -> f64 {
         let sizes = 2 * self.both + self.first + self.second;
         if sizes == 0 { 1.0 } else { 2.0 * self.both as f64 / sizes as f64 }
     }
 }
 
-/// Agreement of two annotators on the sentences that both have annotated; intervals are by Student's t over sentences.
+/// Agreement of two annotators on the sentences annotated by both, with intervals by Student's t over sentences.
 ///
 /// # Errors
-/// A sentence that says why nothing can be compared.
+/// A sentence with the reason why nothing can be compared.
 pub fn agreement(a: &[Annotation], b: &[Annotation], level: f64) -> Result<Agreement, String> {
     let second: BTreeMap<String, &Annotation> = b.iter().map(|x| (x.sentence(), x)).collect();
     let first: BTreeMap<String, &Annotation> = a.iter().map(|x| (x.sentence(), x)).collect();
@@ -320,7 +318,7 @@ fn add(sum: [usize; 4], m: &Marks) -> [usize; 4] {
     [sum[0] + m.both, sum[1] + m.first, sum[2] + m.second, sum[3] + m.neither]
 }
 
-/// Cohen's kappa of words that both, only the first, only the second and neither mark: (observed − chance) / (1 − chance).
+/// Cohen's kappa of words marked by both, only the first, only the second, and neither: (observed − chance) / (1 − chance).
 fn kappa(table: [usize; 4]) -> Option<f64> {
     let [both, first, second, neither] = table.map(|x| x as f64);
     let n = both + first + second + neither;
@@ -329,7 +327,7 @@ fn kappa(table: [usize; 4]) -> Option<f64> {
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
-/// Cohen's kappa of pairs of categories; `None` if there are no pairs or both always give the same one.
+/// Cohen's kappa of pairs of categories; `None` without pairs, or if both always give the same category.
 fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
     let n = pairs.len() as f64;
     let (mut first, mut second) = (BTreeMap::new(), BTreeMap::new());
@@ -342,7 +340,7 @@ fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
-/// Kappa with Student's t over sentences, each left out in turn.
+/// Kappa with a jackknife interval over sentences, by Student's t.
 fn kappa_of_sentences(marks: &[Marks], level: f64) -> Option<Estimate> {
     let table = marks.iter().fold([0; 4], add);
     let others = marks.iter().filter_map(|m| {
@@ -430,8 +428,8 @@ mod tests {
         assert_eq!(read("\n \n").unwrap(), []);
     }
 
-    /// Ten words without the mask: 2 both, 1 only the first, 1 only the second, 6 neither. Observed .8, chance
-    /// (.3 · .3 + .7 · .7) = .58: kappa (.8 − .58) / .42 = .5238.
+    /// Ten words without the mask: 2 both, 1 only the first, 1 only the second, 6 neither. Observed .8, chance (.3 · .3 + .7 · .7) = .58:
+    /// kappa (.8 − .58) / .42 = .5238.
     #[test]
     fn kappa_and_f1_are_those_computed_by_hand() {
         let words: Vec<String> = (0..11).map(|k| format!("w{k}")).collect();

@@ -1,4 +1,4 @@
-//! The answer of the lab in sentences: whether scores find the words that people marked, whether they hold when words change.
+//! The lab's answer in sentences: whether scores find the words that people marked, and whether rankings are stable when words change.
 
 use super::finding::{ALL, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
@@ -15,7 +15,7 @@ use lab::family::ALPHA;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
-/// Accuracy below which too many of a model's explanations are of wrong answers.
+/// Accuracy below which too many explanations are of wrong answers.
 const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -31,7 +31,6 @@ fn interval(e: Estimate) -> String {
     format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi))
 }
 
-/// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let overall = |i: &&Tagged<InterpretabilityFinding>| {
         let v = &i.value;
@@ -46,7 +45,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         true => format!("{} by {}", last_part(&i.model), title(&i.value.method)),
         false => title(&i.value.method),
     };
-    // The name of a model keeps its spelling at the beginning of a sentence.
+    // A model's name keeps its spelling at the beginning of a sentence.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
     let says = [
         agrees(&all, &begins, &who),
@@ -68,7 +67,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 
 type Row<'a> = &'a Tagged<InterpretabilityFinding>;
 
-/// The best method by a measure, and the others after it.
+/// All methods by a measure, best first.
 fn ordered<'a>(all: &[Row<'a>], of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>) -> Vec<(Row<'a>, Estimate)> {
     let mut rows: Vec<_> = all.iter().filter_map(|i| of(&i.value).map(|e| (*i, e))).collect();
     rows.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
@@ -91,7 +90,7 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         _ => "cannot be distinguished from chance in finding the words that people marked",
     };
     let (n, all) = (best.value.originals, best.n);
-    // Intervals go by the originals, since partners are not independent evidence.
+    // Intervals are over originals, because partners are not independent evidence.
     let inputs = match all.saturating_sub(n) {
         0 => String::new(),
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
@@ -106,7 +105,7 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
     ))
 }
 
-/// Agreement of a sentence with its changed partners.
+/// Agreement of sentences with their changed partners.
 fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.map);
     let (best, map) = rows.first()?;
@@ -122,7 +121,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     ))
 }
 
-/// A model that often answers wrongly: the explanations include those of wrong answers.
+/// The doubt about a model that often answers wrongly, so that explanations include those of wrong answers.
 fn wrong(results: &Results) -> Option<String> {
     let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
@@ -138,7 +137,7 @@ fn wrong(results: &Results) -> Option<String> {
     ))
 }
 
-/// The method whose rationales need the least change to change the answer, compared with random words.
+/// The method whose rationales need the smallest change to change the answer, compared with random words.
 fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, least) = ordered(all, |v| v.sensitivity).pop()?;
     Some(format!(
@@ -159,7 +158,7 @@ fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
     })
 }
 
-/// The method whose ranking is most stable where the answer is unchanged, compared with a random ranking.
+/// The method with the most stable ranking where the answer is unchanged, compared with a random ranking.
 fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
     Some(format!(
@@ -171,8 +170,7 @@ fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     ))
 }
 
-/// The method whose agreement with people depends most on whether the answer is right. `None` if no test shows a
-/// difference after adjustment.
+/// The method whose agreement with people depends most on whether the answer is right; `None` if no adjusted test shows a difference.
 fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_minus_wrong(results);
     let found = all.iter().filter(|(.., p)| *p <= ALPHA);
@@ -188,14 +186,14 @@ fn differs(results: &Results) -> Option<String> {
     ))
 }
 
-/// Rows of integrated gradients that miss the tolerance.
+/// The doubt about rows of integrated gradients outside the tolerance.
 fn incomplete(all: &[Row<'_>]) -> Option<String> {
     let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
     let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
     Some(format!("{share:.0} % of the sums of {} miss the tolerance of completeness", title(&worst.value.method)))
 }
 
-/// Token-F1 and MAP of every model and method, their chance levels as in the answer, and the share of right answers.
+/// Token-F1 and MAP of every model and method, their chance levels, and the share of right answers.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let number = |name: String, model: &str, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
@@ -246,7 +244,7 @@ mod tests {
         assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
     }
 
-    /// A method that differs when tested alone does not once the p-values are adjusted.
+    /// A method may differ when tested alone, but not after the p-values are adjusted.
     #[test]
     fn a_difference_by_answers_is_claimed_only_after_holm() {
         let results = |p: [f64; 2]| {

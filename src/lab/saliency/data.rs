@@ -1,5 +1,5 @@
-//! The sentences of a run: the built-in benchmark or a file of gold rationales, drawn evenly over the dimensions. An original and
-//! its perturbed partners are drawn together.
+//! The sentences of a run: the built-in benchmark or a file of gold rationales, sampled evenly over the dimensions. An original and its
+//! perturbed partners are sampled together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -21,35 +21,33 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream};
 
-/// Dimension of a row that names none.
+/// Dimension of a row without one.
 const NO_DIMENSION: &str = "other";
-/// Maximum number of rows in a file.
 const MOST_ROWS: usize = 1_000_000;
-/// Rows between two looks at whether to go on.
+/// Number of rows between two checks for cancellation.
 const BEAT: usize = 1_024;
 
 /// An original with its partners.
 pub type Family = Vec<SentenceFinding>;
 
-/// Sentences drawn for a run.
+/// Sentences sampled for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
-    /// The originals with their partners, in the order of asking, with all dimensions early.
+    /// The originals with their partners, in the order of the run, with all dimensions early.
     pub families: Vec<Family>,
-    /// The file as the spec names it, or what is built in.
+    /// The file as named in the spec, or the built-in source.
     pub source: String,
-    /// SHA-256 of their source.
+    /// SHA-256 of the source.
     pub sha256: String,
     pub left_out: Vec<LeftOut>,
 }
 
 impl Drawn {
-    /// Sentences in all.
     pub fn inputs(&self) -> usize {
         self.families.iter().map(Vec::len).sum()
     }
 
-    /// The dimensions that occur, in the order of the benchmark; others follow by name.
+    /// The dimensions present, in the order of the benchmark, then others by name.
     pub fn dimensions(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for family in &self.families {
@@ -66,7 +64,7 @@ impl Drawn {
     }
 }
 
-/// Adds to the omissions.
+/// Counts an omission.
 pub fn leave_out(list: &mut Vec<LeftOut>, model: &str, reason: &str, first: &str) {
     match list.iter_mut().find(|l| l.model == model && l.reason == reason) {
         Some(known) => known.count += 1,
@@ -74,10 +72,10 @@ pub fn leave_out(list: &mut Vec<LeftOut>, model: &str, reason: &str, first: &str
     }
 }
 
-/// The sentences that a spec asks for.
+/// Samples the sentences of a spec.
 ///
 /// # Errors
-/// [`Fault`]: a file that cannot be read, or contains no usable sentence.
+/// [`Fault`] for a file that cannot be read or contains no usable sentence.
 pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let mut drawn = match (spec.file(), &spec.data.file) {
         (Some(path), Some(named)) => of_file(&path, named, host)?,
@@ -89,14 +87,14 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
         let printed: Vec<String> =
             drawn.left_out.iter().take(3).map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first)).collect();
         let printed = if printed.is_empty() { String::new() } else { format!(" ({})", printed.join("; ")) };
-        let what = format!("{}: no sentence can be asked{printed}", drawn.source);
+        let what = format!("{}: no sentence is usable{printed}", drawn.source);
         return Err(problem(&what, "data", "see data.file and data.dimensions of the spec").into());
     }
     drawn.families = evenly(std::mem::take(&mut drawn.families), spec.data.inputs, spec.seed);
     Ok(drawn)
 }
 
-/// Families from each dimension in turn, each time from the one with the fewest sentences so far.
+/// Families sampled from the dimensions, each time from the one with the fewest sentences so far.
 fn evenly(families: Vec<Family>, inputs: usize, seed: u64) -> Vec<Family> {
     let mut pools: BTreeMap<String, Vec<Family>> = BTreeMap::new();
     for family in families {
@@ -177,14 +175,14 @@ fn of_instance(i: &Instance) -> Option<SentenceFinding> {
     })
 }
 
-/// Positions of the words in a text that contains only them and blanks; `None` if it contains anything else.
+/// Positions of the words in a text; `None` if it contains anything but these words and spaces.
 fn all_of(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).count();
     let all = letters(text) == words.iter().map(|w| letters(w)).sum::<usize>();
     locate(text, words).filter(|_| all)
 }
 
-/// A row of a file as a sentence, or the reason why it cannot be one.
+/// Converts a row of a file to a sentence; the error is the reason why it is unusable.
 fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String> {
     let text = |t: &corpus::readers::Text<'_>| t.to_string();
     let mut words: Vec<String> = row.tokens.iter().map(text).collect();
@@ -195,15 +193,15 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
     let Some(at) = at.filter(|at| *at < words.len()) else { return Err("no mask".into()) };
     let mut answer = row.answer.as_ref().map(text);
     if words[at] != MASK {
-        // A word to predict may be written in the place of the mask.
+        // The word to predict may be written in place of the mask.
         answer = answer.or_else(|| Some(words[at].clone()));
         words[at] = MASK.into();
     }
-    // Masks side by side are the tokens of one answer.
+    // Adjacent masks are the tokens of one answer.
     let masks: Vec<usize> = (at..words.len()).take_while(|w| words[*w] == MASK).collect();
     let gold = |set: &Vec<u32>| set.iter().map(|i| *i as usize).filter(|i| !masks.contains(i)).collect();
     let perturbed = row.perturbs.is_some();
-    // As written in the source, if known: blanks before punctuation change the tokens in some vocabularies.
+    // Uses the source's text if known, because spaces before punctuation change the tokens in some vocabularies.
     let written = row.text.as_ref().map(text).and_then(|t| Some((all_of(&t, &words)?, t)));
     let (sentence, spans) = written.map_or_else(|| joined(&words), |(spans, text)| (text, spans));
     Ok(SentenceFinding {
@@ -225,7 +223,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
 }
 
 fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault> {
-    let hint = "`probity data show` shows what a file holds";
+    let hint = "`probity data show` lists the contents of a file";
     let failed = |e: &dyn std::fmt::Display| problem(e, "data.file", hint);
     let set = Set::open(path).map_err(|e| failed(&e))?;
     let names = set.names();
@@ -251,7 +249,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
-            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of it")).into());
+            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of the file")).into());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -277,7 +275,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
     Ok(drawn)
 }
 
-/// SHA-256 of a file, as `sha256sum` prints it; of a folder, that of its files one after the other.
+/// SHA-256 of a file, as printed by `sha256sum`; for a folder, of its concatenated files.
 fn hashed(set: &Set) -> std::io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     for file in &set.files {
@@ -292,14 +290,13 @@ fn hashed(set: &Set) -> std::io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// Joins partners to their originals.
 fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut place: HashMap<String, usize> = HashMap::new();
     let (originals, partners): (Vec<_>, Vec<_>) = sentences.into_iter().partition(|s| s.sample == Sample::Original);
     let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, ALL, reason, id);
     for original in originals {
         match place.contains_key(&original.sentence) {
-            true => leave("an identifier that an earlier sentence has", &original.sentence),
+            true => leave("the identifier of an earlier sentence", &original.sentence),
             false => {
                 place.insert(original.sentence.clone(), drawn.families.len());
                 drawn.families.push(vec![original]);
@@ -314,7 +311,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             continue;
         };
         if !seen.insert(partner.sentence.clone()) {
-            leave("an identifier that an earlier sentence has", &partner.sentence);
+            leave("the identifier of an earlier sentence", &partner.sentence);
             continue;
         }
         let length = family[0].words.len();
@@ -326,7 +323,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             leave("an alignment outside the sentences", &partner.sentence);
             continue;
         }
-        // A partner has the question of its original.
+        // A partner has the dimension of its original.
         partner.dimension = family[0].dimension.clone();
         family[0].partners.push(partner.sentence.clone());
         family.push(partner);
@@ -335,8 +332,8 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
 
 /// The error for a model that cannot use any of the sentences.
 pub fn nothing(model: &str) -> Problem {
-    let what = format!("`{model}` can be asked none of the sentences");
-    problem(&what, "models", "choose a model that reads this language, or other data")
+    let what = format!("`{model}` can process none of the sentences");
+    problem(&what, "models", "choose a model of this language, or other data")
 }
 
 #[cfg(test)]
@@ -406,7 +403,7 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                ("an identifier that an earlier sentence has", 2),
+                ("the identifier of an earlier sentence", 2),
                 ("its original is missing", 1),
                 ("an alignment outside the sentences", 1)
             ]

@@ -1,5 +1,5 @@
-//! Scores computed elsewhere: rows of files with words, gold rationales and scores, joined into originals with their
-//! perturbed partners. Rows that cannot be joined or judged are counted by reason; nothing is dropped silently.
+//! External scores: rows of files with words, gold rationales and scores, joined into originals with their perturbed partners. Rows that
+//! cannot be joined or judged are counted by reason, never dropped silently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,39 +13,33 @@ use corpus::readers::{Prediction, Rationale, Row};
 /// Maximum number of inputs in memory.
 const MOST: usize = 1_000_000;
 
-/// Reasons why rows cannot be judged as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElsewhereError {
-    /// More inputs than the maximum.
     #[error("more than {MOST} inputs; split the file")]
     Many,
-    /// Scores of several systems, with no system chosen.
     #[error("scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
-    /// No scores of the chosen system.
     #[error("no scores of the system `{0}`; there are {1}")]
     NoSystem(String, String),
-    /// No input has words and scores.
     #[error("no input has both words and scores{0}")]
     Nothing(String),
-    /// Scores alone.
+    /// There are only scores.
     #[error(
-        "no input has a gold rationale or a perturbed partner to be compared with; give the file that has them too (rows of several files are joined by their `id`)"
+        "no input has a gold rationale or a perturbed partner for comparison; also give the file with them (rows of several files are joined by their `id`)"
     )]
     NothingToCompare,
 }
 
-/// Size of predicted rationales.
+/// Rule for the size of predicted rationales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeRule {
-    /// The ratio that a row gives; where it gives none, the mean ratio of the gold rationales of its dimension in the
-    /// same rows, which gives the prediction some knowledge of the answer's length.
+    /// The ratio in the row or, without one, the mean ratio of gold rationales of the same dimension. The mean gives the prediction some
+    /// knowledge of the answer's length.
     Own,
-    /// The same rule for all.
+    /// One size rule for all inputs.
     Fixed(Size),
 }
 
-/// An input as read from its row.
 struct Entry {
     id: String,
     words: Vec<String>,
@@ -65,11 +59,11 @@ enum Importance {
     Ranking(Vec<usize>),
 }
 
-/// Rows as they are read.
+/// Rows read so far.
 #[derive(Default)]
 pub struct Gathered {
     entries: Vec<Entry>,
-    /// Entries by identifier.
+    /// Indices of entries by identifier.
     places: HashMap<String, usize>,
     /// By system, then by identifier, or by order for rows without one.
     importance: BTreeMap<String, HashMap<String, Importance>>,
@@ -77,7 +71,7 @@ pub struct Gathered {
     left_out: LeftOut,
 }
 
-/// Inputs that were left out, by reason: how many, and the name of the first.
+/// Omitted inputs by reason: their number, and the name of the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut(BTreeMap<String, (usize, String)>);
 
@@ -86,12 +80,11 @@ impl LeftOut {
         self.0.entry(reason.into()).or_insert_with(|| (0, id.to_owned())).0 += 1;
     }
 
-    /// Reasons with their counts and the first of each.
+    /// Reasons with their counts and the first input of each.
     pub fn iter(&self) -> impl Iterator<Item = (&str, usize, &str)> {
         self.0.iter().map(|(reason, (count, first))| (reason.as_str(), *count, first.as_str()))
     }
 
-    /// True if nothing was left out.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -103,9 +96,9 @@ pub struct Judgement {
     /// Originals with the name of their dimension, in the order of the rows.
     pub judged: Vec<(String, Judged)>,
     pub left_out: LeftOut,
-    /// The rule of K in words.
+    /// The rule for K in words.
     pub size: String,
-    /// Name of the system whose scores were judged; empty if the rows name none.
+    /// Name of the judged system; empty if the rows have none.
     pub system: String,
 }
 
@@ -114,7 +107,7 @@ fn indices(list: &[u32]) -> Vec<usize> {
 }
 
 impl Gathered {
-    /// Adds a row; rows that are neither inputs nor predictions are ignored.
+    /// Adds a row. Rows that are neither inputs nor predictions are ignored.
     pub fn push(&mut self, row: Row<'_>) -> Result<(), ElsewhereError> {
         match row {
             Row::Rationale(rationale) => self.input(rationale),
@@ -173,7 +166,7 @@ impl Gathered {
             Some(id) => {
                 let of_system = self.importance.entry(system).or_default();
                 if of_system.contains_key(id.as_str()) {
-                    self.left_out.add("scores for an input that had some already", &id);
+                    self.left_out.add("a second set of scores for an input", &id);
                 } else {
                     of_system.insert(id.to_string(), importance);
                 }
@@ -182,7 +175,7 @@ impl Gathered {
         }
     }
 
-    /// The importances of the chosen system, or of the only one.
+    /// The importances of the chosen or only system.
     fn chosen(&mut self, system: Option<&str>) -> Result<(String, HashMap<String, Importance>), ElsewhereError> {
         let names: BTreeSet<String> = self.importance.keys().chain(self.unnamed.keys()).cloned().collect();
         let names: Vec<String> = names.into_iter().collect();
@@ -200,11 +193,10 @@ impl Gathered {
         Ok((name, all))
     }
 
-    /// Joins the rows and judges them. `rules.size` is used under [`SizeRule::Fixed`] and replaced under
-    /// [`SizeRule::Own`].
+    /// Joins and judges the rows. `rules.size` is used with [`SizeRule::Fixed`] and replaced with [`SizeRule::Own`].
     ///
     /// # Errors
-    /// [`ElsewhereError`] where there is nothing to judge, or scores of several systems.
+    /// [`ElsewhereError`] if there is nothing to judge, or several systems have scores and none was chosen.
     pub fn judge(mut self, system: Option<&str>, size: SizeRule, rules: &Rules) -> Result<Judgement, ElsewhereError> {
         let (system, mut importance) = self.chosen(system)?;
         let mut left_out = std::mem::take(&mut self.left_out);
@@ -222,7 +214,7 @@ impl Gathered {
         }
         let mut strangers: Vec<&String> = importance.keys().collect();
         strangers.sort_unstable();
-        strangers.into_iter().for_each(|id| left_out.add("scores for an input that is not there", id));
+        strangers.into_iter().for_each(|id| left_out.add("scores for an unknown input", id));
         if scored.is_empty() {
             let first = left_out.iter().max_by_key(|(_, count, _)| *count);
             let why = first.map_or(String::new(), |(why, n, id)| format!(": {why} ({n} times, first `{id}`)"));
@@ -250,7 +242,7 @@ impl Gathered {
         for entry in &self.entries {
             let owner = owners.get(entry.id.as_str());
             if owner.is_some_and(|o| !scored.contains_key(*o)) && scored.contains_key(&entry.id) {
-                left_out.add("a perturbed input whose original has no scores or is not there", &entry.id);
+                left_out.add("a perturbed input whose original is missing or has no scores", &entry.id);
             }
         }
         if judged.is_empty() {
@@ -262,7 +254,7 @@ impl Gathered {
         Ok(Judgement { judged, left_out, size: sizes.words(), system })
     }
 
-    /// The original of each perturbed input: the one that its row names, or the first whose row lists it.
+    /// The original of each perturbed input: the one named in its row, or the first whose row lists it.
     fn owners(&self) -> HashMap<&str, &str> {
         let mut owners: HashMap<&str, &str> = HashMap::new();
         for entry in &self.entries {
@@ -307,7 +299,7 @@ impl Gathered {
     }
 }
 
-/// An entry with its scores; the mask is outside the ranking.
+/// An entry with its scores. The mask is excluded from the ranking.
 fn judged_input(entry: &Entry, importance: Importance) -> Result<Scored, InputError> {
     let (words, golds) = (entry.words.clone(), entry.golds.clone());
     match importance {
@@ -346,7 +338,7 @@ impl Sizes {
     fn of(&self, entry: &Entry) -> Size {
         match self.rule {
             SizeRule::Fixed(size) => size,
-            // Without any gold rationale no F1 rests on the size.
+            // Without gold rationales, no F1 depends on the size.
             SizeRule::Own => {
                 Size::Ratio(entry.ratio.or_else(|| self.ratios.get(&entry.dimension).copied()).unwrap_or(0.0))
             }
@@ -397,7 +389,7 @@ mod tests {
         gathered.judge(None, SizeRule::Own, &Rules::new(Size::Gold))
     }
 
-    /// TrustAI's perturbed rows list their original where the original lists them.
+    /// In TrustAI's data, perturbed rows list their original if the original lists them.
     #[test]
     fn partners_are_found_by_either_side() {
         let s = [0.1, 0.5, 0.2];
@@ -431,7 +423,7 @@ mod tests {
         ];
         let found = judged(rows).unwrap();
         let reasons: Vec<&str> = found.left_out.iter().map(|(why, ..)| why).collect();
-        for word in ["no scores", "1 scores for 3 words", "input that is not there", "some already", "whose original"] {
+        for word in ["no scores", "1 scores for 3 words", "unknown input", "second set", "whose original"] {
             assert!(reasons.iter().any(|r| r.contains(word)), "{word}: {reasons:?}");
         }
         assert_eq!(found.judged.len(), 1);

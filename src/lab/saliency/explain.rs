@@ -1,5 +1,5 @@
-//! One sentence and one model: what it predicts, and from which tokens by each method. The rows of a run, the answers to a
-//! sentence that is typed and the command line all come from here.
+//! One sentence and one model: the prediction, and the scores of its tokens by each method. Used for the rows of a run, the answers to a
+//! typed sentence and the command line.
 
 use super::finding::{PredictionFinding, SaliencyFinding, SentenceFinding, Subword};
 use super::input::{Input, Reader, Unfit};
@@ -15,15 +15,14 @@ use lab::fault::{Fault, problem};
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// A sentence as the input of a model.
+/// A model's prediction in a sentence, with explanations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     pub prediction: PredictionFinding,
-    /// From which tokens, by each method.
     pub rows: Vec<SaliencyFinding>,
 }
 
-/// Explains a user's sentence, or returns the reason why the model cannot be asked.
+/// Explains a user's sentence, or returns the reason why the model cannot use it.
 pub fn explain(
     model: &Model,
     sentence: &SentenceFinding,
@@ -38,7 +37,7 @@ pub fn explain(
     let predicted = predict(model, &[&input], TOKENS_PER_BATCH, pulse)?;
     let asked = answered(model, &[&input], &predicted)?;
     let Some((predicted, input)) = predicted.first().zip(asked.first()) else {
-        return Ok(Err("nothing was predicted".into()));
+        return Ok(Err("there is no prediction".into()));
     };
     let case = Case { input, predicted: &predicted.ids, name: &sentence.sentence };
     let mut rows = Vec::new();

@@ -12,7 +12,6 @@ use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use stats::Estimate;
 
-/// The figures that have names.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("heatmap", "Scores of the tokens of a sentence and its perturbed partner, by method."),
     FigureEntry::headline(
@@ -28,7 +27,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
 
-/// All figures that need no choice.
+/// All figures that need no further choice.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     [
         heatmap(results, engine, &Heat::default()),
@@ -43,10 +42,10 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     .collect()
 }
 
-/// The figure of a name; `sentence`, `method` and `partner` say of what.
+/// The figure with this name. `sentence`, `method` and `partner` select its content.
 ///
 /// # Errors
-/// A sentence that says what there is.
+/// A sentence that lists the available figures.
 pub fn pick(
     name: &str,
     details: &Details<'_>,
@@ -91,16 +90,16 @@ pub fn pick(
     figure.ok_or_else(|| "the session has nothing of that to draw".into())
 }
 
-/// Choice of a heatmap.
+/// Content of a heatmap.
 #[derive(Debug, Clone, Default)]
 pub struct Heat<'a> {
-    /// The model; none takes the first.
+    /// The model; by default the first.
     pub model: Option<&'a str>,
     /// The sentence, an original or a partner; by default the first original with scores.
     pub sentence: Option<&'a str>,
-    /// The partner next to an original; by default its first one.
+    /// The partner shown with an original; by default its first.
     pub partner: Option<&'a str>,
-    /// The methods; empty means all but the random ranking.
+    /// The methods; empty for all but the random ranking.
     pub methods: Vec<&'a str>,
 }
 
@@ -108,7 +107,7 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// Strips of an original and a partner under each method.
+/// Strips of an original and a partner for each method.
 pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Heat<'_>) -> Option<Figure> {
     let model = heat.model.or_else(|| results.models().first().copied())?;
     let of_model = |r: &&Tagged<SaliencyFinding>| r.model == model;
@@ -132,7 +131,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     let side = |s: &'r SentenceFinding| {
         let rows = methods.iter().map(|m| results.row(model, &s.sentence, m));
         let side = Side::new(s, rows.collect());
-        // The kinds of perturbation have terse names; the caption explains them.
+        // Kinds of perturbation have terse names, which the caption explains.
         let name = if s.original.is_some() { "partner".into() } else { side.name };
         Side { name, ..side }
     };
@@ -142,7 +141,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     figure.map(|figure| Figure { name: "heatmap".into(), ..figure })
 }
 
-/// The latest typed sentence, under each model and method.
+/// The latest typed sentence, for each model and method.
 pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let Own { sentence, rows, .. } = results.own.as_ref()?;
     let sentence = &sentence.as_ref()?.value;
@@ -153,7 +152,7 @@ pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     figure.map(|figure| Figure { name: "own".into(), ..figure })
 }
 
-/// Quantity drawn against the rationale ratio.
+/// The quantity drawn against the rationale ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     TokenF1,
@@ -170,8 +169,8 @@ impl Agreement {
     }
 }
 
-/// Agreement against the rationale ratio (Figure 1 of the paper): one line per dimension for a chosen model and method;
-/// without a choice one line for each model and method, over all dimensions, with the chance level.
+/// Agreement against the rationale ratio (Figure 1 of the paper). With a choice of model and method, one line per dimension; otherwise one
+/// line per model and method over all dimensions, with the chance level.
 pub(crate) fn against_ratio(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -250,7 +249,7 @@ pub(crate) fn against_ratio(
     }))
 }
 
-/// Description of how the points of a figure are computed.
+/// Describes how the points of a figure are computed.
 fn binned(one: &RatioFinding) -> String {
     let width = ((one.to - one.from) * 1e6).round() / 1e6;
     format!(
@@ -258,7 +257,7 @@ fn binned(one: &RatioFinding) -> String {
     )
 }
 
-/// The selected originals of a dimension that a model has answered.
+/// Number of the selected originals of a dimension that a model has answered.
 fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl Fn(&SentenceFinding) -> bool) -> usize {
     let sentences = results.sentences.iter().map(|s| &s.value);
     let originals =
@@ -266,24 +265,24 @@ fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl F
     originals.filter(|s| results.prediction(model, &s.sentence).is_some()).count()
 }
 
-/// Length of a sentence's gold rationale divided by the sentence's length.
+/// Length of a sentence's gold rationale divided by that of the sentence.
 fn ratio(s: &SentenceFinding) -> Option<f64> {
     let length = s.gold.iter().map(Vec::len).sum::<usize>() as f64;
     (!s.gold.is_empty()).then(|| length / (s.gold.len() * s.words.len()) as f64)
 }
 
-/// Inputs, and the originals that they belong to.
+/// Numbers of inputs and of their originals.
 fn counted(inputs: usize, originals: usize) -> Count {
     Count { units: Some(originals), ..inputs.into() }
 }
 
-/// The figure with its n: originals, which are the units of the intervals, and inputs.
+/// Adds the n of a figure: inputs, and originals as the units of the intervals.
 fn with_counts(figure: Figure) -> Figure {
     figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
-/// States in the legend the units of the intervals, and what the numbers in their place count: for bars, the inputs
-/// that the height averages.
+/// The legend entry for the units of the intervals, and for the numbers shown instead of intervals. For bars, they count the averaged
+/// inputs.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
         true => format!("a inputs of b originals; no interval below {FEWEST} originals"),
@@ -292,7 +291,7 @@ fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
-/// Notes that values from too few originals are unreliable.
+/// The caption note on unreliable values from too few originals.
 fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     const NEARLY: f64 = 0.8;
     let values = |layer: &Layer| -> Vec<(Option<(f64, f64)>, Count)> {
@@ -311,7 +310,7 @@ fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     (!few.is_empty()).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))
 }
 
-/// Points by increasing x: findings arrive bin by bin, in the order of their examples.
+/// Sorts points by x. Findings arrive by bin, in the order of their examples.
 fn sorted(mut points: Vec<Datum>) -> Vec<Datum> {
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
@@ -362,7 +361,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
     }))
 }
 
-/// Token-F1 above chance over all dimensions by method, of inputs answered right and of inputs answered wrong.
+/// Token-F1 above chance over all dimensions, by method, for inputs answered right and inputs answered wrong.
 fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let whole = |c: &&Tagged<CorrectnessFinding>| {
         let v = &c.value.numbers;
@@ -404,7 +403,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// A word of a figure and its meaning, for its caption.
+/// A term of a figure and its meaning, for the caption.
 type Word = (String, String);
 
 const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
@@ -416,7 +415,7 @@ const ACCURACY: [(&str, &str); 4] = [
     ON_BARS,
 ];
 
-/// The numbers printed on bars in place of intervals.
+/// Explains the numbers printed on bars instead of intervals.
 const ON_BARS: (&str, &str) =
     ("numbers beside a value", "inputs that it is the mean of, and their originals; an interval needs ten originals");
 
@@ -433,13 +432,12 @@ fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w
     words.iter().map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
 }
 
-/// The short names of methods, in words.
+/// Explanations of the short names of methods.
 fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     let known = methods.filter_map(named);
     known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()
 }
 
-/// Provenance of a figure's numbers.
 pub(super) fn provenance<T>(
     point: &Tagged<T>,
     engine: Option<&EngineInfo>,
@@ -461,7 +459,7 @@ mod tests {
     use crate::spec::Spec;
     use lab::finding::Label;
 
-    /// A figure counted the originals of a bin among the sentences, by the length of their rationales.
+    /// Regression: a figure used to count the originals of a bin by the length of their rationales.
     #[test]
     fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
         let drawn = |originals: Option<usize>| {
@@ -483,7 +481,7 @@ mod tests {
             results.take(finding.head(), &kind);
             let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
             let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
-            // The picture had the n of originals, and the caption that of inputs.
+            // Regression: the picture used to give the number of originals, but the caption that of inputs.
             let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
             assert!(
                 originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),

@@ -1,5 +1,4 @@
-//! Findings of the lab: one struct per kind. Words are counted from 0; a score belongs to a word, and is the sum over
-//! its sub-words.
+//! Findings of the lab, one struct per kind. Words are counted from 0. A word's score is the sum over its sub-words.
 
 use lab::family::Comparison;
 use lab::{Columns, Head, Kinds, LabId};
@@ -9,12 +8,11 @@ use super::methods::{RANDOM, named};
 use super::spec::Direction;
 use stats::estimate::Estimate;
 
-/// The name for all dimensions, all kinds of perturbation, or all models together.
+/// The name for all dimensions, all kinds of perturbation, or all models.
 pub const ALL: &str = "all";
 /// Identifier of a typed sentence.
 pub const OWN: &str = "own";
 
-/// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
@@ -24,15 +22,15 @@ pub enum Kind {
     Sentence(SentenceFinding),
     /// Prediction of a model.
     Prediction(PredictionFinding),
-    /// Scores of the words, by a method.
+    /// Scores of the words by a method.
     Saliency(SaliencyFinding),
     /// Share of right predictions.
     #[interval]
     Accuracy(AccuracyFinding),
-    /// Agreement with people and with the perturbed form.
+    /// Agreement with people, and between a sentence and its perturbed forms.
     #[interval]
     Interpretability(Box<InterpretabilityFinding>),
-    /// Agreement with people and with the perturbed form, by whether the model's answers are right.
+    /// Agreement with people and between forms, split by whether the model's answers are right.
     #[interval]
     Correctness(Box<CorrectnessFinding>),
     /// Agreement among inputs with similar rationale ratios.
@@ -45,20 +43,20 @@ pub enum Kind {
     Attention(AttentionFinding),
 }
 
-/// Sentences and models of the run. Its model is `all`.
+/// Sentences and models of the run. The finding's model is `all`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DataFinding {
-    /// The file as the spec names it, or what is built in.
+    /// The file as named in the spec, or the built-in source.
     pub source: String,
     /// SHA-256 of the source.
     pub sha256: String,
-    /// Originals that are asked.
+    /// Number of originals.
     pub originals: usize,
-    /// Perturbed partners that are asked.
+    /// Number of perturbed partners.
     pub perturbed: usize,
-    /// The same by dimension.
+    /// Originals and partners by dimension.
     pub dimensions: Vec<DimensionNote>,
-    /// Inputs that were left out, by reason.
+    /// Omitted inputs, by reason.
     pub left_out: Vec<LeftOut>,
     /// The models, with the inputs and methods available for each.
     pub models: Vec<ModelNote>,
@@ -70,39 +68,39 @@ pub struct DataFinding {
 pub struct DimensionNote {
     pub dimension: String,
     pub originals: usize,
-    /// Perturbed partners.
+    /// Number of perturbed partners.
     pub perturbed: usize,
-    /// Mean share of the words in the gold rationale.
+    /// Mean share of words in the gold rationale.
     pub ratio: f64,
 }
 
-/// Inputs that were left out for one reason.
+/// Inputs omitted for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The model; `all` for inputs left out for every model.
+    /// The model; `all` for inputs omitted for every model.
     pub model: String,
     pub reason: String,
     pub count: usize,
-    /// Identifier of the first.
+    /// Identifier of the first omitted input.
     pub first: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelNote {
     pub name: String,
-    /// Hash of its weights and tokenizer.
+    /// Hash of the weights and the tokenizer.
     pub hash: String,
-    /// Methods available for it.
+    /// Available methods.
     pub methods: Vec<String>,
-    /// Methods not available for it, each with the reason.
+    /// Unavailable methods, with reasons.
     pub refused: Vec<(String, String)>,
-    /// Inputs that it is asked.
+    /// Number of inputs.
     pub inputs: usize,
-    /// Number of its layers; of a denoising model, of its decoder's.
+    /// Number of layers; for a denoising model, of its decoder.
     pub layers: usize,
-    /// Number of heads of a layer.
+    /// Number of heads per layer.
     pub heads: usize,
-    /// Inputs that are too long for it, of which it reads a part.
+    /// Number of inputs longer than the model's maximum length, which it reads in part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: usize,
 }
@@ -117,7 +115,7 @@ fn is_zero(count: &usize) -> bool {
 pub enum Sample {
     /// The benchmark's original.
     Original,
-    /// Changed.
+    /// A changed form of an original.
     Perturbed,
     /// Typed by the user.
     Own,
@@ -133,10 +131,10 @@ impl Sample {
     }
 }
 
-/// A sentence. Its model is `all`; `n` is the number of its words.
+/// A sentence. The finding's model is `all`; `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SentenceFinding {
-    /// Identifier: that of the data, or `own`.
+    /// Identifier from the data, or `own`.
     #[id]
     pub sentence: String,
     /// Dimension; empty if there is none.
@@ -145,36 +143,36 @@ pub struct SentenceFinding {
     pub sample: Sample,
     /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
-    /// The original of a perturbed one.
+    /// The original of a perturbed sentence.
     pub original: Option<String>,
     /// The perturbed partners of an original.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partners: Vec<String>,
     /// The text as written, with `[MASK]`.
     pub text: String,
-    /// Its words, the mask among them as `[MASK]`.
+    /// The words, including the mask as `[MASK]`.
     pub words: Vec<String>,
     /// Start and end of each word in the text, in characters.
     pub spans: Vec<(usize, usize)>,
-    /// Indices of the words that are masks.
+    /// Indices of the masks.
     pub masks: Vec<usize>,
-    /// Gold rationales: sets of words, of which any one suffices.
+    /// Gold rationales as sets of words, any of which is sufficient.
     pub gold: Vec<Vec<usize>>,
-    /// The word for the mask; null if nothing is expected.
+    /// The expected word for the mask; null if none is expected.
     pub answer: Option<String>,
-    /// Other words that fit the mask as well: any of them is as right as the answer.
+    /// Other words that fit the mask and count as right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_answers: Vec<String>,
-    /// Of a perturbed one: pairs (word of the original, word of this one).
+    /// For a perturbed sentence: pairs (word of the original, word of this sentence).
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
 /// An answer with its probability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guess {
-    /// The answer; the tokens of several masks together.
+    /// The answer; for several masks, their tokens together.
     pub answer: String,
-    /// Its probability; with several masks the product of theirs.
+    /// Its probability; for several masks, the product of their probabilities.
     pub probability: f64,
 }
 
@@ -194,25 +192,25 @@ pub struct PredictionFinding {
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer alone, without other fitting ones; null if nothing is expected.
+    /// Probability of the expected answer, without other fitting ones; null if none is expected.
     pub answer_probability: Option<f64>,
-    /// True if the first is one of the gold answers.
+    /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
-    /// True if one of the first three is one of the gold answers.
+    /// True if one of the first three answers is a gold answer.
     pub top3: Option<bool>,
 }
 
 /// A token of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Subword {
-    /// Its spelling in the vocabulary.
+    /// Spelling in the vocabulary.
     pub text: String,
-    /// Words that it overlaps; empty for special tokens.
+    /// The words that it overlaps; empty for special tokens.
     pub words: Vec<usize>,
     pub score: f32,
 }
 
-/// Scores of the words behind a prediction. `n` is the number of words.
+/// Scores of the words for a prediction. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SaliencyFinding {
     /// Identifier of the sentence.
@@ -227,38 +225,37 @@ pub struct SaliencyFinding {
     /// Identifier of the method.
     #[id]
     pub method: String,
-    /// The words, the mask among them.
+    /// The words, including the mask.
     pub tokens: Vec<String>,
-    /// One signed score per word. Words outside the ranking have 0.
+    /// One signed score per word, 0 for words outside the ranking.
     pub scores: Vec<f32>,
-    /// Words outside the ranking: the masks, and words that a causal model does not see.
+    /// Words outside the ranking: masks, and words that a causal model does not see.
     pub excluded: Vec<usize>,
-    /// The ranked words, highest score first; ties in the order of the sentence.
+    /// The ranked words by descending score; ties keep the order of the sentence.
     pub ranking: Vec<usize>,
-    /// Size of the predicted rationale: the first `k` words of the ranking. 0 without a gold rationale to compare with.
+    /// Size of the predicted rationale, which is the first `k` words of the ranking; 0 without a gold rationale.
     pub k: usize,
     /// The model's tokens.
     #[serde(default)]
     pub subwords: Vec<Subword>,
-    /// Explained target: the predicted tokens.
+    /// The explained tokens, which are the predicted ones.
     pub target: String,
-    /// Token-F1 of these words; null without gold rationale.
+    /// Token-F1 of the predicted rationale; null without a gold rationale.
     pub token_f1: Option<f64>,
-    /// Completeness error: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|. Only for integrated
-    /// gradients.
+    /// Completeness error, only for integrated gradients: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|.
     pub gap: Option<f64>,
-    /// Steps of the path.
+    /// Number of steps on the path.
     pub steps: Option<usize>,
-    /// True if the error is within the tolerance; null for other methods.
+    /// True if the completeness error is within tolerance; null for other methods.
     pub complete: Option<bool>,
-    /// Loss of the model's probability when only the predicted rationale is left.
+    /// Loss of the model's probability when only the predicted rationale remains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sufficiency: Option<f64>,
-    /// Loss when the predicted rationale is masked.
+    /// Loss of the model's probability when the predicted rationale is masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comprehensiveness: Option<f64>,
-    /// Frobenius norm of the least change of the predicted rationale's word embeddings that was found to change the prediction, relative to
-    /// the norm of the sentence's embeddings; at most 4.
+    /// Smallest change found in the predicted rationale's word embeddings that changes the prediction: its Frobenius norm relative to the
+    /// sentence's embeddings, at most 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<f64>,
 }
@@ -272,19 +269,19 @@ pub struct AccuracyFinding {
     /// `original`, `perturbed`, or `all`.
     #[id]
     pub sample: String,
-    /// Kind of perturbation, or `all`; only originals with such a partner count.
+    /// Kind of perturbation, or `all`; counts only originals with a partner of this kind.
     #[id]
     pub perturbation: String,
     /// Share of inputs whose first answer is right.
     pub top1: Estimate,
     /// Share of inputs with a right answer among the first three.
     pub top3: Estimate,
-    /// Of the partners of one kind: their `top1` minus that of the originals that have such a partner.
+    /// For partners of one kind: their `top1` minus that of the originals with such a partner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Estimate>,
 }
 
-/// Agreement with people and with the perturbed form. `n` is the number of inputs behind token-F1.
+/// Agreement with people, and between a sentence and its perturbed forms. `n` is the number of inputs of token-F1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InterpretabilityFinding {
     /// Dimension, or `all`.
@@ -296,10 +293,10 @@ pub struct InterpretabilityFinding {
     /// Identifier of the method.
     #[id]
     pub method: String,
-    /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the
-    /// partners. Null without gold rationales.
+    /// Token-F1 against the gold rationales: of originals and partners if `perturbation` is `all`, otherwise of partners. Null without gold
+    /// rationales.
     pub token_f1: Option<Estimate>,
-    /// F1 of a random ranking, computed over all rankings.
+    /// Expected F1 of a random ranking.
     pub random_f1: Option<Estimate>,
     /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -310,43 +307,43 @@ pub struct InterpretabilityFinding {
     pub random_map: Option<Estimate>,
     /// Mean correlation of aligned scores, over pairs with p < .05.
     pub pcc: Option<Estimate>,
-    /// Mean correlation over all pairs; the filter by p keeps only the high ones.
+    /// Mean correlation over all pairs, without the filter by p, which keeps only high ones.
     pub pcc_all: Option<Estimate>,
-    /// Pairs with p < .05.
+    /// Number of pairs with p < .05.
     pub pcc_kept: usize,
-    /// Pairs for which a correlation is computed.
+    /// Number of pairs for which a correlation is computed.
     pub pcc_total: usize,
-    /// Pairs without a correlation: constant scores, or fewer than three words.
+    /// Number of pairs without a correlation: constant scores, or fewer than three words.
     pub pcc_undefined: usize,
-    /// MAP over the pairs for which PCC is suitable (all but syntactic transformations).
+    /// MAP over the pairs suitable for PCC (all but syntactic transformations).
     pub map_star: Option<Estimate>,
     /// The absolute value of `f1_delta_signed`.
     pub f1_delta: Option<Estimate>,
-    /// Mean F1 of the originals that have such a partner minus mean F1 of the partners.
+    /// Mean F1 of the originals with such a partner minus mean F1 of the partners.
     pub f1_delta_signed: Option<Estimate>,
-    /// Mean absolute difference pair by pair.
+    /// Mean absolute difference of F1 by pair.
     pub f1_delta_pairs: Option<Estimate>,
-    /// Mean share of the words in the gold rationale, over these inputs; the ratio that sets K is that of the
-    /// dimension's originals, in the finding `data`.
+    /// Mean share of words in the gold rationale over these inputs. K is set by the mean ratio of the dimension's originals, in the finding
+    /// `data`.
     pub ratio: Option<f64>,
-    /// Loss of probability when only the predicted rationale is left; null if not requested.
+    /// Loss of probability when only the predicted rationale remains; null if not requested.
     pub sufficiency: Option<Estimate>,
-    /// Loss without the predicted rationale.
+    /// Loss of probability without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
-    /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low where
-    /// the prediction rests on it. Absent if not requested.
+    /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low if the prediction depends
+    /// on it. Absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
-    /// Mean over originals of the lowest MAP among the partners with the same prediction (after Yin et al. 2022).
+    /// Mean over originals of the lowest MAP among partners with the same prediction (after Yin et al. 2022).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<Estimate>,
-    /// Pairs of an original and a partner.
+    /// Number of pairs of an original and a partner.
     pub pairs: usize,
-    /// Partners that could not be asked.
+    /// Number of partners that could not be used.
     pub missing: usize,
-    /// Originals, the units of the intervals.
+    /// Number of originals, the units of the intervals.
     pub originals: usize,
-    /// Rows of integrated gradients that miss the tolerance.
+    /// Number of rows of integrated gradients outside the tolerance.
     pub incomplete: usize,
 }
 
@@ -374,26 +371,26 @@ impl Answers {
     }
 }
 
-/// The scores of `interpretability`, split by whether the model's first answer is right. `n` counts inputs; for
-/// `changed` it counts pairs.
+/// The scores of `interpretability`, split by whether the model's first answer is right. `n` counts inputs, or pairs for `changed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CorrectnessFinding {
-    /// `right` or `wrong`: inputs that are answered so, and pairs in which both are. `changed`: pairs in which one of the two is right.
+    /// `right` or `wrong`: inputs with such an answer, and pairs in which both have one. `changed`: pairs in which only one answer is
+    /// right.
     #[id]
     pub answers: Answers,
-    /// In `right`: token-F1 above chance minus that of the inputs that are answered wrong, by Student's t over originals.
+    /// For `right`: token-F1 above chance minus that of wrongly answered inputs, by Student's t over originals.
     pub f1_gap: Option<Estimate>,
     /// Two-sided p-value of `f1_gap`, by Student's t over originals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_gap_p: Option<f64>,
-    /// In `right`: MAP above chance minus that of the pairs that are answered wrong.
+    /// For `right`: MAP above chance minus that of wrongly answered pairs.
     pub map_gap: Option<Estimate>,
     #[serde(flatten)]
     pub numbers: InterpretabilityFinding,
 }
 
 impl CorrectnessFinding {
-    /// True for the difference that is tested: right against wrong answers, of a method over all dimensions and perturbations.
+    /// True for the tested difference: right against wrong answers, by a method over all dimensions and perturbations.
     pub(crate) fn is_tested(&self) -> bool {
         let v = &self.numbers;
         self.answers == Answers::Right && v.dimension == ALL && v.perturbation == ALL && v.method != RANDOM
@@ -418,39 +415,39 @@ pub struct RatioFinding {
     /// Identifier of the method.
     #[id]
     pub method: String,
-    /// Least ratio.
+    /// Lower limit of the ratios.
     #[id]
     pub from: f64,
     /// Upper limit of the ratios.
     pub to: f64,
     /// Mean ratio.
     pub ratio: f64,
-    /// Mean token-F1 of inputs with such a ratio.
+    /// Mean token-F1 of inputs in this range.
     pub token_f1: Option<Estimate>,
-    /// F1 of a random ranking, which rises with the ratio.
+    /// Expected F1 of a random ranking, which increases with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the partners whose original has such a ratio; null without partners.
+    /// MAP of the partners of originals in this range; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
-    /// Originals, the units of the intervals.
+    /// Number of originals, the units of the intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originals: Option<usize>,
 }
 
-/// Two models or two methods on the same inputs. Its model is `all`; `n` is the number of originals, which are the units.
+/// Two models or two methods on the same inputs. The finding's model is `all`; `n` is the number of originals, which are the units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DifferenceFinding {
-    /// The first, for example `bert-mini attention`.
+    /// The first side, for example `bert-mini attention`.
     #[id]
     pub a: String,
-    /// The second.
+    /// The second side.
     #[id]
     pub b: String,
     /// `token_f1`, `map`, or `top1`.
     #[id]
     pub metric: String,
-    /// Mean of the first less mean of the second.
+    /// Mean of the first side minus mean of the second.
     pub difference: Estimate,
     /// Two-sided p-value.
     pub p: f64,
@@ -466,7 +463,7 @@ pub struct AttentionFinding {
     pub sentence: String,
     /// The words of the sentence.
     pub words: Vec<String>,
-    /// Words that are masks or that the model does not see.
+    /// Words outside the ranking: masks, and words that the model does not see.
     pub excluded: Vec<usize>,
     /// Direction of attention.
     pub direction: Direction,

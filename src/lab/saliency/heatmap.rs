@@ -14,26 +14,25 @@ use figure::layers::{Cell, Cells, Shades, Strip, Token, Tokens};
 use figure::{Axis, Figure, Layer, Provenance};
 use lab::{EngineInfo, Tagged};
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const TITLE: usize = 90;
-/// Longest name of a strip, in characters.
+/// Maximum length of a strip's name, in characters.
 const LABEL: usize = 18;
 
-/// A method of a model.
+/// A method applied to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub model: String,
     pub method: String,
 }
 
-/// A sentence to draw.
 #[derive(Debug, Clone)]
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// The words that are drawn: its own, or those of an annotator who has moved the mask.
+    /// The displayed words: those of the sentence, or of an annotator who has moved the mask.
     pub words: &'a [String],
-    /// Its scores, one for each choice; none if they have not been computed.
+    /// The scores for each choice; `None` if not computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
     /// The underlined rationale.
     pub gold: BTreeSet<usize>,
@@ -53,23 +52,22 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A method in a few letters.
 pub fn short_method(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// A method in words.
 fn method_title(method: &str) -> &str {
     named(method).map_or(method, |m| m.title())
 }
 
-/// Aligned words of an original and its partner: the benchmark's pairs, or else those of a longest common subsequence.
+/// Aligned words of an original and its partner: the benchmark's pairs, or those of a longest common subsequence.
 pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usize, usize)> {
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }
 
-/// Sentences one below the other under every choice: all sides of the first choice, then those of the second. Two sides
-/// are aligned by `pairs`; scores of several methods, whose scales differ, are shares of the largest of their method.
+/// Strips of all sides for the first choice, then for the second, and so on.
+///
+/// `pairs` aligns two sides. With several methods, whose scales differ, scores are shares of the method's largest score.
 pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) -> Tokens {
     let methods: BTreeSet<&str> = choices.iter().map(|c| c.method.as_str()).collect();
     let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();
@@ -92,7 +90,7 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
     Tokens { strips, pairs: if sides.len() == 2 { pairs.to_vec() } else { Vec::new() }, bound: None, label }
 }
 
-/// The name of a strip: model and method where they differ between strips, and the side.
+/// The name of a strip: the side, and model and method where strips differ in them.
 fn label(choice: &Choice, side: &str, (models, methods): (bool, bool)) -> String {
     let method = short_method(&choice.method);
     let after = if models && methods { method } else { side };
@@ -124,7 +122,7 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
     Strip { label, tokens: side.words.iter().enumerate().map(token).collect(), doubt }
 }
 
-/// Words of the legend, for the caption.
+/// Explanations of the legend, for the caption.
 fn words() -> [(String, String); 3] {
     [
         (
@@ -137,7 +135,6 @@ fn words() -> [(String, String); 3] {
     .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
 }
 
-/// Strips as a figure.
 pub fn figure(
     (results, engine): (&Results, Option<&EngineInfo>),
     choices: &[Choice],
@@ -200,7 +197,7 @@ pub fn figure(
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
 }
 
-/// Some layers and heads of a table of heads, both from 0; with the shading of the whole table.
+/// A range of layers and heads (from 0) of a table of heads, with the shading of the whole table.
 pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -> Figure {
     let mut part = table.clone();
     for layer in &mut part.layers {
@@ -214,7 +211,7 @@ pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -
     part
 }
 
-/// Attention between the mask and one word in every head: layers from the first on top, heads from the left.
+/// Attention between the mask and one word in every head, with layers from top to bottom and heads from left to right.
 pub fn heads(engine: Option<&EngineInfo>, attention: &Tagged<AttentionFinding>, word: usize) -> Option<Figure> {
     let v = &attention.value;
     let text = v.words.get(word)?;

@@ -1,8 +1,8 @@
-//! A sentence as a model sees it: its tokens with the mask in it (of a causal model, the text before the mask), the
-//! position at which the answer is read, and the words that each token overlaps.
+//! A sentence as a model's input: its tokens with the mask, the positions of the answer, and the words that each token overlaps. A causal
+//! model gets only the text before the mask.
 //!
-//! An answer of several tokens has as many masks. A causal model generates them one after the other, so that its later
-//! slots are known only after it has answered: [`Input::answered`].
+//! An answer of several tokens has as many masks. A causal model generates its tokens one by one, so later slots are known only after it
+//! has answered: [`Input::answered`].
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,38 +12,36 @@ use super::sentence::is_word;
 use lab::stimuli::StimuliError;
 use model::{Encoding, Long, Model, ModelError, Offer, Tokenizer};
 
-/// Maximum number of mask tokens for one answer.
+/// Maximum number of mask tokens per answer.
 pub(crate) const MOST_MASKS: usize = 12;
 
-/// A sentence in the tokens of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     pub ids: Vec<u32>,
-    /// The same tokens as spelled in the vocabulary.
+    /// The tokens as spelled in the vocabulary.
     pub tokens: Vec<String>,
-    /// Special tokens around the text, which stay on every path and have score 0.
+    /// True for special tokens around the text, which never change on a path and have score 0.
     pub frame: Vec<bool>,
-    /// By token: the words that it overlaps.
+    /// The words that each token overlaps.
     pub words: Vec<Vec<usize>>,
-    /// Positions whose logits predict the answer: the masks, or the last token of a causal model and those of its answer.
+    /// Positions whose logits predict the answer: the masks; for a causal model, its last token and those of its answer.
     pub slots: Vec<usize>,
-    /// Tokens of the answer that a causal model has yet to give after the first.
+    /// Number of tokens that a causal model still has to generate after the first.
     pub further: usize,
-    /// Words that take no part in a ranking: the masks, and words that the model does not see.
+    /// Words outside the ranking: masks, and words that the model does not see.
     pub excluded: Vec<usize>,
-    /// Token ids of the expected answer, one per slot; empty if nothing is expected.
+    /// Token ids of the expected answer, one per slot; empty if none is expected.
     pub answer: Vec<u32>,
-    /// The same for other fitting answers, which may have other numbers of tokens.
+    /// Token ids of other fitting answers, which may have other lengths.
     pub others: Vec<Vec<u32>>,
-    /// Number of words of the sentence.
     pub count: usize,
-    /// True if the sentence is too long for the model, so that this is a part of it.
+    /// True if this is a part of a sentence longer than the model's maximum length.
     pub cut: bool,
 }
 
 impl Input {
-    /// The input followed by a causal model's answer except its last token, with a slot for each token. These tokens
-    /// are not part of the sentence: they stay on every path and have score 0.
+    /// The input followed by a causal model's answer except its last token, with a slot for each token. These tokens are not part of the
+    /// sentence: they never change on a path and have score 0.
     pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
         let given = &answer[..self.further.min(answer.len())];
         if given.is_empty() {
@@ -62,8 +60,8 @@ impl Input {
 }
 
 impl Input {
-    /// The input reduced to some of its tokens; `None` if a slot has none before it. If the token before a causal
-    /// model's answer is removed, the slot moves to the last remaining token.
+    /// The input reduced to some of its tokens; `None` if a slot has no token before it. If the token before a causal model's answer is
+    /// removed, the slot moves to the last remaining token.
     pub(crate) fn keeping(&self, stays: impl Fn(usize) -> bool) -> Option<Self> {
         let kept: Vec<usize> = (0..self.ids.len()).filter(|t| stays(*t)).collect();
         let slot = |s: &usize| kept.partition_point(|t| t <= s).checked_sub(1);
@@ -78,10 +76,9 @@ impl Input {
     }
 }
 
-/// Reason why a model cannot be asked a sentence, in a few words.
+/// The reason why a model cannot use a sentence, in a few words.
 pub type Unfit = String;
 
-/// Reads sentences for a model.
 pub struct Reader<'a> {
     model: &'a Model,
     tokenizer: &'a Tokenizer,
@@ -90,10 +87,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// For a model.
+    /// A reader for a model.
     ///
     /// # Errors
-    /// [`StimuliError`] for a model without a head, without a tokenizer, or a masked one without a mask token.
+    /// [`StimuliError`] for a model without a head or tokenizer, or a masked one without a mask token.
     pub fn new(model: &'a Model) -> Result<Self, StimuliError> {
         let tokenizer = model.tokenizer()?;
         model.require(Offer::Logits)?;
@@ -105,12 +102,12 @@ impl<'a> Reader<'a> {
         Ok(Self { model, tokenizer, mask, long: Long::Drop })
     }
 
-    /// The same with another treatment of sentences that are longer than the model reads.
+    /// Sets the treatment of sentences longer than the model's maximum length.
     pub fn with_long(self, long: Long) -> Self {
         Self { long, ..self }
     }
 
-    /// The sentence in tokens, or the reason why it has none.
+    /// Tokenizes a sentence, or returns the reason why it is unusable.
     pub fn read(&self, sentence: &SentenceFinding) -> Result<Result<Input, Unfit>, ModelError> {
         let Some(first) = sentence.masks.first().copied() else { return Ok(Err("no mask".into())) };
         let answer = match sentence.answer.as_deref().filter(|w| !w.is_empty()) {
@@ -127,13 +124,13 @@ impl<'a> Reader<'a> {
             _ => return Ok(Err(format!("{typed} masks for an answer of {} tokens", answer.len()))),
         };
         if masks > MOST_MASKS {
-            return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are asked")));
+            return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are allowed")));
         }
         if sentence.words.len() == typed {
-            return Ok(Err("there is no word beside the mask".into()));
+            return Ok(Err("there is no word other than the mask".into()));
         }
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
-            return Ok(Err("there are words after the mask, which a causal model does not see".into()));
+            return Ok(Err("there are words after the mask, which a causal model cannot use".into()));
         }
         let others = sentence.other_answers.iter().map(|word| self.standing(sentence, first, word));
         let others: Vec<Vec<u32>> = others.filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -141,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(input.map(|input| Input { answer, others, ..input }))
     }
 
-    /// Token ids of a word in the place of the mask; `None` if the vocabulary lacks it.
+    /// Token ids of a word in place of the mask; `None` if the vocabulary lacks it.
     fn standing(&self, sentence: &SentenceFinding, first: usize, word: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let begins = sentence.spans[first].0;
         let before = begins.checked_sub(1).and_then(|at| sentence.text.chars().nth(at));
@@ -151,7 +148,7 @@ impl<'a> Reader<'a> {
         Ok(Some(ids).filter(|_| known))
     }
 
-    /// The sentence with `masks` masks; its answers are added later.
+    /// The sentence with `masks` masks, without answers.
     fn encode(
         &self,
         sentence: &SentenceFinding,
@@ -172,7 +169,7 @@ impl<'a> Reader<'a> {
         let all = slots(&whole);
         let wanted = all.first().map_or(0..0, |first| *first..all[all.len() - 1] + 1);
         let Some(encoding) = whole.around(wanted, longest.saturating_sub(further), self.long) else {
-            let mut why = format!("longer than the {longest} tokens that the model reads");
+            let mut why = format!("longer than the model's maximum of {longest} tokens");
             if self.long != Long::Drop {
                 why += ", and its mask is cut off";
             }
@@ -183,8 +180,8 @@ impl<'a> Reader<'a> {
             0 if mask.is_none() => return Ok(Err("there is nothing before the mask".into())),
             n if mask.is_some() && n != masks => {
                 return Ok(Err(match (n, &self.mask) {
-                    (0, Some((text, _))) => format!("the tokenizer does not read its mask `{text}` as one token"),
-                    _ => "the text has mask tokens of its own".into(),
+                    (0, Some((text, _))) => format!("the tokenizer does not encode its mask `{text}` as one token"),
+                    _ => "the text itself contains mask tokens".into(),
                 }));
             }
             _ => {}
@@ -222,7 +219,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The text for the model, and the word that each character belongs to.
+    /// The text for the model, with the word of each character.
     fn shown(&self, sentence: &SentenceFinding, first: usize, masks: usize) -> (String, Vec<Option<usize>>) {
         let chars: Vec<char> = sentence.text.chars().collect();
         let (mut text, mut owners, mut at) = (String::new(), Vec::new(), 0);
@@ -304,7 +301,7 @@ mod tests {
         assert_eq!(full.ids[before..], long.answer[..tokens - 1]);
         assert!(full.frame[before..].iter().all(|f| *f) && full.words[before..].iter().all(Vec::is_empty));
         assert!(full.tokens.len() == full.ids.len() && full.further == 0);
-        // Adjacent typed masks ask for that many tokens.
+        // Adjacent typed masks request that number of tokens.
         let two = reader.read(&own("She lives in [MASK][MASK]", None).unwrap()).unwrap().unwrap();
         assert_eq!((two.further, &two.excluded), (1, &vec![3, 4]));
         assert!(reader.read(&own("In [MASK] [MASK] now", None).unwrap()).unwrap().is_err());
@@ -324,7 +321,7 @@ mod tests {
         assert!(reader.read(&long).unwrap().unwrap_err().contains("its mask is cut off"));
     }
 
-    /// The part around the mask is read; words outside it are not ranked, because nothing is known about them.
+    /// The model reads the part around the mask. Words outside are not ranked, because nothing is known about them.
     #[test]
     fn a_long_sentence_is_read_around_its_mask() {
         for (name, seen) in [("bert-tiny", 203..265), ("gpt2-tiny", 169..233)] {

@@ -1,9 +1,8 @@
-//! The saliency lab: the words that a prediction rests on, and whether they agree with people and under changes of the
-//! sentence (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
+//! The saliency lab: the words on which a prediction depends, their agreement with people, and their stability when the sentence changes
+//! (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
 //!
-//! A masked sentence goes through a model; a method gives every token a score for its part in the prediction; scores are
-//! compared with the tokens that people need (plausibility) and with those of the same sentence in another form
-//! (faithfulness). Where the numbers come from files, no model is needed.
+//! A model predicts the mask in a sentence, and a method scores each token's contribution. Scores are compared with the tokens that people
+//! need (plausibility) and with those of the sentence in another form (faithfulness). Scores from files need no model.
 
 pub mod annotation;
 pub mod answer;
@@ -36,7 +35,5 @@ pub use results::Results;
 pub use spec::Spec;
 
 pub type Finding = lab::Finding<Kind>;
-/// The host that an experiment of this lab runs in.
 pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;
-/// A question that waits for its answer.
 pub type Waiting = lab::Waiting<Question>;

@@ -1,6 +1,7 @@
-//! Prediction of the masked words. An answer of several tokens has as many masks; its probability is the product of
-//! theirs, each given the sentence with all masks in it. A causal model gives the tokens one after the other, each
-//! given those before it: the best answers are then those of a beam search.
+//! Prediction of the masked words.
+//!
+//! An answer of several tokens has as many masks. Its probability is the product of theirs, each given the sentence with all masks. A
+//! causal model generates its tokens one by one, each given those before; the best answers are then those of a beam search.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,6 @@ use lab::fault::Fault;
 use model::chunk::chunks;
 use model::{Batch, Model, Plan, Sites, Tokenizer};
 
-/// Number of answers shown.
 pub const SHOWN: usize = 5;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,17 +20,16 @@ pub struct Prediction {
     pub top: Vec<Guess>,
     /// The most probable token of each slot.
     pub ids: Vec<u32>,
-    /// Text of the tokens together.
+    /// Text of all tokens.
     pub said: String,
-    /// Probability of the expected answer, without the others that fit as well.
+    /// Probability of the expected answer, without other fitting ones.
     pub answer_probability: Option<f64>,
     /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
-    /// True if one of the first three is.
+    /// True if one of the first three answers is a gold answer.
     pub top3: Option<bool>,
 }
 
-/// Probabilities from logits.
 pub fn softmax(logits: &[f32]) -> Vec<f64> {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut all: Vec<f64> = logits.iter().map(|l| f64::from(l - most).exp()).collect();
@@ -53,8 +52,8 @@ fn best(probabilities: &[f64], count: usize) -> Vec<(u32, f64)> {
     best
 }
 
-/// The most probable combinations of one token a slot, best first. Keeping the best of each step loses none of the
-/// final ones, because the factors are independent.
+/// The most probable combinations of one token per slot, best first. Keeping the best of each step is exact, because the factors are
+/// independent.
 fn combined(slots: &[Vec<(u32, f64)>]) -> Vec<(Vec<u32>, f64)> {
     let mut all: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 1.0)];
     for slot in slots {
@@ -69,12 +68,12 @@ fn combined(slots: &[Vec<(u32, f64)>]) -> Vec<(Vec<u32>, f64)> {
     all
 }
 
-/// Text of tokens in the place of an answer.
+/// Text of an answer's tokens.
 fn reads(tokenizer: &Tokenizer, ids: &[u32]) -> Result<String, Fault> {
     Ok(tokenizer.decode(ids, false)?.trim().to_owned())
 }
 
-/// A prediction from the best answers, best first, and the probability of the expected one.
+/// A prediction from the best answers and the probability of the expected one.
 fn told(
     tokenizer: &Tokenizer,
     input: &Input,
@@ -89,7 +88,7 @@ fn told(
     let known = !input.answer.is_empty() && input.answer.len() == ids.len();
     let gold = std::iter::once(&input.answer).chain(&input.others);
     let gold: Vec<String> = gold.map(|ids| reads(tokenizer, ids)).collect::<Result<_, _>>()?;
-    // Compared as they read: the same word has several tokens in some vocabularies, with and without a blank before it.
+    // Compared as text, because some vocabularies have several tokens for a word, with and without a space before it.
     let among = |count: usize| known.then(|| top.iter().take(count).any(|g| gold.contains(&g.answer)));
     Ok(Prediction {
         top1: among(1),
@@ -107,14 +106,14 @@ fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<
     told(tokenizer, input, combined(&tops), expected)
 }
 
-/// Beginnings of a causal model's answers of several tokens.
+/// Beam search over a causal model's answer of several tokens.
 struct Beam<'a> {
     input: &'a Input,
-    /// The best beginnings, best first.
+    /// The best prefixes, best first.
     answers: Vec<(Vec<u32>, f64)>,
-    /// The next beginnings, in no order.
+    /// The next prefixes, unordered.
     next: Vec<(Vec<u32>, f64)>,
-    /// Probability of the beginning of the expected answer.
+    /// Probability of the prefix of the expected answer.
     expected: f64,
 }
 
@@ -123,14 +122,14 @@ impl<'a> Beam<'a> {
         Self { input, answers: vec![(Vec::new(), 1.0)], next: Vec::new(), expected: 1.0 }
     }
 
-    /// Texts to ask next: each beginning, with that of the expected answer last.
+    /// Texts to evaluate next: each prefix, then that of the expected answer.
     fn rows(&self, step: usize) -> Vec<Vec<u32>> {
         let expected = self.input.answer.get(..step).filter(|_| step < self.input.answer.len());
         let beginnings = self.answers.iter().map(|a| a.0.as_slice()).chain(expected);
         beginnings.map(|given| [&self.input.ids, given].concat()).collect()
     }
 
-    /// Receives the continuations of the beginning with this index.
+    /// Adds the continuations of the prefix with this index.
     fn take(&mut self, row: usize, step: usize, probabilities: &[f64]) {
         match self.answers.get(row) {
             Some((ids, p)) => {
@@ -148,7 +147,7 @@ impl<'a> Beam<'a> {
     }
 }
 
-/// The answers of a causal model to inputs that ask for several tokens.
+/// The answers of a causal model to inputs with several answer tokens.
 fn one_by_one(
     model: &Model,
     inputs: &[&Input],
@@ -179,7 +178,7 @@ fn one_by_one(
     beams.into_iter().map(|b| told(tokenizer, b.input, b.answers, b.expected)).collect()
 }
 
-/// The inputs to explain: for causal models followed by their answers, otherwise unchanged.
+/// The inputs to explain. For causal models, the answers are appended.
 pub fn answered<'a>(
     model: &Model,
     inputs: &[&'a Input],
@@ -192,7 +191,7 @@ pub fn answered<'a>(
 /// Receives the index of a row and the probabilities at each of its slots.
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
-/// Probabilities at the slots of rows of tokens, in batches of similar length.
+/// Computes probabilities at the slots of rows of tokens, in batches of similar length.
 fn at_slots(model: &Model, rows: &[(&[u32], &[usize])], tokens_per_batch: usize, take: Take<'_>) -> Result<(), Fault> {
     let pad = model.tokenizer()?.pad_id();
     let lengths: Vec<usize> = rows.iter().map(|r| r.0.len()).collect();
@@ -212,7 +211,7 @@ fn at_slots(model: &Model, rows: &[(&[u32], &[usize])], tokens_per_batch: usize,
     Ok(())
 }
 
-/// The predictions of some inputs, in their order.
+/// The predictions for the inputs, in order.
 pub fn predict(
     model: &Model,
     inputs: &[&Input],
@@ -265,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Gold answers are a set: any of them is right, in whatever order the row lists them.
+    /// Any of the gold answers is right, whatever their order in the row.
     #[test]
     fn any_of_the_gold_answers_counts() {
         for name in ["bert-tiny", "gpt2-tiny", "roberta-tiny"] {
@@ -288,8 +287,7 @@ mod tests {
         }
     }
 
-    /// The probabilities of a causal model's answers are products of conditional ones, and the expected answer is found among
-    /// them.
+    /// The probabilities of a causal model's answers are products of conditional ones, and the expected answer is among them.
     #[test]
     fn several_tokens_of_a_causal_model_are_given_one_after_the_other() {
         let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();

@@ -1,4 +1,4 @@
-//! Tables 4 to 11 of Shen et al. (2022), as printed: those of Chinese (4 to 7) and those of English (8 to 11).
+//! Tables 4 to 11 of Shen et al. (2022) as printed, for Chinese (4 to 7) and English (8 to 11).
 
 use super::data::perturbation_name;
 use super::finding::ALL;
@@ -18,7 +18,7 @@ pub(crate) fn kinds() -> [&'static str; 3] {
     Perturbation::ALL.map(perturbation_name)
 }
 
-/// Tables 4 and 8: Top-1 and Top-3 in per cent, under each dimension of all inputs, of originals and of partners.
+/// Tables 4 and 8: Top-1 and Top-3 in per cent by dimension, for all inputs, originals and partners.
 const ACCURACY: [(&str, &str, [f64; 15], [f64; 15]); 8] = [
     (
         "BERT-base",
@@ -70,7 +70,7 @@ const ACCURACY: [(&str, &str, [f64; 15], [f64; 15]); 8] = [
     ),
 ];
 
-/// Tables 5 and 9: F1, MAP, PCC and MAP* under each dimension, by attention and by integrated gradients.
+/// Tables 5 and 9: F1, MAP, PCC and MAP* by dimension, for attention and integrated gradients.
 const INTERPRETABILITY: [(&str, &str, [f64; 20], [f64; 20]); 8] = [
     (
         "BERT-base",
@@ -170,8 +170,8 @@ const INTERPRETABILITY: [(&str, &str, [f64; 20], [f64; 20]); 8] = [
     ),
 ];
 
-/// Tables 6 and 11: Top-1 in per cent of originals and of partners under each dimension, by perturbation. Cells of Table 11 that the
-/// text of the paper at hand lacks are NaN.
+/// Tables 6 and 11: Top-1 in per cent of originals and of partners, by dimension and perturbation. Cells of Table 11 that are missing in
+/// the available text are NaN.
 const ACCURACY_BY_KIND: [(&str, [f64; 15], [f64; 15]); 2] = [
     (
         CHINESE,
@@ -233,12 +233,12 @@ fn printed(value: f64) -> Option<Estimate> {
     value.is_finite().then(|| Estimate::exact(value))
 }
 
-/// A printed percentage as a share.
+/// A printed percentage as a proportion.
 fn share(per_cent: f64) -> Option<Estimate> {
     printed((per_cent * 10.0).round() / 1000.0)
 }
 
-/// Dimensions with their place.
+/// Dimensions with their indices.
 fn dimensions() -> impl Iterator<Item = (usize, String)> {
     Dimension::ALL.into_iter().map(|d| dimension_name(d).to_owned()).enumerate()
 }
@@ -325,7 +325,7 @@ pub(crate) fn by_kind() -> Vec<Interpretability> {
 mod tests {
     use super::*;
 
-    /// The paper prints the share of all inputs beside those of originals and partners, and the sizes of both are alike.
+    /// The paper prints shares for all inputs, originals and partners; originals and partners have similar numbers.
     #[test]
     fn the_printed_accuracies_agree_with_each_other() {
         for (model, language, top1, top3) in &ACCURACY {

@@ -11,19 +11,18 @@ use lab::results::{Tagged, put};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Sentences and models of the run.
     pub data: Option<Tagged<DataFinding>>,
     /// The sentences, each original followed by its partners.
     pub sentences: Vec<Tagged<SentenceFinding>>,
-    /// Predictions, in the order in which they were made.
+    /// Predictions in the order of computation.
     pub predictions: Vec<Tagged<PredictionFinding>>,
-    /// Scores of tokens, in the order in which they were computed.
+    /// Scores of tokens in the order of computation.
     pub rows: Vec<Tagged<SaliencyFinding>>,
     /// Shares of right predictions.
     pub accuracy: Vec<Tagged<AccuracyFinding>>,
     /// Agreement by model, method, dimension and perturbation.
     pub interpretability: Vec<Tagged<InterpretabilityFinding>>,
-    /// The same by whether the answers are right.
+    /// Agreement split by whether the answers are right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub correctness: Vec<Tagged<CorrectnessFinding>>,
     /// Agreement against the rationale ratio.
@@ -39,20 +38,18 @@ pub struct Results {
     pub answered: u64,
 }
 
-/// A sentence that was typed.
+/// The answer to a typed sentence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Own {
-    /// Number of the question.
     pub ticket: u64,
     pub sentence: Option<Tagged<SentenceFinding>>,
-    /// Predictions of the models.
     pub predictions: Vec<Tagged<PredictionFinding>>,
-    /// From which tokens, by model and method.
+    /// Scores by model and method.
     pub rows: Vec<Tagged<SaliencyFinding>>,
 }
 
 impl Results {
-    /// Adds a finding of the run. A sentence, a prediction and a row of scores come once each.
+    /// Adds a finding of the run. Each sentence, prediction and row of scores arrives once.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
@@ -68,7 +65,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already there.
+    /// Records the answer to the question with this number. False if a later answer is already present.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
@@ -104,7 +101,7 @@ impl Results {
         self.rows.iter().find(is)
     }
 
-    /// Agreement by whether the answers are right, all kinds of perturbation together, in the order of tables.
+    /// Agreement split by whether the answers are right, over all kinds of perturbation, in the order of tables.
     pub fn by_answers(&self) -> Vec<&Tagged<CorrectnessFinding>> {
         let mut all: Vec<_> = self.correctness.iter().filter(|c| c.value.numbers.perturbation == ALL).collect();
         all.sort_by_key(|c| {
@@ -131,8 +128,7 @@ impl Results {
         methods
     }
 
-    /// Sort key in tables of a model, a method and a dimension: models, methods and dimensions in the order of the run,
-    /// `all` after the single dimensions.
+    /// Sort key in tables: models, methods and dimensions in the order of the run, with `all` after single dimensions.
     pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
         fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
             all.position(|x| x == one).unwrap_or(usize::MAX)

@@ -1,9 +1,8 @@
-//! Sensitivity of a prediction to the words of its rationale, after Yin et al. (2022): the least change of their word embeddings, by
-//! Frobenius norm, that changes the prediction. The fewer it takes, the more the prediction rests on these words.
+//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change of the words' embeddings, by Frobenius norm,
+//! that changes the prediction. A small value means that the prediction depends on these words.
 //!
-//! The result is an upper bound: projected gradient descent on the probability of the prediction within a ball, and a
-//! search for the radius. Norms are relative to that of the embeddings of the whole sentence, so that they compare
-//! between models.
+//! The result is an upper bound, from projected gradient descent on the prediction's probability within a ball, and a search for the
+//! radius. Norms are relative to that of the sentence's embeddings, so that models can be compared.
 
 use super::methods::{At, Case, Ends, Point, WITH_GRADIENT, no_gradients};
 use super::spec::{Baseline, TargetKind};
@@ -11,38 +10,37 @@ use base::Pulse;
 use lab::fault::Fault;
 use model::Model;
 
-/// Steps of a descent.
+/// Steps per descent.
 const STEPS: usize = 10;
-/// Radii that are tried.
+/// Number of radii tried.
 const ROUNDS: usize = 10;
-/// The first radius.
+/// First radius.
 const FIRST: f64 = 0.05;
 /// Factor between radii until both ends of the search are known.
 const STRIDE: f64 = 4.0;
-/// The largest radius. A prediction that does not change within it gets this value.
+/// Largest radius, which is the result if no change within it changes the prediction.
 pub(crate) const MOST: f64 = 4.0;
-/// Maximum number of forward passes per input.
 pub(crate) const PASSES: usize = ROUNDS * (STEPS + 1) * (WITH_GRADIENT + 1);
 
 /// An input whose embeddings are changed.
 struct Attacked {
-    /// Tokens times width.
+    /// Tokens x width.
     embeddings: Vec<f32>,
     /// True for values that may change.
     free: Vec<bool>,
 }
 
-/// True if the prediction has changed at a point, with the gradient of its probability there.
+/// Whether the prediction has changed at a point, and the gradient of its probability there.
 type Seen = (bool, Vec<f32>);
-/// Evaluates the embeddings of some inputs, each with its index.
+/// Evaluates embeddings of inputs, each with the input's index.
 type Look<'l> = &'l mut dyn FnMut(&[(usize, Vec<f32>)]) -> Result<Vec<Seen>, Fault>;
 
 fn norm(of: &[f32]) -> f64 {
     of.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The least change of the marked tokens' embeddings for each case, relative to the sentence's; none for a model without gradients, and
-/// where the prediction is not the most probable token of each slot (beam search).
+/// The smallest change of the marked tokens' embeddings for each case, relative to the sentence's. `None` for a model without gradients, or
+/// if the prediction is not the most probable token at each slot (beam search).
 pub(crate) fn sensitivity(
     model: &Model,
     cases: &[Case<'_>],
@@ -72,7 +70,7 @@ pub(crate) fn sensitivity(
     })
 }
 
-/// Tries radii: four times as large or small until one changes the prediction and one does not, then their geometric mean.
+/// Searches for the radius: by factors of four until one radius changes the prediction and another does not, then by geometric means.
 fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     let norms: Vec<f64> = inputs.iter().map(|i| norm(&i.embeddings)).collect();
     let mut ends = vec![(0.0, f64::INFINITY); inputs.len()];
@@ -83,7 +81,7 @@ fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>
             (true, true) => (lo * hi).sqrt(),
         };
         let radii: Vec<f64> = ends.iter().map(radius).collect();
-        // An input whose prediction does not change at the largest radius, or that has none, is not tried again.
+        // Inputs are finished if their prediction does not change at the largest radius, or if they have none.
         let open = |(lo, hi): &(f64, f64)| *lo < MOST && *hi > 0.0;
         let tried: Vec<usize> = (0..inputs.len()).filter(|i| open(&ends[*i])).collect();
         let sizes: Vec<f64> = radii.iter().zip(&norms).map(|(r, n)| r * n).collect();
@@ -97,7 +95,8 @@ fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>
     Ok(ends.into_iter().map(|(_, hi)| Some(hi.min(MOST)).filter(|hi| *hi > 0.0)).collect())
 }
 
-/// Descends from the embeddings of each tried input within its radius; the size of the first change that changes the prediction.
+/// Descends from the embeddings of each tried input within its radius, and returns the size of the first change that changes the
+/// prediction.
 fn attack(inputs: &[Attacked], tried: &[usize], radii: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     let mut changes: Vec<Vec<f32>> = tried.iter().map(|i| vec![0.0; inputs[*i].embeddings.len()]).collect();
     let mut found = vec![None; tried.len()];
@@ -140,7 +139,7 @@ mod tests {
     use model::Device;
     use model::chunk::TOKENS_PER_BATCH;
 
-    /// A linear classifier of two classes with the margin `w · x + b`: the least change of the free numbers is the margin over the norm of
+    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change of free values is the margin over the norm of
     /// their weights.
     #[test]
     fn of_a_linear_classifier_it_is_the_distance_to_the_boundary() {

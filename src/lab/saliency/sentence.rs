@@ -1,23 +1,23 @@
-//! User's sentences, and the positions of words in a text.
+//! Typed sentences, and the positions of words in a text.
 
 use super::finding::{OWN, Sample, SentenceFinding};
 use corpus::task::MASK;
 
-/// Maximum number of characters in a typed sentence.
+/// Maximum length of a typed sentence, in characters.
 pub const LONGEST: usize = 4_000;
 
-/// True if a word has a letter or digit in it.
+/// True if a word contains a letter or digit.
 pub fn is_word(word: &str) -> bool {
     word.chars().any(char::is_alphanumeric)
 }
 
-/// Scripts that are written without blanks: each character is a word.
+/// True for scripts without spaces, where each character is a word.
 fn alone(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x323AF)
 }
 
-/// Words of a text, as start and end in characters: runs of letters and digits (with apostrophes and hyphens inside), single
-/// other characters, and `[MASK]`.
+/// Words of a text as start and end in characters: runs of letters and digits (with inner apostrophes and hyphens), other single
+/// characters, and `[MASK]`.
 pub fn spans(text: &str) -> Vec<(usize, usize)> {
     let chars: Vec<char> = text.chars().collect();
     let mask: Vec<char> = MASK.chars().collect();
@@ -34,7 +34,7 @@ pub fn spans(text: &str) -> Vec<(usize, usize)> {
         } else if joins(chars[at]) {
             while at < chars.len() {
                 let inside = matches!(chars[at], '\'' | '’' | '-') && chars.get(at + 1).is_some_and(|c| joins(*c));
-                // Marks that combine with the letter before them belong to it.
+                // Combining marks belong to the letter before them.
                 if !(joins(chars[at]) || inside || unicode_width::UnicodeWidthChar::width(chars[at]) == Some(0)) {
                     break;
                 }
@@ -48,7 +48,7 @@ pub fn spans(text: &str) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Positions of given words in a text, one after the other; `None` if it does not contain them.
+/// Positions of consecutive words in a text; `None` if it does not contain them.
 pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     let (mut byte, mut char) = (0, 0);
     let mut spans = Vec::with_capacity(words.len());
@@ -62,7 +62,7 @@ pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     Some(spans)
 }
 
-/// A text made of words, with their positions: separated by blanks, unless the script has none.
+/// Joins words to a text and returns their positions. Words are separated by spaces, unless the script has none.
 pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     let blank = !words.iter().any(|w| w.chars().any(alone));
     let (mut text, mut at, mut spans) = (String::new(), 0, Vec::with_capacity(words.len()));
@@ -79,10 +79,10 @@ pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     (text, spans)
 }
 
-/// Parses a typed sentence. The mask may be written in lower case, or as RoBERTa writes it.
+/// Parses a typed sentence. The mask may be in lower case, or in RoBERTa's spelling.
 ///
 /// # Errors
-/// A sentence that says what is missing.
+/// A sentence that names what is missing.
 pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> {
     let mut text = text.trim().replace("<mask>", MASK);
     if text.chars().count() > LONGEST {

@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter.
+//! The fields of this lab's spec as settings, one row per parameter.
 
 use super::methods::NAMES;
 use super::metrics::map::Membership;
@@ -13,7 +13,7 @@ use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 /// All fields, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
     let mut all = vec![
-        models("The models that are explained, in the order in which they run."),
+        models("The models to explain, in the order in which they are evaluated."),
         language(),
         file(),
         dimensions(),
@@ -33,7 +33,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         erasure(),
         robustness(),
     ];
-    all.extend([level(), seed("The seed from which every random stream of the run is derived.")]);
+    all.extend([level(), seed("Seed of all random numbers of the run.")]);
     all
 }
 
@@ -61,7 +61,7 @@ fn dimensions() -> Setting<Spec> {
     Setting::new(
         "data.dimensions",
         "Dimensions",
-        "What the masked words ask of a model.",
+        "Knowledge or skill that the masked words test.",
         move |_: &Spec, _| Kind::Marks(names().map(str::to_owned).to_vec()),
         move |s, _| {
             let chosen = &s.data.dimensions;
@@ -71,7 +71,7 @@ fn dimensions() -> Setting<Spec> {
         move |s, _, value| {
             let Value::Marks(on) = value else { return Ok(()) };
             if !on.contains(&true) {
-                return Err(SettingError::Refused("at least one dimension must stay".into()));
+                return Err(SettingError::Refused("keep at least one dimension".into()));
             }
             let chosen = names().into_iter().zip(&on).filter(|(_, on)| **on).map(|(name, _)| name.to_owned());
             s.data.dimensions = if on.contains(&false) { chosen.collect() } else { Vec::new() };
@@ -81,7 +81,7 @@ fn dimensions() -> Setting<Spec> {
 }
 
 fn inputs() -> Setting<Spec> {
-    let help = "Originals and their perturbed partners together, drawn evenly over the dimensions; the benchmark has some 3,100.";
+    let help = "Originals and their perturbed partners together, drawn evenly over the dimensions; the benchmark has about 3,100.";
     row("data.inputs", "Sentences", help).count(
         &[60, 150, 300, 600, 1_200, 3_200],
         1..=MOST_INPUTS,
@@ -94,16 +94,16 @@ fn methods() -> Setting<Spec> {
     Setting::new(
         "saliency.methods",
         "Methods",
-        "What gives each token its score; a random ranking is always measured too.",
+        "Methods that score the tokens; a random ranking is always measured too.",
         |_: &Spec, _| Kind::Marks(NAMES.iter().map(|m| m.replace('_', " ")).collect()),
         |s, _| Value::Marks(NAMES.iter().map(|m| s.saliency.methods.iter().any(|x| x == m)).collect()),
         |s, _, value| {
             let Value::Marks(on) = value else { return Ok(()) };
             if !on.contains(&true) {
-                return Err(SettingError::Refused("at least one method must stay".into()));
+                return Err(SettingError::Refused("keep at least one method".into()));
             }
             let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
-            // Choices that stay keep their order; new ones are appended.
+            // Remaining choices keep their order; new ones are appended.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
             let more: Vec<String> =
@@ -139,7 +139,7 @@ fn layer() -> Setting<Spec> {
     .shown(|spec, _| spec.attention.layer.to_string())
 }
 
-/// Heads that can be picked; others can be written into a spec.
+/// Selectable heads; a spec may contain others.
 const HEADS: [HeadRef; 14] = [
     HeadRef::Mean,
     HeadRef::Sum,
@@ -164,7 +164,7 @@ fn head() -> Setting<Spec> {
 }
 
 fn direction() -> Setting<Spec> {
-    let help = "from mask: what the mask attends to, as the authors' code has it; to mask: what attends to it, as the paper's formula reads.";
+    let help = "from mask: attention of the mask to the tokens, as in the authors' code; to mask: attention of the tokens to the mask, as in the paper's formula.";
     row("attention.direction", "Attention", help).one_of(
         &[Direction::FromMask, Direction::ToMask],
         |d| d.name().replace('_', " "),
@@ -179,7 +179,7 @@ fn direction() -> Setting<Spec> {
 }
 
 fn scores() -> Setting<Spec> {
-    let help = "Attention after the softmax, or before it up to a constant that no ranking depends on.";
+    let help = "Attention after the softmax, or before it up to a constant that does not change rankings.";
     row("attention.scores", "Attention as", help).one_of(
         &[ScoreKind::Softmax, ScoreKind::Raw],
         |k| if *k == ScoreKind::Raw { "raw".into() } else { "softmax".to_owned() },
@@ -211,7 +211,7 @@ fn target() -> Setting<Spec> {
     row(
         "integrated_gradients.target",
         "Explained",
-        "What is explained: the probability of the predicted token, or its logit.",
+        "Quantity to explain: the probability of the predicted token, or its logit.",
     )
     .one_of(
         &[TargetKind::Probability, TargetKind::Logit],
@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "When MAP counts two words as the same: same text (public code), same occurrence, or aligned.";
+    let help = "Words that MAP counts as the same: same text (public code), same occurrence, or aligned.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {
@@ -271,7 +271,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn robustness() -> Setting<Spec> {
-    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 400 passes per input and method.";
+    let help = "Sensitivity: the smallest change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 400 passes per input and method.";
     row("saliency.robustness", "Robustness", help).one_of(
         &[false, true],
         |on| if *on { "measured" } else { "off" }.into(),

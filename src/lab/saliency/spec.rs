@@ -1,4 +1,4 @@
-//! The spec of the lab: the sentences, the methods with their options, and how they are judged.
+//! The spec of the lab: sentences, methods with their options, and measures.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use lab::layer::LayerRef;
 use lab::spec::{LabSpec, Refuse, SpecError};
 use model::Long;
 
-/// A complete experiment: the same spec with the same program gives the same findings.
+/// A complete experiment. The same spec and version of the program give the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub lab: LabId,
     pub models: Vec<String>,
-    /// The seed from which every random stream of the run is derived.
+    /// The seed of the run's random streams.
     #[serde(default)]
     pub seed: u64,
     #[serde(default)]
@@ -28,23 +28,21 @@ pub struct Spec {
     pub saliency: SaliencySpec,
     #[serde(default)]
     pub attention: AttentionSpec,
-    /// Integration of gradients.
     #[serde(default)]
     pub integrated_gradients: PathSpec,
     #[serde(default)]
     pub metrics: MetricSpec,
-    /// Statement of uncertainty.
     #[serde(default)]
     pub interval: IntervalSpec,
 }
 
-/// Statement of uncertainty.
+/// Level of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
 pub struct IntervalSpec {
     pub level: f64,
-    /// Accepted from older specs and ignored: intervals are by Student's t and need no resamples.
+    /// Accepted from older specs and ignored, because intervals by Student's t need no resamples.
     #[serde(skip_serializing, deserialize_with = "ignored")]
     resamples: (),
 }
@@ -64,14 +62,14 @@ fn ignored<'de, D: serde::Deserializer<'de>>(from: D) -> Result<(), D::Error> {
 pub struct DataSpec {
     /// Language of the built-in benchmark: `en` or `zh`.
     pub language: String,
-    /// A file of gold rationales in place of the built-in ones; a relative path is relative to the spec's file.
+    /// A file of gold rationales in place of the built-in ones; relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Only these dimensions; empty means all.
+    /// Dimensions to use; empty for all.
     pub dimensions: Vec<String>,
-    /// Originals and perturbed partners together, drawn evenly over the dimensions; an original comes with all its partners.
+    /// Number of originals and perturbed partners, sampled evenly over the dimensions. An original comes with all its partners.
     pub inputs: usize,
-    /// Treatment of sentences longer than the model reads.
+    /// Treatment of sentences longer than the model's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
     /// Folder of the spec's file; not part of the experiment.
@@ -96,7 +94,7 @@ impl Default for DataSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct SaliencySpec {
     pub methods: Vec<String>,
-    /// Measure of sufficiency and comprehensiveness.
+    /// Method for sufficiency and comprehensiveness.
     pub erasure: Erasure,
     /// True to measure sensitivity and stability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -104,7 +102,7 @@ pub struct SaliencySpec {
 }
 
 impl SaliencySpec {
-    /// Forward passes per input and method for measures other than the scores.
+    /// Number of additional forward passes per input and method, beyond those for scores.
     pub(crate) fn further_passes(&self) -> usize {
         self.erasure.passes() + if self.robustness { PASSES } else { 0 }
     }
@@ -119,11 +117,11 @@ impl Default for SaliencySpec {
 
 /// Removal of words for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "erasure is false, true or \"eraser\"")]
+#[serde(untagged, expecting = "erasure must be false, true or \"eraser\"")]
 pub enum Erasure {
-    /// False: not measured. True: replaced by the baseline token at the rationale's size K.
+    /// False: not measured. True: words are replaced by the baseline token at the rationale's size K.
     Baseline(bool),
-    /// Deleted at five sizes.
+    /// Words are deleted at five sizes.
     Deleted(Eraser),
 }
 
@@ -134,7 +132,7 @@ pub enum Eraser {
     Eraser,
 }
 
-/// Shares of the ranked words at which ERASER deletes them.
+/// Shares of the ranked words that ERASER deletes.
 pub(crate) const SHARES: [f64; 5] = [0.01, 0.05, 0.1, 0.2, 0.5];
 
 impl Default for Erasure {
@@ -144,7 +142,7 @@ impl Default for Erasure {
 }
 
 impl Erasure {
-    /// Forward passes per input and method: the whole input, and for each size the rationale alone and the rest.
+    /// Number of forward passes per input and method: the whole input, and for each size the rationale alone and the rest.
     pub(crate) fn passes(self) -> usize {
         match self {
             Self::Baseline(on) => usize::from(on) * 3,
@@ -156,12 +154,12 @@ impl Erasure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", expecting = "a head is \"mean\", \"sum\" or a number from 1")]
 pub enum HeadRef {
-    /// The mean over the heads.
+    /// The mean over heads.
     #[default]
     Mean,
-    /// The sum over the heads.
+    /// The sum over heads.
     Sum,
-    /// This head, from 1.
+    /// A single head, from 1.
     #[serde(untagged)]
     At(usize),
 }
@@ -179,10 +177,10 @@ impl std::fmt::Display for HeadRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// The mask attends to the tokens: the source of its prediction's information, which the authors' code reads.
+    /// Attention from the mask to the tokens: the sources of its prediction's information, as in the authors' code.
     #[default]
     FromMask,
-    /// The tokens attend to the mask: the paper's formula, read word for word.
+    /// Attention from the tokens to the mask, as in the paper's formula.
     ToMask,
 }
 
@@ -200,8 +198,7 @@ impl Direction {
 pub enum ScoreKind {
     #[default]
     Softmax,
-    /// Scaled query-key products before the softmax, centred over the tokens. Adding a constant changes neither the
-    /// softmax nor the ranking.
+    /// Scaled query-key products before the softmax, centred over the tokens. An added constant changes neither softmax nor ranking.
     Raw,
 }
 
@@ -210,10 +207,10 @@ pub enum ScoreKind {
 pub struct AttentionSpec {
     /// The layer, from 1.
     pub layer: LayerRef,
-    /// The head, or how heads are combined.
+    /// The head, or the way to combine heads.
     pub head: HeadRef,
     pub direction: Direction,
-    /// Probabilities, or the values before the softmax.
+    /// Probabilities, or values before the softmax.
     pub scores: ScoreKind,
 }
 
@@ -232,9 +229,9 @@ pub enum Baseline {
     Pad,
     /// `[CLS] [MASK] … [SEP]`.
     Mask,
-    /// Vectors of zeros between the frame of special tokens.
+    /// Zero vectors between the special tokens around the text.
     Zero,
-    /// The mean of the table of word embeddings between the frame.
+    /// The mean word embedding between the special tokens around the text.
     Mean,
 }
 
@@ -249,7 +246,7 @@ impl Baseline {
     }
 }
 
-/// Function to differentiate.
+/// The function to differentiate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -268,18 +265,17 @@ impl TargetKind {
     }
 }
 
-/// Integration of gradients. The target is that of gradient × input and occlusion too, and the baseline is occlusion's
-/// replacement for a word.
+/// Settings of integrated gradients. Gradient × input and occlusion share the target; occlusion replaces words by the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathSpec {
     pub baseline: Baseline,
     pub target: TargetKind,
-    /// Steps of the trapezoid rule.
+    /// Number of steps of the trapezoid rule.
     pub steps: usize,
     /// Accepted completeness error, as a share of the difference between the ends of the path.
     pub tolerance: f64,
-    /// Steps are doubled up to this number while the error is larger.
+    /// Maximum number of steps. Steps are doubled while the error is too large.
     pub most_steps: usize,
 }
 
@@ -289,16 +285,16 @@ impl Default for PathSpec {
     }
 }
 
-/// Number of tokens in a predicted rationale.
+/// Rule for the number of words in a predicted rationale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", expecting = "k is \"ratio\", \"gold\" or a number of words")]
 pub enum TopK {
-    /// The mean rationale ratio of the dimension times the length of the input, as in the paper.
+    /// The dimension's mean rationale ratio times the input's length, as in the paper.
     #[default]
     Ratio,
     /// The length of the gold rationale.
     Gold,
-    /// This number.
+    /// A fixed number.
     #[serde(untagged)]
     Fixed(usize),
 }
@@ -316,12 +312,11 @@ impl std::fmt::Display for TopK {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricSpec {
-    /// Size of a predicted rationale.
+    /// Rule for the size of a predicted rationale.
     pub k: TopK,
     pub membership: Membership,
 }
 
-/// Maximum number of inputs in a run.
 pub(crate) const MOST_INPUTS: usize = 100_000;
 
 /// The name of a dimension in specs and findings.
@@ -336,12 +331,11 @@ pub(crate) fn dimension_name(dimension: Dimension) -> &'static str {
 }
 
 impl Spec {
-    /// The language of the built-in benchmark.
     pub fn language(&self) -> Option<Language> {
         Language::ALL.into_iter().find(|l| l.code() == self.data.language)
     }
 
-    /// Path of the file of gold rationales, if there is one.
+    /// Path of the file of gold rationales, if any.
     pub fn file(&self) -> Option<PathBuf> {
         self.data.file.as_ref().map(|file| self.data.base.join(file))
     }
@@ -380,8 +374,7 @@ impl Spec {
             refuse.outside(key, at, 1..=10_000)?;
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
-            let problem =
-                "cannot be raw where tokens attend to the mask: every token's scores lack a different constant";
+            let problem = "cannot be raw for attention to the mask: the scores of each token lack a different constant";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;
@@ -428,7 +421,6 @@ impl LabSpec for Spec {
     }
 }
 
-/// The shipped default spec.
 pub(crate) const SALIENCY_TOML: &str = include_str!("../../../assets/specs/saliency.toml");
 
 lab::spec_fields!(Spec, Saliency, SALIENCY_TOML);

@@ -1,4 +1,4 @@
-//! Results of a run, in plain words.
+//! Results of a run as sentences.
 
 use super::finding::{ALL, CorrectnessFinding, DifferenceFinding, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
@@ -11,7 +11,7 @@ use lab::family::ALPHA;
 use stats::Estimate;
 use stats::corrections::holm;
 
-/// A number with its interval: `.47 [.44, .50]`; a dash for none.
+/// Formats a number with its interval: `.47 [.44, .50]`; a dash for `None`.
 fn shown(e: Option<Estimate>) -> String {
     e.map_or("–".into(), |e| format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)))
 }
@@ -24,7 +24,7 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// A model's name, without its folders if that is unambiguous.
+/// A model's name, without folders if unambiguous.
 fn brief(results: &Results, model: &str) -> String {
     printable_label(&brief_name(model, &results.models()))
 }
@@ -117,7 +117,7 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
-/// A change of embeddings relative to the norm of the sentence's.
+/// Formats a change of embeddings relative to the norm of the sentence's embeddings.
 pub(crate) fn relative(e: Estimate) -> String {
     let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
     format!("{mean:.2} % [{lo:.2}, {hi:.2}]")
@@ -170,8 +170,8 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
     }));
 }
 
-/// The difference of token-F1 above chance between right and wrong answers, of each model and method over all dimensions, with its
-/// p-value adjusted by Holm for all of them.
+/// The difference of token-F1 above chance between right and wrong answers, for each model and method over all dimensions, with
+/// Holm-adjusted p-values.
 pub(crate) fn right_minus_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFinding>, Estimate, f64)> {
     let all: Vec<_> = results.by_answers().into_iter().filter(|c| c.value.is_tested()).collect();
     let gaps: Vec<_> = all.iter().filter_map(|c| Some((*c, c.value.f1_gap?, c.value.f1_gap_p?))).collect();
@@ -179,7 +179,7 @@ pub(crate) fn right_minus_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFi
     gaps.into_iter().zip(adjusted).map(|((c, gap, _), p)| (c, gap, p)).collect()
 }
 
-/// Sentences about each method over all dimensions.
+/// Sentences on each method over all dimensions.
 pub fn verdicts(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     let overall = |i: &&Tagged<InterpretabilityFinding>| {
@@ -226,7 +226,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
     out
 }
 
-/// The sides of a comparison in a few words: a common part is named once.
+/// The sides of a comparison in a few words, naming a common part once.
 pub fn against(a: &str, b: &str) -> String {
     let parts = |side: &str| match side.rsplit_once(' ') {
         Some((model, method)) if named(method).is_some() => (model.to_owned(), short(method).to_owned()),

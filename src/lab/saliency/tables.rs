@@ -1,4 +1,4 @@
-//! A run's findings as the tables of the paper, with the published rows below.
+//! A run's findings as the tables of the paper, followed by the published rows.
 
 use super::finding::{ALL, CorrectnessFinding, InterpretabilityFinding, Sample};
 use super::metrics::tables::{
@@ -11,7 +11,7 @@ use corpus::rationales::Dimension;
 use lab::Tagged;
 use lab::table::Table;
 
-/// The tables that have a number: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations`, `right-wrong`.
+/// The non-empty tables among `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` and `right-wrong`.
 pub fn all(results: &Results) -> Vec<Table> {
     let (whole, by_kind): (Vec<Accuracy>, Vec<Accuracy>) =
         accuracies(results).into_iter().partition(|a| a.perturbation == ALL);
@@ -49,7 +49,7 @@ fn row(model: &str, n: usize, v: &InterpretabilityFinding) -> Interpretability {
     }
 }
 
-/// Interpretability by whether the answers are right, each next to its chance level.
+/// Interpretability split by whether the answers are right, with chance levels.
 fn right_wrong(results: &Results) -> Table {
     let of = |t: &Tagged<CorrectnessFinding>| {
         let (v, answers) = (&t.value.numbers, t.value.answers.name());
@@ -74,7 +74,7 @@ fn right_wrong(results: &Results) -> Table {
     Table { name: "right-wrong".into(), caption, decimals: 3, ..interpretability(&rows) }
 }
 
-/// The run's rows, and the published ones below them; `None` if the run has none.
+/// The run's rows followed by the published ones; empty if the run has none.
 fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
     if !mine.is_empty() {
         mine.extend(published);
@@ -85,7 +85,7 @@ fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
 /// Name of the rows with changes from originals to partners.
 pub(super) const CHANGE: &str = "change";
 
-/// Shares of right answers, each change after the share that it refers to.
+/// Shares of right answers, each followed by its change.
 fn accuracies(results: &Results) -> Vec<Accuracy> {
     let mut all = Vec::new();
     for t in &results.accuracy {
@@ -103,20 +103,20 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
         all.extend(v.change.map(change));
         all.push(row);
     }
-    // Findings come in the order in which they were made.
+    // Findings are in the order of computation.
     let samples = [ALL, Sample::Original.name(), Sample::Perturbed.name(), CHANGE];
     let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
     all.sort_by_key(|a| (place(&a.dimension), sample(a), kind(&a.perturbation)));
     all
 }
 
-/// Sort key of a kind of perturbation: in the order of the paper, then others.
+/// Sort key of a kind of perturbation: the paper's order, then others.
 fn kind(perturbation: &str) -> usize {
     let known = published::kinds();
     known.iter().position(|k| *k == perturbation).unwrap_or(known.len())
 }
 
-/// Sort key of a dimension: in the order of the paper, then those of other data, then all of them together.
+/// Sort key of a dimension: the paper's order, then those of other data, then all together.
 fn place(dimension: &str) -> usize {
     let known = Dimension::ALL.map(dimension_name);
     let other = if dimension == ALL { known.len() + 1 } else { known.len() };
@@ -207,7 +207,7 @@ mod tests {
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["accuracy", "accuracy-perturbations", "perturbations"]);
         let accuracy = tables[0].write(Form::Markdown);
-        // The columns of Tables 4 and 8, behind those of the run; computation is the run's second dimension.
+        // The columns of Tables 4 and 8 follow those of the run. Computation is the run's second dimension.
         assert!(accuracy.contains("| m | Top-1 | 50.0 | – | – | 50.0 | – | – | 50.0 |"), "{accuracy}");
         assert!(
             accuracy.contains("grammar all | grammar original | grammar perturbed | computation all"),

@@ -1,8 +1,7 @@
-//! From the tokens of a model to the words of people: a token's score is divided equally among the words that it overlaps, and a
-//! word's score is the sum over its tokens.
+//! Converts scores of tokens to scores of words. A token's score is divided equally among the words that it overlaps; a word's score is the
+//! sum over its tokens.
 
-/// Scores of `words` words from those of tokens, each with the words that it overlaps. Tokens that overlap none
-/// (special tokens) are ignored.
+/// Scores of `words` words from those of tokens, each with the words that it overlaps. Tokens without words (special tokens) are ignored.
 pub fn to_words<L: AsRef<[usize]>>(tokens: &[f64], overlaps: &[L], words: usize) -> Vec<f64> {
     let mut scores = vec![0.0; words];
     for (score, overlapped) in tokens.iter().zip(overlaps) {

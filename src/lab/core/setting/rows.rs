@@ -1,4 +1,4 @@
-//! The common shapes of setting rows, and the rows that every lab has: models, level, seed.
+//! Common kinds of setting rows, and the rows of every lab: models, level, seed.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -9,10 +9,10 @@ use base::numbers::score;
 use base::text::last_part;
 use model::Long;
 
-/// Largest seed that can be typed: beyond it a float no longer represents every integer.
+/// Largest seed that can be typed; larger integers are not exact as `f64`.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 
-/// Builder of a setting from its key, label and help; each method completes it as one kind of field.
+/// Builds a setting from key, label and help. Each method completes it as one kind of field.
 #[derive(Debug, Clone)]
 pub struct Row {
     key: String,
@@ -20,13 +20,13 @@ pub struct Row {
     help: &'static str,
 }
 
-/// The row for the treatment of texts longer than the model reads.
+/// The row for the treatment of texts longer than the model's maximum length.
 pub fn long<S: 'static>(
     key: &'static str,
     get: impl Fn(&S) -> Long + 'static,
     put: impl Fn(&mut S, Long) + 'static,
 ) -> Setting<S> {
-    let help = "Texts longer than the model reads: left out, cut at the end, or read in a window around the position in question (for sentence vectors, in windows that cover the text).";
+    let help = "Texts longer than the model's limit: left out, cut at the end, or reduced to a window around the target position (for sentence vectors, split into windows that cover the text).";
     row(key, "Long texts", help).one_of(
         &Long::ALL,
         |l| l.name().into(),
@@ -35,8 +35,7 @@ pub fn long<S: 'static>(
     )
 }
 
-/// Resolves a typed path for a spec whose relative paths start in `folder`: typed paths are relative to the current
-/// folder, while the others keep their meaning.
+/// Resolves a typed path for a spec whose relative paths start in `folder`. Typed paths are relative to the current folder.
 pub fn typed(folder: &Path, path: String) -> String {
     match folder.as_os_str().is_empty() {
         true => path,
@@ -44,7 +43,7 @@ pub fn typed(folder: &Path, path: String) -> String {
     }
 }
 
-/// The row of `key` (in TOML notation), with a short label and one sentence of help.
+/// Starts the row of `key` (in TOML notation), with a short label and one sentence of help.
 pub fn row(key: impl Into<String>, label: impl Into<String>, help: &'static str) -> Row {
     Row { key: key.into(), label: label.into(), help }
 }
@@ -64,7 +63,6 @@ impl Row {
         Setting::new(self.key, self.label, self.help, move |_, _| kind(), move |spec, _| get(spec), put)
     }
 
-    /// A number with a slider.
     pub fn number<S: 'static>(
         self,
         stops: &'static [f64],
@@ -83,7 +81,7 @@ impl Row {
         )
     }
 
-    /// A whole number with a slider.
+    /// An integer with a slider.
     pub fn count<S: 'static>(
         self,
         stops: &'static [usize],
@@ -102,7 +100,7 @@ impl Row {
         )
     }
 
-    /// A whole number with a slider that begins with `unset`, a word for no value.
+    /// An integer with a slider that begins with `unset`, the word for "no value".
     pub fn count_or<S: 'static>(
         self,
         unset: &'static str,
@@ -118,7 +116,7 @@ impl Row {
         )
     }
 
-    /// A number with a slider that begins with `unset`, a word for no value.
+    /// A number with a slider that begins with `unset`, the word for "no value".
     pub fn real_or<S: 'static>(
         self,
         unset: &'static str,
@@ -134,7 +132,7 @@ impl Row {
         )
     }
 
-    /// One entry of a list: `name` is its label, `is` says whether the spec has it.
+    /// One entry of a list. `name` is its label; `is` tests whether the spec has it.
     pub fn one_of<S: 'static, T: 'static>(
         self,
         all: &'static [T],
@@ -153,7 +151,7 @@ impl Row {
         )
     }
 
-    /// A text; an empty one is shown as `unset`.
+    /// A text, shown as `unset` if empty.
     pub fn text<S: 'static>(
         self,
         unset: &'static str,
@@ -167,7 +165,7 @@ impl Row {
         )
     }
 
-    /// A file, shown by its name alone; an empty one is shown as `unset`.
+    /// A file, shown by its name alone, or as `unset` if empty.
     pub fn file<S: 'static>(
         self,
         unset: &'static str,
@@ -183,7 +181,6 @@ impl Row {
         .shown(move |spec, _| shown(spec).map_or(unset.to_owned(), |path| last_part(&path).to_owned()))
     }
 
-    /// A seed, without a slider.
     pub fn seed<S: 'static>(
         self,
         get: impl Fn(&S) -> u64 + 'static,
@@ -202,7 +199,7 @@ fn slider(stops: &[usize], range: &RangeInclusive<usize>, unset: Option<&'static
     Kind::Slider { stops, range: Range::whole(*range.start() as f64, *range.end() as f64), unset }
 }
 
-/// The models of a run, in the order in which they were picked.
+/// The models of a run, in the order of selection.
 pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     Setting::new(
         "models",
@@ -226,14 +223,12 @@ pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     )
 }
 
-/// The level of the intervals.
 pub fn level<S: SpecFields + 'static>() -> Setting<S> {
     row("interval.level", "Level", "Level of the intervals.")
         .number(&[0.8, 0.9, 0.95, 0.99], Range::real(0.5, 0.9999), S::level, S::set_level)
         .shown(|spec, _| score(spec.level()))
 }
 
-/// The seed of the run.
 pub fn seed<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     row("seed", "Seed", help).seed(S::seed, S::set_seed)
 }

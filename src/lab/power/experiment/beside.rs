@@ -1,5 +1,4 @@
-//! Further measurements at the largest size: code lengths, control tasks, six folds, and the comparison under
-//! increasing noise.
+//! Optional measurements: code lengths, control tasks and six folds at the largest size, and the comparison under increasing noise.
 
 use super::probes::{Side, purposes, right};
 use super::report::Reporter;
@@ -16,19 +15,19 @@ use lab::fault::Fault;
 use lab::host::NoticeLevel;
 use probe::mdl::{METHODS, MdlError, prequential, uniform};
 
-/// Data available once the comparison has been made.
+/// Data available after the comparison.
 pub(crate) struct Bench<'a> {
     pub spec: &'a Spec,
     pub sides: [&'a Side; 2],
     /// The comparison at each size.
     pub steps: &'a [(usize, Pairs)],
-    /// The probes of both sides; empty if nothing needs them.
+    /// The probes of both sides; empty if unused.
     pub trained: &'a [Trained; 2],
-    /// Seconds of a unit of [`weight`].
+    /// Seconds per unit of [`weight`].
     pub pace: f64,
 }
 
-/// Weight of all of it in the plan of a run, by the unit of [`super::probes::weight`].
+/// Weight of all these measurements in the plan of a run, in units of [`super::probes::weight`].
 pub(crate) fn weight(spec: &Spec) -> f64 {
     let also = &spec.also;
     let at = |size: usize| super::probes::weight(size);
@@ -41,19 +40,19 @@ pub(crate) fn weight(spec: &Spec) -> f64 {
         + shortfall::share(spec) * count(also.shortfall)
 }
 
-/// Weight of the codes of both sides: a search takes the same number of steps at any size.
+/// Weight of the codes of both sides. A search takes the same number of steps at any size.
 fn codes(size: usize) -> f64 {
     CODES + 0.1 * super::probes::weight(size)
 }
 
-/// Weight of the searches of the variational code, in training sentences of a class.
+/// Weight of the searches of the variational code, in training sentences per class.
 const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.
 const SIDES: [&str; 2] = ["a", "b"];
 
 impl Bench<'_> {
-    /// Makes the measurements in the spec; returns the pooled comparison of the folds, if requested.
+    /// Makes the measurements that the spec requests. Returns the pooled comparison of the folds, if requested.
     pub(crate) fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {
@@ -66,7 +65,7 @@ impl Bench<'_> {
             shortfall::measure(self.spec, (first, side), trained, (self.pace, reporter), host)?;
         }
         if !also.noise.is_empty() && !also.noise.contains(&self.spec.b.noise) {
-            // The comparison itself is one of the curve, and needs no training.
+            // The comparison itself is a point of the curve and needs no training.
             for (size, pairs) in self.steps {
                 self.under((self.spec.b.noise, true), *size, pairs, reporter, host)?;
             }
@@ -81,7 +80,7 @@ impl Bench<'_> {
         self.spec.task.sizes.last().copied().unwrap_or(0)
     }
 
-    /// Code length of the labels of the training sentences, by every code and seed.
+    /// Measures the code length of the training labels with every code and seed.
     fn mdl(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let purposes = purposes(self.spec, "code");
         let mut online: Option<f64> = None;
@@ -96,10 +95,10 @@ impl Bench<'_> {
                     Ok(bits) => bits,
                     Err(MdlError::Cancelled(e)) => return Err(e.into()),
                     Err(e) => {
-                        // Both sides have the same number of sentences.
+                        // Both sides have the same number of sentences, so one notice is enough.
                         if first || !matches!(e, MdlError::TooFew(_)) {
                             let what = format!("{name}: no {} code length: {e}", method.name);
-                            let hint = "raise the largest of task.sizes, or leave it out".into();
+                            let hint = "raise the largest of task.sizes, or omit also.mdl".into();
                             let problem = Problem { what, r#where: "also.mdl".into(), hint };
                             host.notice(NoticeLevel::Warning, problem)?;
                         }
@@ -107,7 +106,7 @@ impl Bench<'_> {
                     }
                 };
                 let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
-                // The length of the first side's prequential code, kept until the second side's is known.
+                // The first side's prequential code length, kept until the second side's is known.
                 let before = (method.name == prequential::METHOD.name).then(|| online.replace(codelength)).flatten();
                 let finding = MdlFinding {
                     name: name.clone(),
@@ -126,12 +125,11 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Expected seconds of training one side at a size.
+    /// Expected seconds to train one side at a size.
     fn training(&self, size: usize) -> f64 {
         self.pace * super::probes::weight(size) / 2.0
     }
 
-    /// Both sides on random labels.
     fn control(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let Some((size, _)) = self.steps.last() else { return Ok(()) };
         for (side, first) in self.sides.into_iter().zip([true, false]) {
@@ -154,7 +152,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The comparison at every size with noise on the second side.
+    /// Repeats the comparison at every size with noise on the second side.
     fn noise(&self, sigma: f64, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let noisy = self.sides[1].with_noise(sigma);
         for (size, pairs) in self.steps {
@@ -170,7 +168,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Reports a comparison under a noise of the second side, after training on `size` sentences of each class.
+    /// Reports a comparison with noise `sigma` on the second side, after training on `size` sentences per class.
     fn under(
         &self,
         (sigma, own): (f64, bool),
@@ -200,7 +198,7 @@ impl Bench<'_> {
         Ok(host.find(reporter.finding(pairs.n(), true, host.elapsed(), Kind::Noise(finding)))?)
     }
 
-    /// Six folds of all sentences of the largest size, each sentence tested once; their differences apart and pooled.
+    /// Tests every sentence of the largest size once, in six folds. Reports the difference of each fold and returns all pairs.
     fn folds(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Pairs, Fault> {
         let (size, seeds) = (self.largest(), self.spec.training.seeds);
         let (apart, none) = (self.spec.is_apart(), vec![Vec::new(); seeds]);
@@ -222,7 +220,7 @@ impl Bench<'_> {
             }
         }
         if apart {
-            // Nothing pairs them; in the drawn order any prefix is a random sample.
+            // The items are unpaired. In the drawn order, any prefix is a random sample.
             for side in [&mut pooled.a, &mut pooled.b] {
                 let order = reporter.order(side.first().map_or(0, Vec::len));
                 side.iter_mut().for_each(|list| *list = order.iter().map(|i| list[*i]).collect());
@@ -230,7 +228,7 @@ impl Bench<'_> {
         }
         reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
         reporter.step(&pooled, host)?;
-        let what = "folds share most of their training sentences: the interval of the pooled comparison does not include what other training sentences would change";
+        let what = "folds share most of their training sentences: the interval of the pooled comparison does not cover the choice of training sentences";
         let hint = String::new();
         host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;
         Ok(pooled)

@@ -1,4 +1,4 @@
-//! Encoders that are trained on sentences with their words in random order before they are read. A stopped training resumes.
+//! Encoders trained on sentences with words in random order. A stopped training resumes.
 
 use std::time::Instant;
 
@@ -16,16 +16,16 @@ use pretraining::{GalleryError, Progress};
 /// Number of steps timed to forecast a corruption.
 const STEPS: usize = 8;
 
-/// A side's encoder with the text that corrupts it.
+/// An encoder to corrupt, with its training text.
 pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
-    /// The name of its state in a store.
+    /// The key of its state in a store.
     key: String,
     first: bool,
 }
 
-/// The corruptions of both sides, loaded once for the forecast and the run; `None` if an encoder stays as it is.
+/// Loads the corruptions of both sides once for forecast and run; `None` for an unchanged encoder.
 pub(crate) fn load(spec: &Spec) -> Result<[Option<Corruption>; 2], Fault> {
     Ok([Corruption::new(spec, true)?, Corruption::new(spec, false)?])
 }
@@ -52,11 +52,11 @@ impl Corruption {
         Ok(Some(Self { start, settings, key, first }))
     }
 
-    /// Seconds of the steps that are left.
+    /// Expected seconds of the remaining steps.
     pub(crate) fn seconds(&self, host: &mut Host<'_>) -> Result<f64, Fault> {
         let store = host.store();
         let before = StoreMark::new(store.unfinished(&self.key), |_| {}).before();
-        // A different text has sentences of different length.
+        // Another text has sentences of different length.
         let Settings { batch, text, .. } = &self.settings;
         let kind = format!("corruption step {batch} {} {}", self.start.hash(), text.as_deref().unwrap_or_default());
         let step = host.rate(&kind, &mut || {
@@ -68,21 +68,20 @@ impl Corruption {
         Ok(step * self.settings.shuffled_steps.saturating_sub(before) as f64)
     }
 
-    /// The corrupted encoder.
     pub(crate) fn encoder(self, spec: &Spec, host: &mut Host<'_>) -> Result<Model, Fault> {
         let (name, seconds) = (spec.encoder(self.first), self.seconds(host)?);
         host.stage(format!("{name}: corrupting for {} steps", self.settings.shuffled_steps), "steps", seconds);
         self.train(&*host.store(), &mut |done, total| host.beat(done, total))
     }
 
-    /// Resumes training from where an earlier run was stopped or killed; `beat` receives the steps of this one.
+    /// Trains, resuming after an earlier stop or kill. `beat` receives the steps of this training only.
     fn train(
         self,
         store: &dyn Store,
         beat: &mut dyn FnMut(usize, usize) -> Result<(), Cancelled>,
     ) -> Result<Model, Fault> {
         let Self { start, settings, key, first } = self;
-        // A state that cannot be stored is trained again.
+        // If a state cannot be stored, its training is repeated later.
         let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
         let before = mark.before();
         let mut watch = |p: Progress| beat(p.done.saturating_sub(before), p.total.saturating_sub(before));
@@ -99,7 +98,7 @@ fn fault(e: GalleryError, first: bool) -> Fault {
         e @ GalleryError::Text { .. } => {
             Fault::Failed(problem(&e, &format!("{key}_text"), "expected a file of UTF-8 text, one sentence per line"))
         }
-        e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
+        e => Fault::Failed(problem(&e, key, "choose a model whose head the program can train")),
     }
 }
 
@@ -113,7 +112,7 @@ mod tests {
     use lab::store::{Fetched, Key, NoStore, Space};
     use pretraining::bookmark::Bookmark;
 
-    /// Keeps one unfinished state.
+    /// A store that keeps one unfinished state.
     #[derive(Default)]
     struct One(Mutex<Option<(String, Vec<u8>)>>);
 
@@ -151,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Keeps the state after every step.
+    /// A store that keeps the state after every step.
     #[derive(Default)]
     struct Every(Vec<Vec<u8>>);
 
@@ -179,7 +178,7 @@ mod tests {
         second.unwrap()
     }
 
-    /// A killed run leaves its last stored state, without a report or clean-up.
+    /// A killed run leaves its last stored state, without report or clean-up.
     #[test]
     fn a_corruption_that_was_killed_goes_on_where_it_was_and_ends_in_the_same_encoder() {
         let run = |seed: u64, store: &One| {
@@ -201,7 +200,7 @@ mod tests {
         let store = after(4);
         assert_eq!(run(0, &store), (whole.clone(), vec![(1, 2), (2, 2)]));
         assert!(store.unfinished(&key).is_none(), "a finished training is forgotten");
-        // Training with another seed starts from the beginning and leaves this one's state alone.
+        // Training with another seed starts from the beginning and does not touch this state.
         let store = after(4);
         let (other, beats) = run(1, &store);
         assert!(other != whole && beats.len() == 6 && store.unfinished(&key).is_some());

@@ -1,4 +1,4 @@
-//! The work of a run, counted from its spec alone, for balancing the shares of a grid.
+//! The work of a run, counted from its spec for balancing the shares of a grid.
 
 use super::forecast::times;
 use crate::spec::Spec;
@@ -6,15 +6,15 @@ use lab::demand::{Size, WORDS};
 use pretraining::further::CORRUPTED_BATCH;
 use probe::epochs::recipes;
 
-/// Average number of epochs of a training.
+/// Average number of epochs per training.
 const EPOCHS: u128 = 9;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
-/// Number of classes of a task, and of training, validation and test sentences per training sentence.
+/// Number of classes per task, and total number of sentences per training sentence.
 const CLASSES: u128 = 2;
 const PARTS: (u128, u128) = (3, 2);
 
-/// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; 0 for files of results.
+/// Multiply-adds of encoding each side's sentences up to its layer, and of all trainings; 0 for files of results.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let largest = spec.task.sizes.last().copied().unwrap_or(0) as u128;
     let side = |first: bool| {

@@ -1,4 +1,4 @@
-//! Sentences to vectors: pooled at a layer, from the cache if possible, with optional noise.
+//! Converts sentences to vectors, pooled at a layer, cached if possible, with optional noise.
 
 use std::sync::Arc;
 
@@ -15,25 +15,24 @@ use lab::store::{Key, Space, key};
 use model::{HookPoint, Long, Model, ModelError, Pooling, Readout};
 use stats::rng::stream;
 
-/// Number of sentences that the model reads between two progress reports.
+/// Number of sentences encoded between two progress reports.
 const TOGETHER: usize = 256;
 
-/// A side's encoder and its readout.
+/// An encoder of a side, with its readout.
 #[derive(Clone)]
 pub(crate) struct Reader {
     pub model: Arc<Model>,
-    /// The layer, 0 for the embeddings.
+    /// The layer; 0 for the embeddings.
     pub layer: usize,
     at: HookPoint,
     pooling: Pooling,
     long: Long,
     noise: f64,
-    /// `a` or `b`: the noise of the two sides is drawn separately.
+    /// `a` or `b`. Each side has its own stream of noise.
     side: &'static str,
 }
 
 impl Reader {
-    /// Creates the reader of a side.
     pub(crate) fn new(model: Arc<Model>, spec: &SideSpec, long: Long, side: &'static str) -> Result<Self, Fault> {
         let layers = model.arch().layers;
         let (layer, at) = match spec.layer {
@@ -45,17 +44,16 @@ impl Reader {
         Ok(Self { model, layer, at, pooling, long, noise: spec.noise, side })
     }
 
-    /// The same with noise of another standard deviation.
+    /// The same reader with a different standard deviation of the noise.
     pub(crate) fn with_noise(&self, noise: f64) -> Self {
         Self { noise, ..self.clone() }
     }
 
-    /// The same layer of another model of the same shape, pooled in the same way.
+    /// The same readout of another model with the same shape.
     pub(crate) fn on(self, model: Arc<Model>) -> Self {
         Self { model, ..self }
     }
 
-    /// Width of the vectors.
     pub(crate) fn width(&self) -> usize {
         self.at.width(self.model.arch()).unwrap_or(self.model.arch().hidden)
     }
@@ -64,7 +62,7 @@ impl Reader {
         let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
         let tokenizer = self.model.tokenizer()?;
         let most = self.model.arch().max_positions;
-        // A cut text has the key of its remaining tokens; a text read in windows has that of all its tokens.
+        // A cut text has the key of its remaining tokens; a text read in windows has the key of all its tokens.
         let key_of = |text: &&str| -> Result<Key, ModelError> {
             let encoding = tokenizer.encode(text)?;
             let read = if self.long == Long::Truncate { encoding.parts(most, self.long).pop() } else { None };
@@ -73,13 +71,13 @@ impl Reader {
         Ok((space, texts.iter().map(key_of).collect::<Result<_, ModelError>>()?))
     }
 
-    /// Sentences whose vectors the cache lacks.
+    /// Number of sentences without cached vectors.
     pub(crate) fn absent(&self, texts: &[&str], host: &Host<'_>) -> Result<usize, Fault> {
         let (space, keys) = self.keys(texts)?;
         Ok(host.store().absent(&space, &keys).len())
     }
 
-    /// Vectors of sentences, without noise and without the cache.
+    /// Vectors of sentences, without noise and cache.
     pub(crate) fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
         let array = self.model.long_sentence_vectors(texts, self.at, self.pooling, self.long)?;
         let width = array.shape.last().copied().unwrap_or(0);
@@ -107,7 +105,7 @@ impl Reader {
         }
         if !out.is_finite() {
             return Err(problem(
-                &"a vector holds values that are not numbers",
+                &"a vector contains values that are not finite",
                 "encoder",
                 "choose another model or layer",
             )
@@ -117,7 +115,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// Adds the noise of this side; that of a sentence does not depend on the others.
+    /// Adds this side's noise. The noise of a sentence does not depend on other sentences.
     fn disturb(&self, texts: &[&str], rows: &mut Matrix, seed: u64) -> Result<(), Fault> {
         if self.noise == 0.0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Two sides that are files of results.
+//! Comparison of two sides given as files of results.
 
 use super::folders;
 use super::report::Reporter;
@@ -13,10 +13,10 @@ use corpus::results::{Results, Wanted, metrics, read};
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 
-/// Items of the first estimate.
+/// Number of items of the first estimate.
 const FIRST: usize = 64;
 
-/// Reads both sides and compares them on growing numbers of items.
+/// Reads both sides and compares them on increasing numbers of items.
 pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
@@ -49,7 +49,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
     sides(spec, &pairs, &metric, &reporter, host)?;
     let order = reporter.order(pairs.n());
-    // A plan's comparison is made once, on the first items in the drawn order; other steps are interim.
+    // A plan's comparison is made once, on the first items in the drawn order. Other steps are interim.
     let planned = reporter.planned_within(pairs.n());
     let growing = std::iter::successors(Some(FIRST), |n| n.checked_mul(4)).take_while(|n| *n < pairs.n());
     let mut steps: Vec<usize> = growing.chain(planned).collect();
@@ -62,13 +62,13 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     reporter.step(&pairs, host)?;
     if let Some(why) = reporter.stepless() {
-        let what = format!("the sequential test cannot be made, as {why}");
+        let what = format!("the sequential test is not possible: {why}");
         let problem = Problem { what, r#where: "sequential".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
     if reporter.is_short_of_power() {
         // Measured in the bench `power` (`signs`).
-        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: in random parts it changes by chance, which would only repeat that power is low";
+        let what = "the decision to give up uses the size of the difference and the power, not its sign over parts of the items: over random parts, the sign changes by chance if power is low";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -80,7 +80,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     Ok(())
 }
 
-/// Reads the files of a side; `done` files of the run were read before.
+/// Reads the files of a side, after `done` files of the run.
 fn side(
     spec: &Spec,
     names: &[String],
@@ -104,7 +104,7 @@ fn side(
     Ok(all)
 }
 
-/// The metric to compare: the requested one, or the first that all files have. Others are reported.
+/// Returns the metric to compare: the requested one, or the first that all files have. Reports the others.
 fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Result<String, Fault> {
     let (shared, lacking) = metrics(a.iter().chain(b));
     let none = || {
@@ -116,8 +116,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     others.extend(lacking.iter().map(String::as_str));
     if spec.test.metric.is_none() && !others.is_empty() {
         let what = format!("{metric} is compared; left out: {}", others.join(", "));
-        let hint =
-            "`test.metric` names the one to compare; `probity compare A B` compares all that the files share".into();
+        let hint = "set test.metric to compare another one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)

@@ -1,4 +1,4 @@
-//! Folders of results, each a system: every task that two of them have.
+//! Comparison of folders of results, one per system, on every task that two of them share.
 
 use crate::Host;
 use crate::finding::Kind;
@@ -13,10 +13,9 @@ use lab::fault::{Fault, problem};
 use lab::finding::Label;
 use lab::host::NoticeLevel;
 
-/// Maximum number of changed items to list.
 pub(crate) const MOST_FLIPS: usize = 1_000;
 
-/// Reads the folders of both sides, each a system, compares every two of them task by task, and lists the items that changed.
+/// Reads the folders of both sides, one per system. Compares every two systems task by task and lists the changed items.
 pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(), Fault> {
     let fail = |e: &dyn std::fmt::Display| problem(e, "results", "give folders of results on the same tasks");
     let paths: Vec<&String> = spec.a.results.iter().chain(&spec.b.results).collect();
@@ -51,7 +50,7 @@ pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// The name of a system: the last part of its path, or the whole path if another system has the same name.
+/// The name of a system: the last part of its path, or the whole path if that part is not unique.
 fn name(path: &str, all: &[&String]) -> String {
     let short = last_part(path);
     let once = all.iter().filter(|other| last_part(other) == short).count() == 1;
@@ -62,7 +61,7 @@ fn label(spec: &Spec, found: &Versus) -> Label {
     Label::new(spec, &format!("{},{}", found.a, found.b))
 }
 
-/// Tasks that only one side has, then the tasks and the differences over them.
+/// Reports tasks that only one side has, then all tasks and the differences over them.
 fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for (name, tasks) in [(&found.a, &found.only_a), (&found.b, &found.only_b)] {
         if !tasks.is_empty() {
@@ -115,7 +114,7 @@ fn flips(a: &System, b: &System, found: &Versus, most: usize) -> Vec<FlipFinding
     all
 }
 
-/// At most `most` items on which two runs differ.
+/// Up to `most` items on which two runs differ.
 pub(crate) fn changed(a: &Results, b: &Results, task: &str, metric: &str, most: usize) -> Vec<FlipFinding> {
     let all = items(a, b, metric);
     all.iter().filter(|i| i.values[0] != i.values[1]).take(most).map(|i| i.flip(task, metric)).collect()

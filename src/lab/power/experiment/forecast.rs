@@ -1,4 +1,4 @@
-//! Forecast of a run: sentences through the encoders that the cache lacks, and steps of training.
+//! Forecast of a run: encoding of sentences that are not cached, and training steps.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use probe::mdl::variational::{codes, looks, step};
 use probe::train::Recipe;
 use stats::Purpose;
 
-/// Sentences of a slice of reading.
+/// Number of sentences in a timed slice of encoding.
 const SLICE: usize = 32;
-/// Epochs of a training on average, measured on the shipped spec; each takes between [`PATIENCE`] and [`EPOCHS`].
+/// Average epochs per training, measured on the default spec; each training takes between [`PATIENCE`] and [`EPOCHS`].
 const EXPECTED: f64 = 9.0;
 
-/// Forecast of a run of this spec, one entry per model; almost 0 for files of results.
+/// Forecast of a run of this spec, one entry per model; empty for files of results.
 pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() {
         return Ok(Vec::new());
@@ -32,7 +32,7 @@ pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Faul
     with(spec, &super::probes::sentences(spec, host)?, [&a, &b], host)
 }
 
-/// The same for sentences that exist already.
+/// The same for sentences that are already known.
 pub(crate) fn with(
     spec: &Spec,
     both: &[Arc<Sentences>; 2],
@@ -56,7 +56,7 @@ pub(crate) fn with(
         ];
         let model = side.reader.model.name().to_owned();
         let (limit, tokens_per_batch) = (host.memory_limit(), TOKENS_PER_BATCH);
-        // Both sides on one model are one entry.
+        // If both sides use one model, they share an entry.
         if let Some(same) = list.iter_mut().find(|f| f.model == model) {
             same.seconds += seconds;
             same.range = same.range.map(|r| [r[0] + range[0], r[1] + range[1]]);
@@ -91,7 +91,7 @@ fn seconds(
     let mut reading = Work::default();
     let hash = side.reader.model.hash().to_owned();
     let corrupted = spec.side(first).corrupted > 0;
-    // A corrupted encoder is a different model, whose cached vectors cannot be looked up before it is made.
+    // A corrupted encoder is a different model, and its cached vectors cannot be found before it is trained.
     let absent = if corrupted { texts.len() } else { side.reader.absent(&texts, host)? };
     reading.add(&format!("sentence {hash} {}", side.reader.layer), absent as f64);
     let read = reading.seconds(host, &mut |_| {
@@ -113,10 +113,10 @@ fn seconds(
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
 }
 
-/// Steps of a slice of a search for a code.
+/// Number of steps in a timed slice of a code search.
 const STEPS: usize = 8;
 
-/// Seconds of the codes of a side: those of the searches, as the rest is negligible.
+/// Expected seconds of a side's codes. Only the searches count; the rest is negligible.
 fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: &mut Host<'_>) -> Result<f64, Fault> {
     let mut work = Work::default();
     if spec.also.mdl {
@@ -131,7 +131,7 @@ fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: 
             beats += 1;
             if beats > STEPS { Err(Cancelled) } else { Ok(()) }
         };
-        // A few steps before it is stopped.
+        // Runs a few steps, then stops.
         let _ = codes(&data, &[Purpose::new(0, "forecast", "")], &mut stop);
         Ok((STEPS * step(data.len())) as f64)
     })
@@ -154,7 +154,7 @@ pub(crate) fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     (1 + noise + more * usize::from(largest)) as f64
 }
 
-/// Trains all settings for an epoch on sentences of the smallest size; examples that they saw.
+/// Trains all settings for one epoch on a few sentences, and returns the number of examples used.
 fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn) -> Result<f64, Fault> {
     let data = made_up(side, sentences, drawn, 4 * SLICE)?;
     let recipes: Vec<&Recipe> = side.recipes.iter().collect();
@@ -163,7 +163,7 @@ fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn) -> Result<f64, Fault
         epochs += more;
         if epochs > recipes.len() { Err(Cancelled) } else { Ok(()) }
     };
-    // One epoch before they are stopped.
+    // Runs one epoch, then stops.
     let _ = train(&data, &data, &recipes, &Purpose::new(0, "forecast", ""), stop);
     Ok(data.len() as f64)
 }

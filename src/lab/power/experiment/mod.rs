@@ -1,5 +1,5 @@
-//! The procedure: both sides at increasing sizes of training data, or two files of results; after each step the
-//! conclusions from the pilot.
+//! The procedure of the lab: compares both sides at increasing sizes of training data, or two files of results, and draws conclusions after
+//! each step.
 
 mod beside;
 mod corruption;
@@ -38,7 +38,7 @@ use lab::{EngineInfo, Experiment, FigureEntry, Instrument, LabId, Pick, Preset};
 
 pub static LAB: Power = Power;
 
-/// The power lab: data that a comparison of two probes, or of two files of results, needs.
+/// The power lab: the data needed to compare two probes or two files of results.
 #[derive(Debug, Clone, Copy)]
 pub struct Power;
 
@@ -82,7 +82,6 @@ impl Instrument for Power {
     }
 }
 
-/// The comparison that a finding makes.
 fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let about = |question: String, what: String, test: &str| Comparison {
         n: finding.n,
@@ -113,7 +112,7 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let what = format!("{question}: {} on {}", c.metric, c.task);
             Some(Comparison { p: c.p, ..about(question, what, &c.test) })
         }
-        // The comparison itself is already in the family.
+        // The unmodified comparison is already in the family.
         Kind::Noise(c) if !c.own => {
             let what = format!("{} against {}: accuracy after {} training examples", c.a, c.b, c.n_train);
             let question = format!("{} against the other side with noise", c.a);
@@ -123,8 +122,8 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     }
 }
 
-/// The part of a spec that decides its comparisons: the sides, their data and training, the test and its order; not the
-/// wanted power, the bound, nor the level of intervals.
+/// The part of a spec that determines its comparisons: the sides, their data and training, the test and its order. Excludes the target
+/// power, the bound and the level of intervals.
 fn decisive(spec: &Spec) -> Spec {
     let usual = TestSpec::default();
     let mut spec = spec.clone();
@@ -133,14 +132,13 @@ fn decisive(spec: &Spec) -> Spec {
     spec
 }
 
-/// The tests of plans that are not decided by the p-value of the difference.
+/// The test of plans that are not decided by the p-value of the difference.
 const EQUIVALENCE: &str = "two one-sided tests";
 const ANYTIME: &str = "sequential McNemar, p at any time";
 
-/// A running spec.
 struct Run {
     spec: Spec,
-    /// Both sides on the same items, as far as known, for answering questions.
+    /// Both sides on the same items so far, for answering questions.
     pairs: Option<(Pairs, Reporter)>,
 }
 

@@ -1,4 +1,4 @@
-//! Two sides that are probes on encoders, trained on increasing amounts of data and tested on the same sentences.
+//! Comparison of two sides that are probes on encoders, trained on increasing amounts of data and tested on the same sentences.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,21 +28,20 @@ use stats::Purpose;
 use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
-/// One side during a run.
 pub(crate) struct Side {
-    /// Sentences and labels: shared with the other side, unless that has a separate task.
+    /// Sentences and labels, shared with the other side unless it has another task.
     pub sentences: Arc<Sentences>,
     pub reader: Reader,
-    /// Settings from which its classifier is chosen.
+    /// Settings from which the classifier is chosen.
     pub recipes: Vec<Recipe>,
     classifier: String,
 }
 
 impl Side {
-    /// A side of the spec on its sentences.
+    /// Opens a side of the spec on its sentences.
     ///
     /// # Errors
-    /// [`Fault`] for a model that cannot be loaded or has no such layer.
+    /// [`Fault`] for a model that cannot be loaded or lacks the layer.
     pub(crate) fn open(
         spec: &Spec,
         first: bool,
@@ -58,19 +57,19 @@ impl Side {
         Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// The side, with its encoder corrupted if the spec requires it.
+    /// Corrupts the encoder if the spec requires it.
     fn corrupted(self, by: Option<Corruption>, spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let Some(corruption) = by else { return Ok(self) };
         let model = Arc::new(corruption.encoder(spec, host)?);
         Ok(Self { reader: self.reader.on(model), ..self })
     }
 
-    /// The shape of its classifier, as [`Spec`] names it.
+    /// The shape of the classifier, as named in [`Spec`].
     pub(crate) fn shape(&self) -> &str {
         &self.classifier
     }
 
-    /// The same side with noise of another standard deviation.
+    /// The same side with a different standard deviation of the noise.
     pub(crate) fn with_noise(&self, noise: f64) -> Self {
         let (recipes, classifier) = (self.recipes.clone(), self.classifier.clone());
         Self { sentences: self.sentences.clone(), reader: self.reader.with_noise(noise), recipes, classifier }
@@ -89,7 +88,7 @@ impl Side {
         Ok([part(train)?, part(validation)?, part(test)?])
     }
 
-    /// Vectors and labels of some rows.
+    /// Vectors and labels of `rows`.
     pub(super) fn part(
         &self,
         spec: &Spec,
@@ -121,7 +120,7 @@ impl Side {
         chosen.into_iter().map(sound).collect()
     }
 
-    /// Correctness of every seed on the test sentences: 1 for right.
+    /// Correctness of every seed on the test sentences: 1 for right, 0 for wrong.
     pub(crate) fn answers(
         &self,
         spec: &Spec,
@@ -133,7 +132,7 @@ impl Side {
     }
 }
 
-/// Purposes of each seed's random draws: training a classifier, or coding labels.
+/// Identifies each seed's random draws, for training a classifier or coding labels.
 pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     let (task, data) = spec.task_of(true);
     let task = data.unwrap_or(task);
@@ -141,13 +140,13 @@ pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect()
 }
 
-/// 1 for each example that a classifier gets right, otherwise 0.
+/// Correctness of a classifier on each example: 1 for right, 0 for wrong.
 pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     let logits: Matrix = mlp.logits(data.x());
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
-/// Fixed weight of a training, in addition to its sentences.
+/// Fixed weight of a training, besides its sentences.
 const BASE: usize = 64;
 
 /// Weight of training both sides at a size.
@@ -155,14 +154,14 @@ pub(crate) fn weight(size: usize) -> f64 {
     2.0 * (size + BASE) as f64
 }
 
-/// The sentences of both sides: the same, unless the spec gives them separate tasks.
+/// The sentences of both sides, shared unless the spec gives them separate tasks.
 pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentences>; 2], Fault> {
     let first = Arc::new(Sentences::of(spec, true, host)?);
     let second = if spec.is_apart() { Arc::new(Sentences::of(spec, false, host)?) } else { first.clone() };
     Ok([first, second])
 }
 
-/// Reason why two labellings of the same sentences are not paired; `None` if the sides share no test sentence, or all.
+/// The reason why two labellings of the same sentences are not paired; `None` if the sides share no test sentences.
 fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
     let tested =
@@ -171,8 +170,8 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let (shared, of) = (a.intersection(&b).count(), grouped(b.len()));
     (shared > 0).then(|| Problem {
         what: format!(
-            "{} of B's {of} test sentences are A's too, under other labels; each side draws its own, balanced by its own labels, so they are compared \
-             unpaired, which is the more careful where both sides find the same sentences hard",
+            "{} of B's {of} test sentences are also A's, with other labels. Each side draws its own test set, balanced by its own labels, so the \
+             comparison is unpaired; this is conservative if the same sentences are hard for both sides",
             grouped(shared)
         ),
         r#where: "b.task".into(),
@@ -243,9 +242,10 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
 /// Number of test sentences of each side between two reports.
 const TOGETHER: usize = 256;
 
-/// Right answers of both sides on the test sentences of a size. The sentences arrive in the drawn order, a part at a
-/// time; whenever there are more of them than all that were `seen` at smaller sizes, the result so far is reported, and
-/// it counts if a plan counts these sentences.
+/// Right answers of both sides on the test sentences of a size.
+///
+/// Sentences arrive in the drawn order, part by part. Once there are more than the `seen` ones of smaller sizes, the result so far is
+/// reported. It counts as a comparison if a plan requests this number of sentences.
 fn tested(
     spec: &Spec,
     (size, seen): (usize, usize),
@@ -254,7 +254,7 @@ fn tested(
     host: &mut Host<'_>,
 ) -> Result<Pairs, Fault> {
     let rows = both.map(|(side, _)| side.sentences.drawn(size).parts[2].clone());
-    // The orders of two sides with the same sentences are the same.
+    // Sides with the same sentences have the same order.
     let orders = rows.each_ref().map(|rows| reporter.order(rows.len()));
     let most = rows.each_ref().map(Vec::len);
     let n = most[0].min(most[1]);
@@ -281,7 +281,7 @@ fn tested(
             reporter.part(&pairs, planned == Some(at), host)?;
         }
     }
-    // Back into the order of the rows, unless nothing pairs them.
+    // Restores the order of the rows, unless items are unpaired.
     let [a, b] = found;
     let pairs = Pairs { a, b, clusters: None, apart: spec.is_apart() };
     Ok(if pairs.apart { pairs } else { pairs.select(&placed(&orders[0])) })
@@ -294,10 +294,9 @@ fn placed(order: &[usize]) -> Vec<usize> {
     places
 }
 
-/// Maximum number of training sentences for baselines.
 const MOST_READ: usize = 50_000;
 
-/// Reports what the surface of a side's sentences gives away, on the probes' own training and test sentences.
+/// Reports surface baselines on the training and test sentences of a side's probes.
 fn surface(
     spec: &Spec,
     (first, side): (bool, &Side),
@@ -310,7 +309,7 @@ fn surface(
     let of = |row: &usize| (sentences.texts[*row].as_str(), sentences.labels[*row]);
     let mut rows = drawn.parts[0].clone();
     if rows.len() > MOST_READ {
-        // Rows are ordered class by class.
+        // Shuffled because rows are ordered by class.
         shuffle(&mut stream(spec.seed, "sentences of base lines"), &mut rows);
         rows.truncate(MOST_READ);
     }
@@ -326,7 +325,6 @@ fn surface(
     Ok(())
 }
 
-/// Reports one side at one size.
 fn sides(
     spec: &Spec,
     (first, side): (bool, &Side),

@@ -1,4 +1,4 @@
-//! From pairs to findings: the comparison, the curve of power, requirements, and the sequential test.
+//! Converts pairs to findings: the comparison, the power curve, requirements, and the sequential test.
 
 use crate::Finding;
 use crate::Host;
@@ -21,7 +21,7 @@ use lab::finding::Label;
 use stats::rng::{shuffle, stream};
 use stats::sequential::Sequential;
 
-/// Maximum number of steps at which the sequential test is reported.
+/// Maximum number of reported steps of the sequential test.
 const PLACES: usize = 48;
 
 /// Sizes of the classifiers, for a bound.
@@ -33,27 +33,25 @@ pub(crate) struct Sizes {
     pub hidden: u64,
 }
 
-/// Turns pairs into findings of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     spec: Spec,
     label: Label,
     names: Names,
     sizes: Option<Sizes>,
-    /// Comparisons so far with their numbers of items.
+    /// The comparisons so far, with their numbers of items.
     made: Vec<(usize, ComparisonFinding)>,
-    /// Power at the n of each of them, and whether it covers only the part of the items that a plan counted.
+    /// The power of each comparison at its n, and whether it covers only the planned part of the items.
     powers: Vec<(f64, bool)>,
-    /// True if the next report is of the largest comparison that the spec asks for.
+    /// True if the next report is on the largest comparison of the spec.
     last: bool,
-    /// Training examples of the compared probes; `None` for files, and for folds, which are trained many times.
+    /// Training examples of the probes; `None` for files and for folds.
     trained: Option<usize>,
-    /// Differences in each fold.
     folds: Vec<f64>,
 }
 
 impl Reporter {
-    /// Starts the report of a run; `sizes` is `None` if the classifiers are unknown.
+    /// Starts the report of a run. `sizes` is `None` if the classifiers are unknown.
     pub(crate) fn new(spec: &Spec, sizes: Option<Sizes>) -> Self {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
@@ -71,30 +69,28 @@ impl Reporter {
         }
     }
 
-    /// The same for another metric.
+    /// Switches to another metric.
     pub(crate) fn of(&mut self, metric: String, last: bool) {
         (self.names.metric, self.last, self.trained) = (metric, last, None);
     }
 
-    /// The same for probes trained on `n_train` examples; `last` if that is the largest size.
+    /// Switches to probes trained on `n_train` examples; `last` for the largest size.
     pub(crate) fn after(&mut self, n_train: usize, last: bool) {
         self.of(format!("accuracy after {n_train} training examples"), last);
         self.trained = Some(n_train);
     }
 
-    /// The notice for probes trained on this number of examples.
+    /// Draws the conclusions from a tally and adds the number of training examples.
     fn told(&self, tally: &Tally, spec: &Spec) -> (ComparisonFinding, Vec<PowerFinding>, Option<RequiredFinding>) {
         let (comparison, curve, required) = told(tally, &self.names, spec, self.parameters());
         let trained = self.trained.map(|n| n as u64);
         (comparison, curve, required.map(|r| RequiredFinding { trained, ..r }))
     }
 
-    /// Names of the sides and of the metric.
     pub(crate) fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Records the difference in a fold.
     pub(crate) fn fold(&mut self, gap: f64) {
         self.folds.push(gap);
     }
@@ -105,7 +101,7 @@ impl Reporter {
         at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
     }
 
-    /// The number of items, fewer than all of the largest comparison, at which the plan compares; `None` once it has.
+    /// The number of items at which the plan compares, if fewer than `all` of the largest comparison; `None` once it has compared.
     pub(crate) fn planned_within(&self, all: usize) -> Option<usize> {
         let plan = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN)?;
         let made = self.made.iter().any(|(_, c)| c.planned);
@@ -116,13 +112,13 @@ impl Reporter {
         self.label.finding(n, is_final, t, kind)
     }
 
-    /// Reports everything about all pairs of a comparison, and counts it as made.
+    /// Reports on all pairs of a comparison and counts it as made.
     pub(crate) fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
-    /// Reports on the first pairs, given in the drawn order: the sequential test takes them in the same order as it
-    /// will take all. It counts as a comparison only if a plan counts them.
+    /// Reports on the first pairs, which must be in the drawn order of the sequential test. It counts as a comparison only if a plan
+    /// requests these pairs.
     pub(crate) fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
@@ -161,7 +157,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Tallies of the first items in the drawn order, so that other terms and smaller pilots can be computed later.
+    /// Tallies of the first items in the drawn order, from which other terms and smaller pilots can be computed later.
     fn tallies(&self, pairs: &Pairs, order: &[usize], all: &Tally) -> Vec<Kind> {
         let of = |at: usize| {
             let tally = if at == pairs.n() { all.clone() } else { pairs.select(&order[..at]).tally() };
@@ -171,8 +167,8 @@ impl Reporter {
         places(pairs.n()).into_iter().map(of).collect()
     }
 
-    /// Reports all comparisons, adjusted for their number. A planned comparison on a part of the items was fixed before
-    /// any result: it is not adjusted for later comparisons, nor they for it.
+    /// Reports all comparisons, adjusted for their number. A planned comparison on a part of the items was fixed before any result, so it
+    /// and later comparisons are adjusted separately.
     fn tell_comparisons(&mut self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         for part in [true, false] {
             let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
@@ -184,23 +180,23 @@ impl Reporter {
         Ok(())
     }
 
-    /// Reason why an item is not a step of the sequential test, if it is not.
+    /// The reason why items are not steps of the sequential test, if any.
     pub(crate) fn stepless(&self) -> Option<&'static str> {
         self.made.last().and_then(|(_, c)| stepless(c))
     }
 
-    /// True if the latest comparison has less than the wanted power.
+    /// True if the latest comparison has less than the target power.
     pub(crate) fn is_short_of_power(&self) -> bool {
         self.powers.last().is_some_and(|(power, _)| *power < self.spec.test.target)
     }
 
-    /// Reports whether no number of items should be recommended; the last finding of a run.
+    /// Reports whether no number of items should be recommended, as the last finding of a run.
     pub(crate) fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {
             return Ok(());
         }
-        // The sign on a plan's part of the items is ignored, because that part is not a size of the run.
+        // The planned part of the items is not a size of the run, so its sign is ignored.
         let sizes = || self.made.iter().zip(&self.powers).filter(|(_, (_, part))| !part);
         let all: Vec<&ComparisonFinding> = sizes().map(|((_, c), _)| c).collect();
         let best_power = sizes().map(|(_, (power, _))| *power).fold(0.0, f64::max);
@@ -210,16 +206,14 @@ impl Reporter {
         host.find(self.finding(*n, true, host.elapsed(), Kind::Collapse(finding)))
     }
 
-    /// Parameters as the bound counts them: the published tables count a linear layer on the wider vectors, whatever the
-    /// classifier was.
+    /// Number of parameters for the bound. The published tables count a linear layer on the wider vectors, whatever the classifier.
     fn parameters(&self) -> Option<u64> {
         let Sizes { dim, hidden } = self.sizes?;
         let linear = self.spec.test.bound == Bound::Published || hidden == 0;
         Some(if linear { Counted::Linear } else { Counted::Mlp(hidden) }.parameters(dim))
     }
 
-    /// Training examples by the bound for a difference of prequential code lengths, in bits per example. The code is
-    /// that of a linear probe.
+    /// Recommended training examples for a difference of prequential code lengths in bits per example. The code uses a linear probe.
     pub(crate) fn coded(&self, gap: f64) -> Option<u64> {
         let (score, parameters) = (Score::Prequential { clip: CLIP }, Counted::Linear.parameters(self.sizes?.dim));
         let test = &self.spec.test;
@@ -231,21 +225,22 @@ impl Reporter {
         self.spec.test.risk(n, self.parameters()?)
     }
 
-    /// Order of the items for the sequential test and smaller pilots.
+    /// The order of items for the sequential test and smaller pilots.
     pub(crate) fn order(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         shuffle(&mut stream(self.spec.seed, "order of items"), &mut order);
         order
     }
 
-    /// The plan that stops early and counts for these pairs.
+    /// The plan, if it stops early and applies to these pairs.
     fn early(&self) -> Option<&Plan> {
         self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::Early && self.last)
     }
 
-    /// The sequential test over the items, reported at growing intervals and at the first possible stop; nothing where
-    /// items are not counted one by one. A plan that stops early looks at its n items and no more; its decision is
-    /// marked once all items are known.
+    /// The sequential test over the items, reported at growing intervals and at the first possible stop.
+    ///
+    /// Empty where items are not counted one by one. A plan that stops early uses only its n items; its decision is marked once all items
+    /// are known.
     fn sequential(&self, pairs: &Pairs, order: &[usize], is_final: bool) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
         let n = order.len().min(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));
@@ -283,7 +278,7 @@ impl Reporter {
         kinds
     }
 
-    /// The comparison under other terms, on the first items in the drawn order.
+    /// The comparison with other settings of the test, on the first items in the drawn order.
     pub(crate) fn answer(&self, pairs: &Pairs, asked: &Adjust, t: f64) -> Vec<Finding> {
         let n = asked.pilot.unwrap_or(usize::MAX).clamp(2.min(pairs.n()), pairs.n());
         let (smaller, mut order) = (n < pairs.n(), self.order(pairs.n()));
@@ -302,7 +297,7 @@ impl Reporter {
         changed.label = changed.label.under(spec.hash());
         let tally = pairs.tally();
         let (mut comparison, curve, required) = self.told(&tally, &changed.spec);
-        // Resampling does not depend on the terms, unless there are fewer items.
+        // Resampling does not depend on the settings of the test, unless there are fewer items.
         let known = self.made.iter().rev().find(|(at, made)| !smaller && *at == n && made.metric == comparison.metric);
         comparison.bootstrap = match known {
             Some((_, made)) => made.bootstrap,

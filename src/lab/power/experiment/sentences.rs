@@ -1,5 +1,5 @@
-//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 (unless the spec says otherwise)
-//! within each class. If a task groups the probed words, no word is in two parts or two folds.
+//! The probed sentences, generated or from the user's file. They are split within each class, by default 4 : 1 : 1. If a task groups the
+//! probed words, no word is in two parts or two folds.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -16,25 +16,22 @@ use lab::host::NoticeLevel;
 use model::Long;
 use stats::rng::{shuffle, stream, unit};
 
-/// Maximum number of classes of a file.
 const MAX_CLASSES: usize = 50;
-/// Maximum number of sentences read from a file.
 const MAX_SENTENCES: usize = 4_000_000;
 
 /// Labelled sentences, split within each class into training, validation and test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sentences {
     pub texts: Vec<String>,
-    /// The class of each sentence.
     pub labels: Vec<usize>,
     pub classes: usize,
     /// Rows of each class in drawing order, for training, validation and test.
     parts: [Vec<Vec<usize>>; 3],
-    /// Parts of training, validation and test.
+    /// Relative sizes of training, validation and test.
     ratio: Ratio,
     /// The fold of each sentence if the task groups words; otherwise empty.
     folds: Vec<usize>,
-    /// Sentences of the file that are longer than an encoder of them reads.
+    /// Number of sentences of the file that exceed an encoder's maximum length.
     pub long: usize,
 }
 
@@ -48,7 +45,7 @@ impl Sentences {
     /// Sentences of a side for the largest size of the spec.
     ///
     /// # Errors
-    /// [`Fault`] for a file that cannot be read, or with too few sentences of a class.
+    /// [`Fault`] for a file that cannot be read or has too few sentences of a class.
     pub(crate) fn of(spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<Self, Fault> {
         let largest = spec.task.sizes.last().copied().unwrap_or(0);
         let each = spec.task.ratio.parts(largest);
@@ -56,7 +53,7 @@ impl Sentences {
         let ((texts, labels, classes), long) = match spec.task_of(first) {
             (_, Some(file)) => fitting(spec, first, read(spec, file, host)?, host)?,
             (name, None) => {
-                // Each fold must be large enough for a quarter of the training part, and for the validation and the test part.
+                // Each fold must be large enough for a quarter of the training part, the validation part and the test part.
                 let quarter = each[0].div_ceil(4).max(each[1]).max(each[2]);
                 let grouped = quarter.next_multiple_of(GROUPS / FOLDS) * FOLDS;
                 let told = |e: corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
@@ -73,7 +70,7 @@ impl Sentences {
         Ok(Self { long, ..split })
     }
 
-    /// Parts of each class, in an order drawn by the seed.
+    /// Splits each class in an order drawn by the seed.
     fn split(
         texts: Vec<String>,
         labels: Vec<usize>,
@@ -103,7 +100,7 @@ impl Sentences {
             shuffle(&mut rng, &mut rows);
             if !folds.is_empty() {
                 let of = |fold: usize| rows.iter().copied().filter(|r| folds[*r] == fold).collect::<Vec<_>>();
-                // Folds alternate, so that smaller sizes have words of all of them.
+                // Folds alternate so that smaller sizes contain words of all of them.
                 let train: Vec<Vec<usize>> = (0..4).map(of).collect();
                 parts[0].push((0..each[0]).filter_map(|k| train[k % 4].get(k / 4).copied()).collect());
                 parts[1].push(of(4).into_iter().take(each[1]).collect());
@@ -118,7 +115,7 @@ impl Sentences {
         Ok(Self { texts, labels, classes: names.len(), parts, ratio, folds, long: 0 })
     }
 
-    /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
+    /// The rows of a size, each part balanced over the classes. Smaller sizes are prefixes of larger ones.
     pub(crate) fn drawn(&self, size: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let part = |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
@@ -126,19 +123,18 @@ impl Sentences {
     }
 }
 
-/// Folds of all sentences of a size.
+/// Number of folds of all sentences of a size.
 pub(crate) const FOLDS: usize = 6;
 
 impl Sentences {
-    /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022): so each
-    /// sentence of the size is tested once. Sizes not divisible by four leave a few sentences out.
+    /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022). Each sentence of the size is
+    /// tested once; sizes not divisible by four leave out a few.
     pub(crate) fn fold(&self, size: usize, i: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
-            // Grouped sentences alternate, so the remainder of a division by four is left out at the end of the
-            // training part.
+            // Grouped sentences alternate, so the remainder of a division by four is at the end of the training part and left out.
             let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
             let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
             for (at, row) in each.take(FOLDS * quarter).enumerate() {
@@ -154,13 +150,13 @@ impl Sentences {
         Drawn { parts }
     }
 
-    /// The same sentences with random labels: classes are dealt in the order of the sentences' hashes, within each part as
-    /// balanced as in the task (Hewitt and Liang 2019, with a sentence in the place of a word type).
+    /// The same sentences with random labels, dealt in the order of the sentences' hashes and as balanced in each part as in the task.
+    /// Follows Hewitt and Liang (2019), with sentences instead of word types.
     pub(crate) fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {
             let mut rows = part.clone();
-            // The bits of positive numbers sort like the numbers.
+            // The bits of positive floats sort like the numbers.
             let hash = |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
             rows.sort_by_cached_key(hash);
             rows.iter().enumerate().for_each(|(k, row)| labels[*row] = k % self.classes);
@@ -169,12 +165,11 @@ impl Sentences {
     }
 }
 
-/// Names for numbered classes.
 fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|i| i.to_string()).collect()
 }
 
-/// The label that is probed; the names of all labels are collected until one is found.
+/// The label to probe. Names of all labels are collected until one is found.
 fn wanted(spec: &Spec, sentence: &Sentence<'_>, names: &mut BTreeSet<String>) -> Option<String> {
     let label = match &spec.task.label {
         Some(name) => corpus::agreement::label(sentence, name),
@@ -188,11 +183,11 @@ fn wanted(spec: &Spec, sentence: &Sentence<'_>, names: &mut BTreeSet<String>) ->
 
 type Read = (Vec<String>, Vec<usize>, Vec<String>);
 
-/// Labelled sentences of a file, each once.
+/// Reads the distinct labelled sentences of a file.
 fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     let path = spec.path(file);
     let told = |e: corpus::readers::ReadError| {
-        problem(&e, "task.data", "`probity data list` names what can be read; labelled sentences are needed")
+        problem(&e, "task.data", "give a file of labelled sentences; `probity data list` lists the supported formats")
     };
     let mut seen: HashSet<String> = HashSet::new();
     let mut all: Vec<(String, String)> = Vec::new();
@@ -220,12 +215,12 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     }
     if all.is_empty() && !names.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = format!("its rows have several labels and none of the wanted name: {}", names.join(", "));
+        let what = format!("its rows have several labels, and none has the expected name: {}", names.join(", "));
         let hint = "set task.label to one of them".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
-        let what = format!("{} sentences are used; {twice} come twice and {other} rows have no label", all.len());
+        let what = format!("{} sentences are used; {twice} are duplicates and {other} rows have no label", all.len());
         host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
@@ -242,7 +237,8 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
         _ => None,
     };
     if let Some(what) = wrong {
-        let hint = "name a file of sentences with two labels or more, or another of its labels as task.label".into();
+        let hint =
+            "choose a file with at least two different labels, or set task.label to another of its labels".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if let Some(problem) = lab::examples::case_notice(names.keys().map(String::as_str)) {
@@ -253,10 +249,11 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     Ok((all.into_iter().map(|(text, _)| text).collect(), labels, names.into_keys().collect()))
 }
 
-/// Maximum number of tokens that a tokenizer adds to a text; every other token covers at least one byte.
+/// Maximum number of special tokens per text. Every other token covers at least one byte.
 const FRAME: usize = 8;
 
-/// The sentences that every encoder can read, and the number that are longer; reports how those are treated.
+/// Applies `task.long` to sentences that exceed an encoder's maximum length, and reports it. Returns the sentences and the number of long
+/// ones.
 fn fitting(
     spec: &Spec,
     first: bool,
@@ -284,7 +281,7 @@ fn fitting(
         if count > 0 {
             let all = texts.len();
             let what = format!(
-                "{count} of {all} sentences are longer than the {most} tokens that {name} reads: they {}",
+                "{count} of {all} sentences exceed the maximum of {most} tokens of {name}: they {}",
                 long.done()
             );
             let hint = "to change this, set task.long to drop, truncate or window".into();
@@ -323,7 +320,7 @@ mod tests {
         assert_eq!(folds[0].parts[2], folds[1].parts[1]);
     }
 
-    /// A probed word is in training or test, never in both, at every size and in every fold.
+    /// At every size and in every fold, a probed word is in training or test, never in both.
     #[test]
     fn words_of_a_grouped_task_stay_in_one_part_and_one_fold() {
         let task = ProbingTask::named("subj_number").unwrap();

@@ -1,11 +1,10 @@
-//! The accuracy that probes lack by optimisation and by data (Zhu et al. 2022, section D.1 and Figure 12).
+//! Accuracy lost by probes through optimisation and through lack of data (Zhu et al. 2022, section D.1 and Figure 12).
 //!
-//! With f the trained probe, f̂ the best one on the training examples and f* the best one of all, the excess risk of f
-//! is `(R(f) - R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size, and f*
-//! is the f̂ of the largest size, so that the second part is the gain from more data in this run, not the largest
-//! possible gain. f̂ has the lowest cross entropy that is known on the training examples: for logistic regression it is
-//! solved exactly; for a network the seed with the lowest loss is used instead, so that the first part is a lower
-//! bound.
+//! Let f be the trained probe, f̂ the best one on the training examples and f* the best one overall. The excess risk of f is `(R(f) -
+//! R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size. f* is the f̂ of the largest size; the
+//! second part is therefore the gain from more data in this run, not the largest possible gain. f̂ has the lowest known cross entropy on
+//! the training examples. For logistic regression it is solved exactly. For a network it is the seed with the lowest loss, which makes the
+//! first part a lower bound.
 
 use super::probes::{Side, right, weight};
 use super::report::Reporter;
@@ -26,10 +25,9 @@ use stats::estimate::Estimate;
 use stats::paired::{Table, difference};
 use stats::replicates::Contrast;
 
-/// Weight of the data relative to the penalty when solving for the best probe: nearly no penalty. Without any,
-/// separable classes would have no best probe.
+/// Weight of the data relative to the penalty when solving for the best probe. A small penalty is kept because separable classes would
+/// otherwise have no best probe.
 const FREE: f64 = 1e4;
-/// Resamples of the test sentences.
 const RESAMPLES: usize = 400;
 
 /// Probes of one side by size, one per seed.
@@ -37,19 +35,19 @@ pub(super) type Trained = Vec<(usize, Vec<Mlp>)>;
 
 /// Right answers on the test sentences after training on one size.
 struct Found {
-    /// Training examples.
+    /// Number of training examples.
     n: usize,
     optimum: &'static str,
     best: Vec<f64>,
     probes: Vec<Vec<f64>>,
 }
 
-/// Weight in the plan of a run, by the unit of [`weight`].
+/// Weight in the plan of a run, in units of [`weight`].
 pub(super) fn share(spec: &Spec) -> f64 {
     0.2 * spec.task.sizes.iter().map(|size| weight(*size)).sum::<f64>()
 }
 
-/// Measures and reports both parts of one side at every size.
+/// Measures and reports both losses of one side at every size.
 pub(super) fn measure(
     spec: &Spec,
     (first, side): (bool, &Side),
@@ -105,10 +103,10 @@ fn best(
     least.map(|(_, from, probe)| (from, probe)).ok_or_else(|| Cancelled.into())
 }
 
-/// The same classifier with one logit per class.
+/// Converts a logistic regression to a network with one logit per class.
 fn network(model: &Logistic) -> Option<Mlp> {
     let (rows, inputs) = (model.bias.len(), model.weight.cols());
-    // With two classes the only row belongs to the second.
+    // With two classes, the only row belongs to the second.
     let classes = rows.max(2);
     let row = |class: usize| if rows == 1 { class.checked_sub(1) } else { Some(class) };
     let weight = Matrix::from_fn(inputs, classes, |i, class| row(class).map_or(0.0, |r| model.weight.row(r)[i] as f32));
@@ -122,9 +120,10 @@ fn table(a: &[f64], b: &[f64]) -> Table {
     table
 }
 
-/// Accuracy of the best probe minus that of the trained ones, with an interval over test sentences and seeds; with one
-/// seed over test sentences alone. It is never narrower than that over test sentences, which keeps its coverage with
-/// few differing sentences.
+/// Accuracy of the best probe minus that of the trained ones, with an interval over test sentences and seeds.
+///
+/// With one seed the interval is over test sentences alone. It is never narrower than that, which keeps its coverage with few differing
+/// sentences.
 fn lacking(best: &[f64], probes: &[Vec<f64>], spec: &Spec) -> Estimate {
     let level = spec.interval.level;
     let names = Names { a: String::new(), b: String::new(), metric: String::new() };
@@ -167,7 +166,7 @@ mod tests {
         Labelled::new(x, y, if three { 3 } else { 2 }).unwrap()
     }
 
-    /// Least mean cross entropies of these points by SciPy's BFGS without a penalty: .493967 with two classes (47 of 60 right), 1.061782
+    /// Minimum mean cross entropies of these points by SciPy's BFGS without a penalty: .493967 with two classes (47 of 60 right), 1.061782
     /// with three.
     #[test]
     fn the_best_probe_has_the_least_cross_entropy() {
@@ -186,13 +185,13 @@ mod tests {
         }
     }
 
-    /// Coverage of 95 % by trainings, test items, share of answers that a training loses, and spread of that share over trainings.
+    /// Simulated coverage at 95 %. `lost` is the share of answers that a training loses, `spread` its spread over trainings.
     fn coverage(seeds: usize, n: usize, lost: f64, spread: f64) -> f64 {
         let spec = Spec::shipped();
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));
         let (runs, truth) = (300, 0.8 * lost - 0.2 * 0.3 * lost);
         let held = (0..runs).filter(|_| {
-            // Hard items are lost four times as often as easy ones, by every training.
+            // Every training loses hard items four times as often as easy ones.
             let items: Vec<(bool, f64)> =
                 (0..n).map(|_| (unit(&mut rng) < 0.8, if unit(&mut rng) < 0.5 { 1.6 } else { 0.4 })).collect();
             let best = items.iter().map(|(right, _)| f64::from(u8::from(*right))).collect::<Vec<_>>();
@@ -212,9 +211,8 @@ mod tests {
         held.count() as f64 / f64::from(runs)
     }
 
-    /// With two or more seeds the coverage holds. A single seed does not show the variation between trainings: if that
-    /// is large, the interval over test items covers too seldom, as the answer of the lab notes for all intervals with
-    /// one seed.
+    /// Coverage is nominal with two or more seeds. A single seed does not show the variation between trainings. If that is large, the
+    /// interval over test items covers too rarely; the lab's answer warns about this.
     #[test]
     fn the_interval_by_optimisation_covers_with_two_seeds_and_not_with_one() {
         for (seeds, n, lost, spread) in

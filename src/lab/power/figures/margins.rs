@@ -1,4 +1,4 @@
-//! Accuracy by training examples beside the margin of the bound.
+//! Accuracy by training examples with the margin of the bound.
 
 use super::{REGION, bound, finished, pilots, provenance};
 use crate::finding::{BaselineFinding, MarginFinding};
@@ -24,7 +24,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             let v = &m.value;
             let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
             let inner = v.sd.and_then(around);
-            // Two values lie as far from their mean as their standard deviation over the root of 2.
+            // Two values differ from their mean by their standard deviation over the root of 2.
             let pair =
                 v.sd.filter(|_| seeds == 2).map(|sd| sd / f64::sqrt(2.0)).map(|d| (v.accuracy - d, v.accuracy + d));
             let (x, band, n) = (v.at_n as f64, around(v.epsilon), m.n.into());
@@ -61,10 +61,9 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// The beginning of the names of base lines.
 const BASE_LINE: &str = "base line";
 
-/// The base line that is best at the largest size, at every size.
+/// The baseline that is best at the largest size, shown at every size.
 fn surface(results: &Results) -> Option<Layer> {
     let of = results.surface();
     let best = of.iter().max_by(|a, b| a.value.accuracy.mean.total_cmp(&b.value.accuracy.mean))?;

@@ -1,4 +1,4 @@
-//! Accuracy that the probes lack by optimisation and by data (Zhu et al. 2022, Figure 12).
+//! Accuracy lost by the probes through optimisation and lack of data (Zhu et al. 2022, Figure 12).
 
 use super::{covering, finished, provenance};
 use crate::finding::ShortfallFinding;
@@ -12,7 +12,7 @@ use stats::estimate::Estimate;
 
 type Part = fn(&ShortfallFinding) -> Option<Estimate>;
 
-/// Both parts of both sides, by training examples.
+/// Both losses of both sides, by training examples.
 pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let all = &results.shortfalls;
     let first = all.first()?;

@@ -1,4 +1,4 @@
-//! The rows of a side: those of the second are next to those of the first.
+//! The rows of a side. Rows of the second side are next to those of the first.
 
 use super::super::spec::{SideSpec, Spec};
 use base::text::{last_part, shortened};
@@ -23,10 +23,10 @@ pub(crate) fn of(first: bool) -> Vec<Setting<Spec>> {
     ]
 }
 
-/// Classifiers that can be picked; others can be written into a spec.
+/// Selectable classifiers; a spec may contain others.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
 
-/// Poolings that can be picked; `None` is the model's own.
+/// Selectable poolings; `None` is the model's own.
 const POOLINGS: [Option<PoolOver>; 6] = [
     None,
     Some(PoolOver::Mean),
@@ -36,7 +36,7 @@ const POOLINGS: [Option<PoolOver>; 6] = [
     Some(PoolOver::Pooler),
 ];
 
-/// A side that takes the task of both.
+/// The word for a side with the common task.
 const SHARED: &str = "the shared task";
 
 fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
@@ -108,7 +108,7 @@ fn encoder(first: bool) -> Setting<Spec> {
                 both[1] = copy;
             }
             both[usize::from(!first)] = name.clone();
-            // After files of results neither side has an encoder.
+            // With results from files, neither side has an encoder.
             if both[usize::from(first)].is_empty() {
                 both[usize::from(first)] = name.clone();
             }
@@ -133,7 +133,7 @@ fn layer(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "layer"),
         label(first, "layer"),
-        "The layer whose vectors are read; 0 for the embeddings.",
+        "Layer of the vectors; 0 for the embeddings.",
         move |spec, known| {
             let most = layers(spec, known);
             let stops = (0..=most).map(|l| l as f64).collect();
@@ -154,7 +154,7 @@ fn layer(first: bool) -> Setting<Spec> {
 }
 
 fn pooling(first: bool) -> Setting<Spec> {
-    let help = "How token vectors become one; the model's default is the mean for most.";
+    let help = "Pooling of token vectors into one; the default of most models is the mean.";
     row(key(first, "pooling"), label(first, "vector"), help).one_of(
         &POOLINGS,
         |p| p.map_or("model's own".to_owned(), |p| p.to_string()),
@@ -164,7 +164,7 @@ fn pooling(first: bool) -> Setting<Spec> {
 }
 
 fn classifier(first: bool) -> Setting<Spec> {
-    let help = "What is trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
+    let help = "Classifier trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
     row(key(first, "classifier"), label(first, "probe"), help)
         .one_of(
             &CLASSIFIERS,
@@ -186,7 +186,7 @@ fn noise(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted(first: bool) -> Setting<Spec> {
-    let help = "Steps of training on shuffled words before the encoder is read (Zhu et al., Table 2: 200).";
+    let help = "Training steps on shuffled words before the vectors are computed (Zhu et al., Table 2: 200).";
     row(key(first, "corrupted"), label(first, "corruption"), help).count(
         &[0, 50, 100, 200, 500],
         0..=20_000,
@@ -210,7 +210,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
         move |s, path| {
             let path = path.map(|p| typed(&s.task.base, p));
             let side = side_mut(s, first);
-            // Without steps a text has no effect, so the paper's steps are set.
+            // A text has no effect without steps, so the paper's number of steps is set.
             if path.is_some() && side.corrupted == 0 {
                 side.corrupted = 200;
             }
@@ -220,7 +220,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; separate several seeds by commas), or a folder of them, task by task; several folders are several systems. Both sides need one.";
+    let help = "Results instead of a probe: a file (from any harness that `probity compare` supports; separate several seeds by commas), or a folder with results by task; several folders are several systems. Set it for both sides.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),

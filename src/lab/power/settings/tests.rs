@@ -1,4 +1,4 @@
-//! Every row sets the value that it shows, and the spec stays valid.
+//! Tests that every row sets the value that it shows and keeps the spec valid.
 
 use super::*;
 use crate::plan::{Hypothesis, Plan, Stop};
@@ -25,7 +25,7 @@ fn every_step_of_every_row_leaves_a_spec_that_can_run() {
     }
 }
 
-/// After a file was typed, the spec's other files were no longer relative to its folder.
+/// Regression: typing a file used to change the folder to which the spec's other files are relative.
 #[test]
 fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
     let mut spec = Spec::shipped();
@@ -36,7 +36,7 @@ fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
     assert_eq!(spec.path(spec.task.data.as_ref().unwrap()), std::path::absolute("own.tsv").unwrap());
 }
 
-/// Terms for a corruption that was not requested were silently ignored.
+/// Regression: settings of a corruption that was not requested used to be ignored silently.
 #[test]
 fn terms_of_a_corruption_need_one() {
     let mut spec = Spec::shipped();
@@ -69,7 +69,7 @@ fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
     assert_eq!(spec.models, Spec::shipped().models);
 }
 
-/// The bug: a model chosen for one side after files of results left the other side with an encoder of no name.
+/// Regression: choosing a model for one side after files of results used to leave the other side without an encoder.
 #[test]
 fn a_model_chosen_after_files_stands_on_both_sides() {
     let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
@@ -85,7 +85,7 @@ fn a_model_chosen_after_files_stands_on_both_sides() {
     }
 }
 
-/// The bug: a spec with several files a side lost all but the first when its row was edited.
+/// Regression: editing a row with several files per side used to drop all but the first.
 #[test]
 fn several_seeds_are_several_files_of_a_row() {
     let (known, rows) = (Known::default(), settings());
@@ -99,7 +99,7 @@ fn several_seeds_are_several_files_of_a_row() {
     assert_eq!((spec.a.results.len(), row("a.results").text(&spec, &known).as_str()), (3, "1.jsonl +2"));
 }
 
-/// Intermediate sizes, noises, the split, the bound's constant and its δ could only be given in a spec file.
+/// Regression: intermediate sizes, noises, the split, and the bound's constant and δ used to be available only in spec files.
 #[test]
 fn lists_are_typed_and_what_they_cannot_be_is_refused() {
     let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());
@@ -135,7 +135,7 @@ fn lists_are_typed_and_what_they_cannot_be_is_refused() {
     assert!(spec.also.noise.is_empty());
 }
 
-/// Both sides of a comparison had one task.
+/// Regression: both sides of a comparison used to share one task.
 #[test]
 fn a_side_can_have_a_task_of_its_own() {
     let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());
@@ -150,7 +150,7 @@ fn a_side_can_have_a_task_of_its_own() {
     );
     row.set(&mut spec, &known, Value::Choice(Some(0))).unwrap();
     assert!(!spec.is_apart() && spec == Spec::shipped());
-    // The same task named twice is one.
+    // The same task named twice is one task.
     spec.b.task = Some("subj_number".into());
     assert!(!spec.is_apart());
 }

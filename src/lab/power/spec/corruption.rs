@@ -1,10 +1,10 @@
-//! Terms of the training that corrupts encoders.
+//! Settings of the training that corrupts encoders.
 
 use serde::{Deserialize, Serialize};
 
 use lab::spec::{Refuse, SpecError};
 
-/// Terms of the training that corrupts encoders, if they differ from those of Zhu et al.
+/// Settings of the corruption, where they differ from those of Zhu et al.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CorruptionSpec {
@@ -14,7 +14,7 @@ pub struct CorruptionSpec {
     /// Peak learning rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Share of words masked, for encoders trained on masks.
+    /// Share of masked words, for masked models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masking: Option<f64>,
 }
@@ -24,7 +24,7 @@ impl CorruptionSpec {
         *self == Self::default()
     }
 
-    /// Checks ranges; terms without a requested corruption are refused.
+    /// Checks ranges, and refuses settings without a corruption.
     pub(super) fn check(&self, corrupts: bool, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let CorruptionSpec { batch, rate, masking } = self;
         batch.map_or(Ok(()), |n| refuse.outside("corruption.batch", n, 1..=4_096))?;

@@ -1,12 +1,10 @@
-//! Level of the intervals of the lab, which need no resamples.
+//! Level of the lab's intervals, which need no resamples.
 
 use serde::{Deserialize, Serialize};
 
-/// Level of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {
-    /// Level of the intervals.
     pub level: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Specs that are allowed, and specs that must be refused.
+//! Tests of allowed and refused specs.
 
 use super::*;
 use lab::SpecFields as _;
@@ -66,7 +66,7 @@ fn sides_are_named_by_what_tells_them_apart() {
         (spec.name(true).as_str(), spec.name(false).as_str()),
         ("bert-mini, logistic, noise 0", "bert-mini, mlp:20, noise 0.3")
     );
-    // The two read "all-minilm beats all-minilm".
+    // Regression: these names used to give "all-minilm beats all-minilm".
     for (models, names) in [
         (["data/all-minilm", "untrained:data/all-minilm"], ["all-minilm", "untrained:all-minilm"]),
         (["one/all-minilm", "two/all-minilm"], ["one/all-minilm", "two/all-minilm"]),

@@ -1,4 +1,4 @@
-//! The accuracy that probes lack by optimisation and by data, in words and as a table.
+//! Accuracy lost by probes through optimisation and lack of data, as text and table.
 
 use super::interval;
 use crate::results::Results;

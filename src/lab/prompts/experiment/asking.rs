@@ -1,5 +1,4 @@
-//! Questions to a model of the run: the possible answers, the facts it can be asked for, and its replies to every
-//! prompt under every name.
+//! Queries to a model of the run: the possible answers, the usable facts, and the replies to every prompt under every name.
 
 use std::collections::HashMap;
 
@@ -16,22 +15,21 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 use model::{ModelError, Tokenizer};
 
-/// Number of queries written and run together, in whole prompts: small enough that a long relation reports progress and
-/// can be cancelled within seconds, large enough that queries of one length fill their batches.
+/// Number of queries encoded and run together, in whole prompts. Small enough that long relations report progress and can be cancelled
+/// within seconds, large enough to fill batches of equal length.
 const TOGETHER: usize = 8192;
 
-/// A query of a relation.
 struct Query<'a> {
-    /// Index of its prompt among the prompts asked together.
+    /// Index of the prompt among those asked together.
     prompt: usize,
-    /// Its name among those of all facts.
+    /// Index of the name among those of all facts.
     at: usize,
     object: &'a str,
     encoded: Encoded,
 }
 
 impl Bench {
-    /// The answers that a relation allows for a model; no token or word if the models share none.
+    /// The answers that a relation allows for a model; empty if the models share none.
     pub(crate) fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
@@ -48,7 +46,7 @@ impl Bench {
         }
     }
 
-    /// The answers of a relation that every model can say, with how each says it.
+    /// The answers of a relation that every model can produce, with each model's tokens.
     fn sayable<T>(
         &self,
         relation: &Relation,
@@ -63,7 +61,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Asks one model every prompt under every mention of every fact; earlier replies come from the store.
+    /// Asks one model every prompt under every mention of every fact, with earlier replies from the store.
     pub(crate) fn ask(
         &self,
         member: usize,
@@ -83,13 +81,13 @@ impl Bench {
             for (prompt, replies) in missing.into_iter().zip(asked) {
                 known.put(prompt, replies);
             }
-            // If an answer cannot be stored, it is asked again next time.
+            // An answer that cannot be stored is computed again next time.
             let _ = store.keep_trained(&key, &known.bytes());
         }
         Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
     }
 
-    /// The same without looking into the store. `fitted` is that of the relation.
+    /// Asks without using the store. `fitted` is a property of the relation.
     pub(crate) fn fresh(
         &self,
         member: usize,
@@ -116,8 +114,8 @@ impl Bench {
     }
 }
 
-/// The names of all facts that a model can be asked for, each with its place among all names and the object. A query
-/// whose answer the model cannot give says nothing about the model.
+/// The names of all facts usable with a model, each with its index among all names and its object. Facts whose object the model cannot
+/// produce are excluded because they would not measure its knowledge.
 fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &'a str, &'a str)>, Fault> {
     let places = facts.iter().flat_map(|f| f.names.iter().map(move |name| (name.as_str(), f.object.as_str())));
     let says: Vec<bool> = sayable(m, rule, facts)?
@@ -129,9 +127,9 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
     Ok(all.zip(says).filter(|(_, says)| *says).map(|(name, _)| name).collect())
 }
 
-/// By fact: whether a model can say its object under a rule.
+/// For each fact, whether the model can produce its object under the rule.
 pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
-    // Many facts of a relation have one object.
+    // Cached because many facts of a relation have the same object.
     let mut known: HashMap<&str, bool> = HashMap::new();
     let mut all = Vec::with_capacity(facts.len());
     for fact in facts {
@@ -145,7 +143,7 @@ pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<boo
     Ok(all)
 }
 
-/// Every prompt with every name in it, in tokens, on all threads; queries that are too long for the model are left out.
+/// Encodes every prompt with every name, on all threads. Omits queries too long for the model.
 fn written<'a>(
     asker: &Asker<'_>,
     prompts: &[&String],
@@ -161,7 +159,7 @@ fn written<'a>(
     Ok(all.into_iter().flatten().collect())
 }
 
-/// A model's replies, in the order of the queries; `between` is called with the number done.
+/// A model's replies, in the order of the queries. `between` receives the number done.
 fn read(
     m: &Member,
     asker: &Asker<'_>,
@@ -182,17 +180,19 @@ fn read(
     asker.read(&encoded, tokens, TOKENS_PER_BATCH, reply, between)
 }
 
-/// Reason why a model cannot say an object under a rule, if so.
+/// The reason why a model cannot produce an object under a rule, if any.
 pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
-        return Ok((!is_word).then(|| "not every model can write its object".into()));
+        return Ok((!is_word).then(|| "its object is not in the shared vocabulary of the models".into()));
     }
     let id = m.words.object(m.model.tokenizer()?, object)?;
     Ok(match rule {
         _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
         // A closed set of answers need not contain the objects.
-        Rule::Tokens(ids) if ids.is_empty() => Some("no answer of its relation is one token of every model".into()),
+        Rule::Tokens(ids) if ids.is_empty() => {
+            Some("no answer of its relation is a single token in every model".into())
+        }
         _ => None,
     })
 }

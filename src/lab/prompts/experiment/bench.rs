@@ -1,4 +1,4 @@
-//! Material of a run: the models with their words, the relations with their queries, and the answers so far.
+//! Material of a run: the models with their vocabularies, the relations with their queries, and the answers so far.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,62 +26,60 @@ use lab::host::NoticeLevel;
 
 use model::Model;
 
-/// Number of omitted words listed per reason.
+/// Maximum number of omitted words listed per reason.
 pub(crate) const LISTED: usize = 200;
 
-/// A model of the run.
 pub(crate) struct Member {
     pub name: String,
     pub model: Arc<Model>,
     pub words: Words,
-    /// The label of findings about it.
+    /// The label of findings about this model.
     pub label: Label,
 }
 
-/// Material of a run.
+/// Material of a run, ready for queries.
 pub(crate) struct Bench {
     pub spec: Spec,
     /// The models, in the order of the spec.
     pub members: Vec<Member>,
-    /// The relations that can be asked, and where they are from.
+    /// The usable relations and their sources.
     pub library: Library,
-    /// Function words that are skipped.
     pub function_words: FunctionWords,
-    /// Words that all models share.
+    /// Words shared by all models.
     pub common: Common,
     /// The label of findings about all models.
     pub label: Label,
-    /// The relations that have been asked.
+    /// The relations evaluated so far.
     pub entries: Vec<Entry>,
-    /// By relation: the facts on which prompts are searched, and the prompts found so far.
+    /// By relation: the facts used in the search for prompts, and the prompts found so far.
     pub searches: HashMap<String, Searched>,
 }
 
-/// A relation with the prompts and facts that are asked.
+/// A relation with the prompts and facts used.
 pub(crate) struct Entry {
     pub relation: Relation,
-    /// Its prompts that are asked.
+    /// The prompts used.
     pub prompts: Vec<String>,
-    /// The prompts left out.
+    /// The prompts omitted.
     pub prompts_left_out: Vec<LeftOut>,
-    /// The facts that are asked of every model, with the mentions that are asked.
+    /// The facts asked of every model, with the mentions used.
     pub facts: Vec<Fact>,
-    /// The others: subject and reason.
+    /// The facts omitted, with reasons.
     pub left_out: Vec<(Fact, String)>,
-    /// By model: what was answered, and the rank of the object.
+    /// By model: the answers, and the ranks of the objects.
     pub scored: Vec<Scored>,
-    /// Words by the numbers in [`Answers::said`].
+    /// Words by their numbers in [`Answers::said`].
     pub said: Said,
 }
 
 /// One model's answers with the ranks of the objects.
 pub(crate) struct Scored {
     pub answers: Answers,
-    /// By query.
+    /// Ranks by query.
     pub ranks: Vec<Option<u32>>,
 }
 
-/// Numbers for words that were said.
+/// Numbers of answered words.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
     words: Vec<String>,
@@ -98,17 +96,16 @@ impl Said {
         number
     }
 
-    /// The word of a number.
     pub(crate) fn word(&self, number: u32) -> &str {
         self.words.get(number as usize).map_or("", String::as_str)
     }
 }
 
-/// Replies to all queries of some prompts over some facts; `None` if a query cannot be asked.
+/// Replies to all queries of some prompts over some facts; `None` for an unusable query.
 pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {
-    /// Loads models and relations; nothing is asked yet.
+    /// Loads models and relations without asking anything.
     pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let function_words = match (spec.query.function_words.as_str(), spec.words_path()) {
             (_, Some(path)) => FunctionWords::read(&path).map_err(Fault::Failed)?,
@@ -141,15 +138,15 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Reports models that are the same model under two names: only the rules for ties would order them.
+    /// Reports models with equal weights, which only the rule for ties would rank.
     fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(
-                    "{} and {} have the same weights: their gap is 0, and the rule for ties alone puts them in an order",
+                    "{} and {} have the same weights: their gap is 0, and only the rule for ties orders them",
                     a.name, b.name
                 );
-                let hint = "leave one of them out, or give ranks.ties = \"mean_place\"".into();
+                let hint = "remove one of them, or set ranks.ties = \"mean_place\"".into();
                 let problem = Problem { what, r#where: "models".into(), hint };
                 host.notice(NoticeLevel::Warning, problem)?;
             }
@@ -171,24 +168,24 @@ impl Bench {
             };
             if found != wanted {
                 let printed = WeightError::Prompts { found, wanted };
-                let hint = "give one for each prompt that is asked, in their order";
+                let hint = "give one for each prompt, in the order of the prompts";
                 return Err(problem(&format!("{}: {printed}", relation.id), "adjust.user", hint));
             }
         }
         Ok(())
     }
 
-    /// The rule of answers, as findings say it.
+    /// The rule for candidates, as recorded in findings.
     pub(crate) fn candidates(&self) -> Option<Candidates> {
         Some(self.spec.query.candidates)
     }
 
-    /// The relation of that name as it has been asked.
+    /// The entry of the relation with this name, once asked.
     pub(crate) fn entry(&self, relation: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.relation.id == relation)
     }
 
-    /// The prompts of a relation that are asked, and the prompts left out.
+    /// The prompts of a relation, used and omitted.
     pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
         let found = self.searches.get(&relation.id).into_iter().flat_map(|s| s.found.iter().map(|f| &f.prompt));
@@ -205,7 +202,7 @@ impl Bench {
         (kept, left_out)
     }
 
-    /// The facts of a relation with the mentions that are asked.
+    /// The facts of a relation with the mentions used.
     pub(crate) fn facts(&self, relation: &Relation) -> Vec<Fact> {
         let most = self.spec.data.instances.unwrap_or(usize::MAX);
         let mentions = self.spec.data.mentions;
@@ -213,21 +210,21 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// Reason why a fact cannot be asked of a model, if so.
+    /// The reason why a fact cannot be asked of every model, if any.
     fn unfit(&self, fact: &Fact, rules: &[Rule], replies: &[&[Option<Reply>]]) -> Result<Option<String>, Fault> {
         for ((m, rule), replies) in self.members.iter().zip(rules).zip(replies) {
             if let Some(why) = unsayable(m, rule, &fact.object)? {
                 return Ok(Some(why));
             }
             if replies.iter().any(Option::is_none) {
-                return Ok(Some(format!("a query is too long for {}, or leaves it nothing to read", m.name)));
+                return Ok(Some(format!("a query is too long for {}, or has no text before the answer", m.name)));
             }
         }
         Ok(None)
     }
 
-    /// Joins the replies of all models: the facts that all of them were asked, and which models were right. `replies`
-    /// is by model, then by prompt.
+    /// Adds a relation with the replies of all models (by model, then by prompt): the facts asked of every model, and the right answers of
+    /// each.
     pub(crate) fn enter(
         &mut self,
         relation: Relation,
@@ -282,7 +279,6 @@ impl Bench {
 }
 
 impl Entry {
-    /// Facts that are left out, by reason.
     pub(crate) fn reasons(&self) -> Vec<LeftOut> {
         let mut all = Vec::new();
         for (fact, reason) in &self.left_out {
@@ -307,15 +303,15 @@ fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
     }
 }
 
-/// Reason why a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
+/// The reason why a prompt cannot be used, if any. `causal` names a model that reads only from left to right.
 pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     if !is_prompt(prompt) {
-        return Some("it does not have [X] and [Y] once each".into());
+        return Some("it does not contain [X] and [Y] once each".into());
     }
     let after = prompt.split_once(OBJECT).map_or("", |(_, after)| after);
     let before = prompt.split_once(OBJECT).map_or("", |(before, _)| before);
     let last = matches!(after.trim(), "" | "." | "?" | "!") && !before.trim().is_empty();
-    causal.filter(|_| !last).map(|name| format!("[Y] is not last, so that {name} cannot answer"))
+    causal.filter(|_| !last).map(|name| format!("[Y] is not last, so {name} cannot predict it"))
 }
 
 fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
@@ -357,15 +353,15 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
     Ok(library)
 }
 
-/// Leaves out relations whose subjects have several objects, and says how many there are.
+/// Omits relations whose subjects have several objects, and reports their number.
 fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let all = library.relations.len();
     let left_out = library.keep_functional(wanted);
     if left_out == 0 {
         return Ok(());
     }
-    let hint = "relations = \"all\" under [data] asks them too, a list of identifiers only those you name".to_owned();
-    let what = format!("{left_out} of {all} relations are not asked: their subjects have several objects (N-M)");
+    let hint = "set relations = \"all\" under [data] to include them, or list the identifiers of some".to_owned();
+    let what = format!("{left_out} of {all} relations are left out: their subjects have several objects (N-M)");
     let problem = Problem { what, r#where: "data.relations".into(), hint };
     match left_out == all {
         true => Err(problem.into()),
@@ -373,7 +369,7 @@ fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> 
     }
 }
 
-/// Reports what a spec gives and the run does not use.
+/// Reports parts of a spec that the run does not use.
 fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fault> {
     let mut tell = |key: &str, what: String, hint: &str| {
         let problem = Problem { what, r#where: key.into(), hint: hint.into() };
@@ -381,12 +377,12 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     };
     let asked = |id: &str| library.relations.iter().any(|r| r.id == id);
     for (key, id) in spec.named().filter(|(_, id)| !asked(id)) {
-        let what = format!("what is given for relation {id} is not used: the relation is not asked");
-        tell(key, what, "add the relation to data.relations, or leave this out")?;
+        let what = format!("the values for relation {id} are ignored: the relation is not in the run");
+        tell(key, what, "add the relation to data.relations, or remove the values")?;
     }
     if !spec.adjust.user.is_empty() && spec.adjust.weights != Weighting::User {
-        let what = format!("these weights are not used: adjust.weights is {}", spec.adjust.weights.name());
-        tell("adjust.user", what, "give weights = \"user\" in [adjust], or leave them out")?;
+        let what = format!("these weights are ignored: adjust.weights is {}", spec.adjust.weights.name());
+        tell("adjust.user", what, "set weights = \"user\" in [adjust], or remove them")?;
     }
     let prompts = |r: &Relation| {
         let shipped = r.prompts.len().min(spec.data.prompts.unwrap_or(usize::MAX));
@@ -394,20 +390,20 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     };
     let most = library.relations.iter().map(prompts).max().unwrap_or(0);
     if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
-        let what =
-            format!("{wanted} prompts per relation are wanted, but no relation has more than {most}: all are averaged");
-        tell("adjust.prompts", what, "give fewer, or leave the key out")?;
+        let what = format!(
+            "the setting is {wanted} prompts per relation, but no relation has more than {most}: all are averaged"
+        );
+        tell("adjust.prompts", what, "lower the number, or omit the key")?;
     }
     Ok(())
 }
 
-/// Maximum number of relations that a notice names.
 const NAMED: usize = 3;
 
-/// Reports relations that have facts and no prompt, or the reverse: an error if one of them is requested by name.
+/// Reports relations with facts but no prompt, or the reverse; an error for a relation requested by name.
 fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
-        "facts and prompts of a relation may lie in several files, under one and the same name; `probity data show` lists both".to_owned()
+        "facts and prompts of a relation may be in different files, but need the same relation name; `probity data show` lists both".to_owned()
     };
     if let Some((id, why)) = all.iter().find(|(id, _)| wanted.contains(id)) {
         let what = format!("relation {id} has {why}");
@@ -421,6 +417,6 @@ fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) ->
         0 => String::new(),
         n => format!("; and {n} more"),
     };
-    let what = format!("relations are not asked: {}{more}", named.join("; "));
+    let what = format!("relations are left out: {}{more}", named.join("; "));
     Ok(host.notice(NoticeLevel::Warning, Problem { what, r#where: "data.files".into(), hint: hint() })?)
 }

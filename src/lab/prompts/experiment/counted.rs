@@ -1,17 +1,17 @@
-//! The work of a run, counted from its spec alone, for balancing the shares of a grid.
+//! The work of a run, counted from its spec for balancing the shares of a grid.
 
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
 
-/// Numbers of relations, and of prompts and facts per relation, that are assumed if the spec does not limit them: about
-/// those of the built-in relations. Files may have more; they are not read for this.
+/// Assumed numbers of relations, and of prompts and facts per relation, if the spec does not limit them. They match the built-in relations;
+/// files, which may have more, are not read.
 const RELATIONS: usize = 32;
 const PROMPTS: usize = 5;
 const FACTS: usize = 40;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
 
-/// Multiply-adds: every query of every model, asked again after each further pretraining.
+/// Multiply-adds of every query of every model, repeated after each further pretraining.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let data = &spec.data;
     let relations = if data.relations.is_empty() { RELATIONS } else { data.relations.len() } as u128;

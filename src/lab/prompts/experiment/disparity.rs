@@ -1,6 +1,5 @@
-//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on more or less of the facts
-//! before it is asked for them. The training is that of `probity gallery mix`; a measured mixture is not trained again,
-//! and a stopped training resumes with the same results as an uninterrupted one.
+//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on varying shares of the facts before it is asked.
+//! The training is that of `probity gallery mix`. A measured mixture is not trained again, and a stopped training resumes bit-identically.
 
 use std::time::Instant;
 
@@ -20,7 +19,7 @@ use pretraining::{Progress, Stage};
 
 use model::{Device, ModelSource};
 
-/// The models that are trained.
+/// Names of the models to train.
 fn models(spec: &Spec) -> Vec<String> {
     match &spec.disparity.models {
         list if list.is_empty() => spec.models.iter().take(1).cloned().collect(),
@@ -28,15 +27,15 @@ fn models(spec: &Spec) -> Vec<String> {
     }
 }
 
-/// Training steps and relations from which a mixture is forecast.
+/// Number of training steps and of relations used to forecast a mixture.
 const STEPS: usize = 8;
 const RELATIONS: usize = 4;
 
-/// Time of a model's mixtures, in seconds; 0 for those measured before.
+/// Seconds of a model's mixtures; 0 for mixtures measured before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// By mixture: the original model first.
+    /// By mixture, starting with the original model.
     pub diets: Vec<f64>,
 }
 
@@ -61,7 +60,7 @@ fn settings(spec: &Spec, text: Option<&OwnText>) -> Settings {
     }
 }
 
-/// The spec's own text, if it names one.
+/// The user's text, if the spec names one.
 fn own_text(spec: &Spec) -> Result<Option<OwnText>, Fault> {
     spec.text_path().map(|path| OwnText::read(&path).map_err(fault)).transpose()
 }
@@ -72,7 +71,7 @@ fn load(name: &str, text: Option<&OwnText>) -> Result<Start, Fault> {
     Ok(Start::load(&source).map_err(fault)?.with_text(text.cloned()))
 }
 
-/// Time of each trained model, from a few steps of training and a few relations.
+/// Time of each trained model, measured on a few training steps and relations.
 pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
     if spec.disparity.is_off() {
         return Ok(Vec::new());
@@ -98,7 +97,7 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
             for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
                 *cost = asking;
                 if let Diet::Gamma(gamma) = diet {
-                    // Sentences that state facts are longer than the others.
+                    // Sentences that state facts are longer than others.
                     let kind = format!("training step {gamma} {}", start.hash());
                     let before = host.store().unfinished(&key(&start, &model, *diet, &settings)?);
                     let before = before.and_then(|bytes| steps_of(&bytes)).unwrap_or(0) as f64;
@@ -118,7 +117,7 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
     Ok(costs)
 }
 
-/// Trains every mixture and asks for the facts after it.
+/// Trains every mixture and queries the facts afterwards.
 pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(), Fault> {
     if spec.disparity.is_off() {
         return Ok(());
@@ -143,7 +142,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// Cache key of the outcome of training on a mixture.
+/// Cache key of the result of training on a mixture.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
         .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from disparity.models")))?;
@@ -151,13 +150,13 @@ fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<Str
 }
 
 fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mut Host<'_>) -> Result<Outcome, Fault> {
-    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "leave the model out of disparity.models"));
+    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "remove the model from disparity.models"));
     let key = key(start, name, diet, settings)?;
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
-    // A state that cannot be stored is trained again; for a whole mixture the failure is reported at its end.
+    // If a state cannot be stored, its training is repeated later. For a whole mixture the failure is reported at its end.
     let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
     let before = mark.before();
     let mut watch = |p: Progress| match p.stage {
@@ -168,7 +167,7 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     let outcome = outcome.map_err(fault)?;
     let bytes = serde_json::to_vec(&outcome).map_err(|e| said(&e))?;
     if let Err(e) = store.keep_trained(&key, &bytes) {
-        let what = format!("a measured mixture could not be kept: {e}; it is trained again next time");
+        let what = format!("the result for a mixture could not be cached: {e}; the next run repeats its training");
         let hint = "free space, or set PROBITY_CACHE_DIR to another folder".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: name.into(), hint })?;
     }
@@ -188,6 +187,6 @@ fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut Host<'_>) -> 
 fn fault(e: GalleryError) -> Fault {
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
-        e => Fault::Failed(problem(&e, "disparity", "only models with a head that the program can train will do")),
+        e => Fault::Failed(problem(&e, "disparity", "choose a model whose head the program can train")),
     }
 }

@@ -1,8 +1,8 @@
-//! A relation while its models are still being asked: the facts and prompts to be asked, reported before the first
-//! query, and each model's scores as soon as it has answered. The facts follow from the tokenizers alone, except for
-//! queries that turn out to be too long; all of it is reported again when every model has answered. Of the first
-//! relation only the usual names are asked before the run is forecast, because the measurements of a forecast take
-//! longer.
+//! Early results of a relation while models are being queried.
+//!
+//! The facts and prompts to be used are reported before the first query, and each model's scores as soon as it has answered. The facts
+//! follow from the tokenizers alone, except for queries that turn out too long. Everything is reported again once every model has answered.
+//! Before the run is forecast, the first relation is queried only with the usual names, because the forecast's measurements take longer.
 
 use super::asking::unsayable;
 use super::bench::{Bench, Entry, Replies, Said};
@@ -14,12 +14,11 @@ use crate::library::{Fact, Relation};
 use crate::rule::Rule;
 use lab::fault::Fault;
 
-/// Number of queries per model from which a relation is reported model by model.
+/// Minimum number of queries per model for early reports on a relation.
 const LONG: usize = 2_000;
-/// Maximum number of queries per model for asking the usual names of the first relation ahead of everything else.
+/// Maximum number of queries per model for querying the usual names of the first relation first.
 const FEW: usize = 1_000;
 
-/// A relation whose models are being asked.
 pub(crate) struct Early {
     /// The relation without answers.
     entry: Entry,
@@ -29,8 +28,7 @@ pub(crate) struct Early {
 }
 
 impl Early {
-    /// Report on a relation before any model is asked, if that is worthwhile: for the first one, and for relations with
-    /// many queries.
+    /// Prepares early reports on a relation; `None` unless it is the first one or has many queries.
     pub(crate) fn of(bench: &Bench, relation: &Relation, is_first: bool) -> Result<Option<Self>, Fault> {
         let ((prompts, prompts_left_out), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
@@ -69,13 +67,13 @@ impl Early {
         Ok(Some(Self { entry, places, rules }))
     }
 
-    /// Reports which facts and prompts will be asked.
+    /// Reports the facts and prompts to be used.
     pub(crate) fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
 
-    /// Asks every model the usual names and reports its scores, if these are few queries; true if it did. Replies in
-    /// the store are used; those asked here are asked again with the other names, and not kept.
+    /// If there are few queries, asks every model the usual names, reports its scores, and returns true. Stored replies are used. New
+    /// replies are not stored, and are computed again with the other names.
     pub(crate) fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
@@ -102,7 +100,7 @@ impl Early {
         Ok(true)
     }
 
-    /// Reports the scores of one model, whose replies to all names are by prompt.
+    /// Reports the scores of one model from its replies to all names, by prompt.
     pub(crate) fn tell_all(
         &self,
         bench: &Bench,
@@ -113,7 +111,7 @@ impl Early {
         self.tell(bench, member, (replies, &self.places), host)
     }
 
-    /// Reports the scores of one model: its replies by prompt, and the index of each fact's usual name among them.
+    /// Reports the scores of one model from its replies by prompt. `places` is the index of each fact's usual name among them.
     fn tell(
         &self,
         bench: &Bench,

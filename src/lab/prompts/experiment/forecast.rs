@@ -1,5 +1,4 @@
-//! Forecast of a run, before its long work begins: memory by arithmetic over counts, time by counting queries and
-//! timing a slice of them.
+//! Forecast of a run: memory is computed from counts, time by counting queries and timing a slice of them.
 
 use std::time::Instant;
 
@@ -15,38 +14,38 @@ use lab::demand::{Forecast, MemoryPart, peak, resident, within_limit};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Seconds of draws, ledgers and findings, measured on the built-in grid.
+/// Seconds for draws, ledgers and findings, measured on the built-in grid.
 pub(crate) const REST: f64 = 1.0;
-/// Seconds of intervals for each prompt, fact and model, measured on LAMA; with stored answers nearly all of a run is this.
+/// Seconds of intervals per prompt, fact and model, measured on LAMA. With stored answers, they take nearly all of the run's time.
 const INTERVALS: f64 = 5e-6;
-/// Bytes of answers, ranks and replies for each query.
+/// Bytes of answers, ranks and replies per query.
 const PER_QUERY: usize = 32;
 
-/// Time of a run, stage by stage, in seconds.
+/// Seconds of a run, by stage.
 pub(crate) struct Ahead {
-    /// One forecast per model. Each has the whole run's memory: the models of a comparison are in memory together.
+    /// One forecast per model. Each has the whole run's memory, because all models are in memory together.
     pub forecasts: Vec<Forecast>,
     pub relations: Vec<Seconds>,
-    /// Further pretraining, by model that is trained.
+    /// Further pretraining, by trained model.
     pub mixtures: Vec<Cost>,
 }
 
-/// Number of units, scaled so that the time since `begun` gives the rate of the part that took `timed` seconds: the
-/// preparation of a slice is not part of the work.
+/// Scales `done` so that the time since `begun` gives the rate of the part that took `timed` seconds. The rest prepared the slice and is
+/// not part of the work.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
 
-/// Time of the stages of a relation, in seconds by model.
+/// Seconds of the stages of a relation, by model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Seconds {
-    /// The queries that the store does not answer.
+    /// Queries without stored replies.
     pub asks: Vec<f64>,
-    /// The perplexity of its prompts, where they are weighted by it.
+    /// Perplexity of the prompts, if they are weighted by it.
     pub weights: Vec<f64>,
-    /// The intervals of its scores.
+    /// Intervals of the scores.
     pub intervals: Vec<f64>,
-    /// The search for prompts.
+    /// Search for prompts.
     pub search: f64,
 }
 
@@ -57,7 +56,6 @@ impl Seconds {
 }
 
 impl Ahead {
-    /// All stages together.
     pub(crate) fn seconds(&self) -> f64 {
         self.relations.iter().map(Seconds::sum).sum::<f64>()
             + REST
@@ -65,37 +63,37 @@ impl Ahead {
     }
 }
 
-/// Work left on a relation.
+/// Remaining work on a relation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Undone {
-    /// Queries that the store does not answer.
+    /// Number of queries without stored replies.
     pub queries: usize,
-    /// Minimum and maximum forward passes of one of them.
+    /// Minimum and maximum number of forward passes per query.
     pub passes: [usize; 2],
 }
 
 impl Undone {
-    /// Forward passes if words stay in contention for this share of their tokens: 0 is the minimum, 1 all.
+    /// Forward passes if words remain in contention for this share of their tokens: 0 is the minimum, 1 the maximum.
     fn passes(self, share: f64) -> f64 {
         let [least, most] = self.passes.map(|n| n as f64);
         self.queries as f64 * (least + share * (most - least))
     }
 }
 
-/// Counts before anything is asked, by relation.
+/// Counts by relation, before any query.
 #[derive(Default)]
 struct Counted {
-    /// All queries of the model.
+    /// Total number of queries of the model.
     queries: usize,
     undone: Vec<Undone>,
-    /// By fact: whether the model can say its object.
+    /// For each fact, whether the model can produce its object.
     says: Vec<Vec<bool>>,
 }
 
-/// The forecast of a run.
+/// Forecasts a run.
 ///
 /// # Errors
-/// [`Fault`], also where the memory limit cannot be kept.
+/// [`Fault`], also if the memory limit cannot be kept.
 pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     let begun = Instant::now();
     let (mut queries, mut undone, mut says) = (0, Vec::new(), Vec::new());
@@ -115,7 +113,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
         let weights = weights(bench, k, &shared, host)?;
         let intervals: Vec<f64> = shared.iter().map(|n| INTERVALS * *n as f64).collect();
         let sum = |list: &[f64]| list.iter().sum::<f64>();
-        // A model that is trained and not asked is reported with the first one.
+        // A model that is trained but not queried is reported with the first one.
         let asked = |name: &str| bench.members.iter().any(|m| m.name == name);
         let mine = |c: &&Cost| c.model == bench.members[k].name || k == 0 && !asked(&c.model);
         let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.diets).sum();
@@ -135,7 +133,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     Ok(Ahead { forecasts, relations, mixtures })
 }
 
-/// One per model; `spent` is the time that the forecast itself took, in seconds.
+/// One forecast per model. `spent` is the time of the forecast itself in seconds.
 fn forecasts(
     bench: &Bench,
     seconds: Vec<(f64, Option<[f64; 2]>)>,
@@ -171,8 +169,7 @@ fn forecasts(
     .collect()
 }
 
-/// All queries of a model, and the ones still to be asked: of facts whose object it can say, under prompts without
-/// stored replies.
+/// Counts all queries of a model, and those left: facts with an object that the model can produce, under prompts without stored replies.
 fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Fault> {
     let (store, member) = (host.store(), &bench.members[k]);
     let mut counted = Counted::default();
@@ -197,7 +194,7 @@ fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Faul
     Ok(counted)
 }
 
-/// By relation: its prompts under the subjects of the facts that every model can be asked.
+/// For each relation, the number of prompts times the number of facts usable with every model.
 fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
     let kept = |r: usize| {
         let facts = says.first().map_or(0, |first| first[r].len());
@@ -207,13 +204,13 @@ fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
     relations.map(|(r, relation)| kept(r) * bench.prompts(relation).0.len()).collect()
 }
 
-/// Seconds of a plain query of a model.
+/// Seconds per plain query of a model.
 fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let kind = format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
 }
 
-/// By relation: seconds of a model's queries; and the minimum and maximum for all of them, if that is not known.
+/// Seconds of a model's queries by relation, and the minimum and maximum of their total if it is uncertain.
 fn asks(
     bench: &Bench,
     k: usize,
@@ -233,7 +230,7 @@ fn asks(
         let races = seen.insert(slices::races(bench, k, undone)?);
         Ok(races.passes as f64)
     })?;
-    // The rate may be known from an earlier run, but how long words stay in contention depends on this run.
+    // The rate may be known from an earlier run, but how long words remain in contention depends on this run.
     let races = match seen {
         Some(races) => races,
         None => slices::races(bench, k, undone)?,
@@ -244,7 +241,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Seconds of the search for the prompts of one relation, by the model for which they are found.
+/// Seconds of the search for one relation's prompts, by the model for which they are found.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {
@@ -253,7 +250,7 @@ fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> 
     Ok(query(bench, k, undone, host)? * tuned.queries() as f64)
 }
 
-/// By relation: seconds of the perplexity of its prompts, where they are weighted by it.
+/// Seconds of the perplexity of the prompts by relation, if they are weighted by it.
 fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
         return Ok(vec![0.0; shared.len()]);

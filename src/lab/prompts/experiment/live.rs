@@ -1,4 +1,4 @@
-//! Answers to questions: a prompt that was typed, and the instances behind a number.
+//! Answers to questions: a typed prompt, and the instances behind a number.
 
 use super::bench::{Bench, Entry, refused};
 use super::relation::score;
@@ -14,10 +14,8 @@ use crate::question::{LookQuestion, PromptQuestion, Question as Asked};
 use base::Problem;
 use lab::fault::{Fault, problem};
 
-/// Tokens that are shown of one query.
 const SHOWN: usize = 5;
 
-/// The findings that answer a question.
 pub(crate) fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     match question {
         Asked::Prompt(asked) => prompt(bench, asked, host),
@@ -27,19 +25,18 @@ pub(crate) fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) ->
 
 fn entry<'a>(bench: &'a Bench, relation: &str) -> Result<&'a Entry, Problem> {
     bench.entry(relation).ok_or_else(|| Problem {
-        what: format!("nothing has been asked about `{relation}` yet"),
+        what: format!("there are no results for `{relation}` yet"),
         r#where: "question".into(),
-        hint: "pick a relation that has its scores".into(),
+        hint: "choose a relation with scores".into(),
     })
 }
 
-/// The original mentions alone.
+/// The facts with only their original mentions.
 fn originals(entry: &Entry) -> Vec<Fact> {
     let first = |f: &Fact| Fact { names: f.names[..1].to_vec(), object: f.object.clone() };
     entry.facts.iter().map(first).collect()
 }
 
-/// A model's answer to a query.
 pub(super) struct Said {
     word: String,
     pub(super) right: bool,
@@ -70,12 +67,11 @@ pub(super) fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<
         .collect()
 }
 
-/// Scores a prompt that was typed.
 fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
-        let what = format!("none of the facts of `{}` can be asked of all models", asked.relation);
-        return Err(problem(&what, "prompt", "its instances say why; choose another relation").into());
+        let what = format!("no fact of `{}` is usable with all models", asked.relation);
+        return Err(problem(&what, "prompt", "the list of instances gives the reasons; choose another relation").into());
     }
     let all = replies(bench, entry, &asked.prompt, host)?;
     let index = entry.prompts.iter().position(|p| *p == asked.prompt);
@@ -90,7 +86,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     Ok(findings)
 }
 
-/// The instances under a prompt, and what each model makes of one of them.
+/// The instances under a prompt, and each model's answer to one of them.
 fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     let asked_with = entry.prompts.iter().position(|p| *p == asked.prompt);
@@ -125,7 +121,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<
     let n = entry.facts.len();
     let mut findings = vec![bench.label.finding(n, true, t, Kind::Instances(instances))];
     if n == 0 {
-        // All are left out, and the list gives the reasons.
+        // All instances are omitted; the list gives the reasons.
         return Ok(findings);
     }
     let fact = &entry.facts[asked.instance.min(n - 1)];
@@ -148,7 +144,7 @@ fn known(entry: &Entry, prompt: usize) -> Vec<Vec<(String, bool)>> {
     entry.scored.iter().map(of).collect()
 }
 
-/// One query of one model in full.
+/// One query of one model in detail.
 fn one(
     bench: &Bench,
     (entry, k): (&Entry, usize),

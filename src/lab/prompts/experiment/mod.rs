@@ -1,5 +1,5 @@
-//! The procedure: relation by relation every model is asked every prompt under every mention, and the results of the
-//! relation are reported at once; then ranks are drawn and gaps are split over all relations.
+//! The procedure of the lab: queries every model with every prompt and mention, relation by relation, and reports each relation at once.
+//! Then draws ranks and decomposes gaps over all relations.
 
 mod asking;
 mod bench;
@@ -81,28 +81,27 @@ impl Instrument for Prompts {
     }
 }
 
-/// A running spec.
 struct Run {
     spec: Spec,
-    /// Material for answers to questions.
+    /// Material for answering questions.
     bench: Option<Bench>,
-    /// Instances that were asked, over all relations.
+    /// Number of queried instances over all relations.
     examined: usize,
     latest: Latest<Kind, Question>,
 }
 
-/// Results gathered over the relations.
+/// Results of all relations so far.
 #[derive(Default)]
 pub(super) struct Gathered {
-    /// For rank consistency.
+    /// Answers for rank consistency.
     pub panel: Panel,
     /// By pair of models: the parts of their gap, one entry per relation.
     pub parts: Vec<Vec<Parts>>,
     /// By model, one entry per relation.
     pub spreads: Vec<Vec<Spread>>,
-    /// One entry per relation: whether the order of the models changes with the prompt.
+    /// Whether the order of the models changes with the prompt, by relation.
     pub unstable: Vec<bool>,
-    /// Instances that were asked.
+    /// Number of queried instances.
     pub instances: usize,
 }
 
@@ -111,11 +110,9 @@ pub(super) struct Gathered {
 pub(super) struct Spread {
     /// P@1 over prompts.
     pub over: Preference,
-    /// The adjusted score.
     pub adjusted: f64,
-    /// Gaps corrected for the choice of best and worst.
+    /// Gaps corrected for the choice of the best and worst prompt.
     pub honest: Option<Honest>,
-    /// Verbalisation stability.
     pub stability: Option<f64>,
 }
 
@@ -131,7 +128,7 @@ impl Experiment<Kind, Question> for Run {
         let bench = self.bench.insert(opened);
         relation::report_data(bench, host)?;
         let all = bench.library.relations.clone();
-        // Findings to show before anything is measured.
+        // Reports findings before anything is measured.
         let mut first = all.first().map(|r| Early::of(bench, r, true)).transpose()?.flatten();
         if let Some(early) = &first {
             early.announce(bench, host)?;
@@ -168,7 +165,7 @@ impl Experiment<Kind, Question> for Run {
         host.stage("ranks and ledgers".into(), "draws", forecast::REST);
         overall::conclude(bench, &gathered, host)?;
         serve(bench, host)?;
-        // Every relation asks all models, so they stay loaded until here. Trained models are loaded separately.
+        // Every relation uses all models, so they stay loaded until here. Trained models are loaded separately.
         if !host.asked() {
             self.bench = None;
         }
@@ -183,7 +180,7 @@ impl Experiment<Kind, Question> for Run {
     fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         let Self { bench, latest, .. } = self;
         latest.answer(question, share, || {
-            let nothing = || problem(&"nothing has been asked yet", "question", "run the experiment first");
+            let nothing = || problem(&"there are no results yet", "question", "run the experiment first");
             live::answer(bench.as_ref().ok_or_else(nothing)?, question, host)
         })
     }

@@ -1,4 +1,4 @@
-//! Results over all relations: ranks, spreads, ledgers; and interim ranks while relations come in.
+//! Results over all relations: ranks, spreads and ledgers, and interim ranks.
 
 use super::bench::Bench;
 use super::{Gathered, Spread, pairs};
@@ -16,16 +16,16 @@ use stats::estimate::Estimate;
 use stats::intervals::{largest_share, share};
 use stats::paired::mean_within;
 
-/// Draws behind a look in the meantime.
+/// Number of draws for interim ranks.
 const MEANWHILE: usize = 200;
-/// Draws that are made between two looks.
+/// Number of draws between two reports.
 const STEP: usize = 250;
-/// Draws for each number of prompts of the curve.
+/// Number of draws per point of the curve over numbers of prompts.
 const CURVE: usize = 300;
-/// Maximum number of whole orders whose counts are reported.
+/// Maximum number of whole orders with reported counts.
 const ORDERS: usize = 20;
 
-/// Ranks over the relations so far, with draws of the same share of them; reported a few times on the way.
+/// Interim ranks over the relations so far, with the same share of them per draw; reported a few times per run.
 pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,
@@ -62,25 +62,24 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
     }
 }
 
-/// Ranks, spreads and ledgers over all relations.
 pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
-        let what = "a single relation could be asked: intervals over relations span all possible values";
-        let hint = "ask more relations; intervals over the instances of the relation hold".into();
+        let what = "only one relation is usable: intervals over relations span all possible values";
+        let hint = "add relations; intervals over the instances of the relation remain valid".into();
         let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
-    // A single prompt has no spread: its gap of 0 means nothing.
+    // A single prompt has no spread, so a gap of 0 is meaningless.
     let asked = bench.entries.iter().filter(|e| !e.facts.is_empty());
     if gathered.panel.relations() > 0 && asked.clone().all(|e| e.prompts.len() < 2) {
-        let what = "every relation has a single prompt: gap, standard deviation and what is counted of them are 0 by definition";
-        let hint = "ask more prompts; held out and by chance are n/a".into();
+        let what = "every relation has a single prompt: the gap, the standard deviation and counts based on them are 0 by definition";
+        let hint = "add prompts; the held-out gap and the gap by chance are n/a".into();
         let problem = Problem { what: what.into(), r#where: "data.prompts".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
     if gathered.panel.relations() > 0 && asked.clone().all(|e| e.facts.iter().all(|f| f.names.len() < 2)) {
-        let what = "stability is n/a: no subject that is asked has a second name";
-        let hint = "raise data.mentions, or ask facts with other names of their subjects".into();
+        let what = "stability is n/a: no subject has a second name";
+        let hint = "raise data.mentions, or add facts whose subjects have several names".into();
         let problem = Problem { what: what.into(), r#where: "data.mentions".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
@@ -93,11 +92,11 @@ fn ranks(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), 
     let (panel, draws) = (&gathered.panel, bench.spec.ranks.draws(bench.spec.seed));
     if panel.relations() < draws.subset {
         let what = format!(
-            "rank consistency is n/a: a draw takes {} relations, and {} can be asked",
+            "rank consistency is n/a: a draw needs {} relations, and {} are usable",
             draws.subset,
             panel.relations()
         );
-        let hint = "lower ranks.subset, or ask more relations".into();
+        let hint = "lower ranks.subset, or add relations".into();
         return Ok(host.notice(NoticeLevel::Warning, Problem { what, r#where: "ranks.subset".into(), hint })?);
     }
     let mut tallies = [(); 3].map(|()| Tally::new(panel.models()));
@@ -199,7 +198,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
     let level = bench.spec.interval.level;
     let mut over_in_all = 0;
     for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
-        // Over the relations that have the number.
+        // Over the relations with this number.
         let mean = |within: (f64, f64), of: fn(&Spread) -> Option<f64>| {
             let list: Vec<f64> = spreads.iter().filter_map(of).collect();
             (!list.is_empty()).then(|| mean_within(&list, within, level))

@@ -1,4 +1,4 @@
-//! One relation: every model is asked, and the results are reported.
+//! Queries every model about one relation and reports the results.
 
 use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
@@ -24,7 +24,7 @@ use model::Model;
 use stats::estimate::Estimate;
 use stats::intervals::share;
 
-/// Kind of question for a model.
+/// The kind of query for a model.
 fn asked(model: &Model) -> &'static str {
     let arch = model.arch();
     match (arch.decoder.is_some(), arch.is_causal()) {
@@ -34,7 +34,7 @@ fn asked(model: &Model) -> &'static str {
     }
 }
 
-/// Reports models and questions.
+/// Reports models, relations and facts.
 pub(crate) fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     let words: Vec<&Words> = bench.members.iter().map(|m| &m.words).collect();
     let taken = taken(&words, &bench.function_words);
@@ -60,8 +60,8 @@ pub(crate) fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Faul
     Ok(host.find(bench.label.finding(facts, true, t, Kind::Data(data)))?)
 }
 
-/// Asks every model about a relation, reports the results and gathers them. `seconds` are estimates of its stages; with
-/// `early`, the scores of a model are reported as soon as it has answered.
+/// Queries every model about a relation, reports the results and collects them. `seconds` estimates its stages. With `early`, the scores of
+/// a model are reported as soon as it has answered.
 pub(crate) fn investigate(
     bench: &mut Bench,
     relation: &Relation,
@@ -88,11 +88,11 @@ pub(crate) fn investigate(
             true => ("prompt", "other prompts or models may help"),
             false => (
                 "instance",
-                "other models or facts may help, and query.candidates = \"relation_pll\" asks objects of several tokens too",
+                "other models or facts may help, and query.candidates = \"relation_pll\" allows objects of several tokens",
             ),
         };
-        let what = format!("{}: no {what} of it can be asked of all models", relation.id);
-        let hint = format!("its line in the list of relations says why; {help}");
+        let what = format!("{}: no {what} can be used with all models", relation.id);
+        let hint = format!("the list of relations gives the reason; {help}");
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "relation".into(), hint })?;
         return Ok(());
     }
@@ -106,7 +106,6 @@ pub(crate) fn investigate(
     tuning::report(bench, entry, host)
 }
 
-/// The weights of a relation's prompts.
 fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Result<Weights, Fault> {
     let entry = &bench.entries[at];
     let uniform = Weights::uniform(entry.prompts.len());
@@ -132,7 +131,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
     }
 }
 
-/// Reports what of a relation is asked; `weights` are known once all models have been asked.
+/// Reports the prompts and facts used for a relation. `weights` are known once all models have answered.
 pub(crate) fn report_relation(
     bench: &Bench,
     entry: &Entry,
@@ -157,7 +156,7 @@ pub(crate) fn report_relation(
     Ok(host.find(bench.label.finding(n, is_final, t, Kind::Relation(finding)))?)
 }
 
-/// The score of one prompt from the ranks and hits of its original mentions.
+/// The score of one prompt, from the ranks and hits of its original mentions.
 pub(crate) fn score(
     bench: &Bench,
     (relation, prompt, index): (&str, &str, Option<usize>),
@@ -178,7 +177,7 @@ pub(crate) fn score(
     }
 }
 
-/// Reports everything about one model on a relation; returns its adjusted score.
+/// Reports everything about one model on a relation, and returns its adjusted score.
 fn report_model(
     bench: &Bench,
     (entry, k): (&Entry, usize),
@@ -250,7 +249,7 @@ fn report_model(
     Ok(exact)
 }
 
-/// The answers that the adjusted score averages, with their weights: all, or a sample of K × K.
+/// The answers averaged by the adjusted score, with their weights: all, or a K × K sample.
 fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) -> (Answers, Weights) {
     let adjust = &bench.spec.adjust;
     if adjust.prompts.is_none() && adjust.mentions.is_none() {
@@ -266,7 +265,7 @@ fn gather(bench: &Bench, entry: &Entry, weights: &Weights, averages: &[Exact], g
     let answers = |k: usize| &entry.scored[k].answers;
     let models = bench.members.len();
     let shared = bench.spec.ledger.draws == Sharing::Shared;
-    // Draws are from the population over which the adjusted score averages, so that their mean is the adjusted gap.
+    // Draws use the same prompts and mentions as the adjusted score, so that their mean is the adjusted gap.
     let drawn: Vec<(Answers, Weights)> = (0..models).map(|k| averaged(bench, entry, answers(k), weights)).collect();
     for (list, (a, b)) in gathered.parts.iter_mut().zip(pairs(models)) {
         list.extend(parts(&drawn[a].0, &drawn[b].0, &drawn[a].1, shared));

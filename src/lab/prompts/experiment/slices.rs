@@ -1,5 +1,4 @@
-//! Slices of a run's work, timed before it begins: queries spread over all relations, prompts and facts in proportion
-//! to the work.
+//! Slices of a run's work, timed before the run. Queries are spread over all relations, prompts and facts in proportion to the work.
 
 use std::time::Instant;
 
@@ -14,7 +13,7 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// A slice contains one in this many queries of the work, within bounds.
+/// A slice contains one of this many queries of the work, within bounds.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
@@ -22,14 +21,13 @@ const MOST: usize = 4096;
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// Approximate number of forward passes in a slice of pseudo-log-likelihood, and the minimum number of queries.
+/// One of this many forward passes is in a slice of pseudo-log-likelihood; bounds on the passes; the minimum number of queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
-/// Queries in a slice of perplexity, each of which takes one pass per token.
+/// Number of queries in a slice of perplexity, each with one pass per token.
 const PERPLEXITIES: usize = 12;
 
-/// One query of a slice.
 struct Picked<'a> {
     relation: usize,
     prompt: String,
@@ -37,7 +35,7 @@ struct Picked<'a> {
     object: &'a str,
 }
 
-/// About `size` queries: for each relation in proportion to its share of `work`, with prompts and facts in equal steps.
+/// About `size` queries: relations in proportion to their share of `work`, prompts and facts in equal steps.
 fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     let all: f64 = work.iter().sum();
     let mut picked = Vec::with_capacity(size);
@@ -57,7 +55,7 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
         picked.extend((0..count).map(|k| {
             let fact = &facts[k * facts.len() / count];
             let names = fact.names.len().min(bench.spec.data.mentions).max(1);
-            // With fewer queries than prompts, prompts in equal steps; otherwise all in turn.
+            // Prompts in equal steps if there are fewer queries than prompts, otherwise all in turn.
             let prompt = if count < prompts.len() { k * prompts.len() / count } else { k % prompts.len() };
             let (name, object) = (fact.names[k % names].as_str(), fact.object.as_str());
             Picked { relation: r, prompt: prompts[prompt].clone(), name, object }
@@ -66,28 +64,28 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     picked
 }
 
-/// Asks some queries of the run, written and read as in the run; returns their number.
+/// Asks some queries of the run in the same way as the run, and returns their number.
 pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
-    // As many together as a relation has, so that a batch that leaves threads idle in the run does so here.
+    // As many queries per batch as in the run, so that idle threads are measured too.
     let relations = undone.iter().filter(|u| u.queries > 0).count().max(1);
     let together = (all / relations).clamp(FEWEST, TOGETHER);
     let picked = picked(bench, &work, (all / ONE_OF).clamp(together, MOST));
-    // The words of one relation serve for all: their number matters little.
+    // One relation's words are used for all, because their number matters little.
     let most = (0..work.len()).max_by(|a, b| work[*a].total_cmp(&work[*b]));
     let rule = match most {
         Some(r) => bench.rule(&bench.library.relations[r], k)?,
         None => Rule::Vocabulary,
     };
-    // The first pass of a model allocates memory, and its first batch has cold caches.
+    // A model's first pass allocates memory, and its first batch has cold caches.
     let warm: Vec<&Picked<'_>> = picked.iter().take(WARM).collect();
     ask(bench, k, &rule, &warm)?;
     let parts = picked.len().div_ceil(together).max(1);
     let (clock, mut done) = (Instant::now(), 0);
     for part in 0..parts {
-        // Every part covers all relations, because timing may stop after any of them.
+        // Every part covers all relations, because timing may stop after any part.
         let some: Vec<&Picked<'_>> = picked.iter().skip(part).step_by(parts).collect();
         done += some.len();
         ask(bench, k, &rule, &some)?;
@@ -98,7 +96,7 @@ pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64,
     Ok(units(done.max(1) as f64, clock.elapsed().as_secs_f64(), begun))
 }
 
-/// Writes queries on all threads, and reads their answers.
+/// Encodes queries on all threads and computes their answers.
 fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(), Fault> {
     let member = &bench.members[k];
     let write = |one: &&Picked<'_>| -> Result<Option<Encoded>, Fault> {
@@ -120,16 +118,15 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
     Ok(())
 }
 
-/// Rates from a slice of pseudo-log-likelihood.
+/// Measurements of a slice of pseudo-log-likelihood.
 pub(crate) struct Races {
-    /// Forward passes that it took.
     pub passes: usize,
-    /// By query: how long words stayed in contention, from 0 (minimum) to 1 (to the end).
+    /// By query: how long words remained in contention, from 0 (minimum) to 1 (to the end).
     each: Vec<f64>,
 }
 
 impl Races {
-    /// Mean time in contention, with its ends at two standard errors.
+    /// Mean time in contention, and its ends at two standard errors.
     pub(crate) fn shares(&self) -> [f64; 3] {
         let n = self.each.len() as f64;
         if n < 2.0 {
@@ -142,7 +139,7 @@ impl Races {
     }
 }
 
-/// Asks some queries by pseudo-log-likelihood: how many words fall behind the object, and how early, depends on the model.
+/// Asks some queries by pseudo-log-likelihood. How many words fall behind the object, and how early, depends on the model.
 pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault> {
     let member = &bench.members[k];
     let most = |u: &Undone| (u.queries * u.passes[1]) as f64;
@@ -170,7 +167,7 @@ pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races,
     Ok(races)
 }
 
-/// Takes the perplexity of some prompts, where `work` is the number under all subjects by relation; returns their number.
+/// Computes the perplexity of some prompts and returns their number. `work` is the number of queries by relation, under all subjects.
 pub(crate) fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
     let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
     let picked = picked(bench, &work, PERPLEXITIES);

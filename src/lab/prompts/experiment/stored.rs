@@ -1,5 +1,5 @@
-//! Replies that were given before, found by a hash of everything that affected them: the model, the rule, the facts
-//! with their names, and the prompt. For a new prompt or model, only its own queries are run.
+//! Stored replies, found by a hash of everything that affects them: model, rule, facts with their names, and prompt. A new prompt or model
+//! needs only its own queries.
 
 use sha2::{Digest, Sha256};
 
@@ -12,15 +12,15 @@ use crate::spec::QuerySpec;
 use base::files::hex;
 use lab::store::instructions;
 
-/// Increased when a change of the program changes replies.
+/// Must increase when a change of the program alters replies.
 const VERSION: u32 = 2;
-/// In place of a token: the query could not be asked.
+/// Stored in place of a token if the query could not be asked.
 const UNASKED: u32 = u32::MAX;
-/// In place of a rank: the object is not a candidate.
+/// Stored in place of a rank if the object is not a candidate.
 const UNRANKED: u32 = 0;
 
-/// The key of a model's replies about some facts under a rule; `fitted` says whether names are fitted into the
-/// sentence, which changes the queries of the same prompts.
+/// The key of a model's replies about some facts under a rule. `fitted` states whether names are fitted into the sentence, which changes
+/// the queries.
 pub(crate) fn key(
     member: &Member,
     query: &QuerySpec,
@@ -62,26 +62,23 @@ pub(crate) fn key(
     )
 }
 
-/// Replies by prompt.
 pub(crate) struct Known {
     width: usize,
     prompts: Vec<(String, Replies)>,
 }
 
 impl Known {
-    /// Reads the stored list; anything else in the store counts as empty.
+    /// Parses the stored list. Invalid data count as empty.
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();
         Self { width, prompts }
     }
 
-    /// The replies to a prompt.
     pub(crate) fn get(&self, prompt: &str) -> Option<&Replies> {
         self.prompts.iter().find(|(p, _)| p == prompt).map(|(_, r)| r)
     }
 
-    /// Adds replies.
     pub(crate) fn put(&mut self, prompt: &str, replies: Replies) {
         assert_eq!(replies.len(), self.width, "replies of other facts");
         self.prompts.push((prompt.to_owned(), replies));

@@ -1,4 +1,4 @@
-//! The procedure on small built-in models, with a host that records its calls.
+//! Tests of the procedure on small built-in models, with a host that records its calls.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,11 +28,10 @@ mod likely;
 mod own;
 mod tuned;
 
-/// A store in memory.
 #[derive(Default)]
 struct Memory {
     kept: Mutex<HashMap<String, Vec<u8>>>,
-    /// Number of writes: one for each question that the store could not answer.
+    /// Number of writes, one for each query without stored replies.
     times: AtomicUsize,
 }
 
@@ -64,7 +63,7 @@ impl Store for Memory {
     }
 }
 
-/// Records its calls.
+/// A host that records its calls.
 struct Desk {
     found: Vec<Finding>,
     notices: Vec<Problem>,
@@ -75,9 +74,9 @@ struct Desk {
     waiting: Option<Waiting>,
     replies: Vec<Vec<Finding>>,
     asked: bool,
-    /// Number of holders of the first model when training began: this desk, and the run.
+    /// Number of holders of the first model when training began: this host and the run.
     holders: usize,
-    /// Findings reported before the run was forecast.
+    /// Number of findings reported before the forecast.
     before_forecast: Option<usize>,
 }
 
@@ -206,7 +205,7 @@ fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment<Kind, Question>>, Re
     (experiment, result)
 }
 
-/// Findings of a run, without the time.
+/// Findings of a run without their times.
 fn printed(desk: &Desk) -> Vec<String> {
     desk.found.iter().map(|f| serde_json::to_string(&f.body).unwrap() + &f.model).collect()
 }
@@ -229,7 +228,7 @@ fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
         let lost: usize = r.value.left_out.iter().map(|l| l.count).sum();
         assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or reported as left out");
     }
-    // Uniform weights: the adjusted score is the mean over prompts where only the usual names are asked.
+    // With uniform weights and only usual names, the adjusted score is the mean over prompts.
     let asked = desk.store.times.load(Ordering::Relaxed);
     assert!(asked >= 4 * 3, "every model is asked for every relation: {asked}");
     let first = printed(&desk);
@@ -298,8 +297,8 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     let results = desk.results();
     assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
-    // Meaningless numbers are marked: the gap of a single prompt was a plain 0.
-    for printed in ["a single prompt", "no subject that is asked has a second name"] {
+    // Regression: meaningless numbers used to be unmarked, such as a gap of 0 for a single prompt.
+    for printed in ["a single prompt", "no subject has a second name"] {
         assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
     for l in &results.ledgers {
@@ -381,7 +380,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         .collect();
     assert_eq!(scores, [None; 3]);
 
-    // A prompt of the relation that is asked again gets the same score.
+    // A repeated prompt of the relation gets the same score.
     let relation = desk.results().relation("capital").unwrap().value.clone();
     let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
     let findings = experiment.answer(&Asked::Prompt(again), Share::All, &mut desk).unwrap();
@@ -394,7 +393,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     for (relation, prompt, printed) in [
         ("capital", "no gaps", "[X] and [Y] once each"),
         ("capital", "[Y] of [X] .", "not last"),
-        ("nothing", "[X] [Y]", "nothing has been asked"),
+        ("nothing", "[X] [Y]", "there are no results for `nothing`"),
     ] {
         let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
         let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else { panic!() };
@@ -402,7 +401,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     }
 }
 
-/// The instances behind a score, right or wrong, and one of them in full.
+/// Checks the instances behind a score, right or wrong, and one of them in detail.
 fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known: &str, typed: &str) {
     for prompt in [known, typed] {
         let asked = LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
@@ -456,7 +455,7 @@ fn further_pretraining_is_measured_once() {
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 
-/// Beyond the paper: words of two tokens can be answers if answers are compared by pseudo-log-likelihood.
+/// Not in the paper: words of two tokens can be answers if compared by pseudo-log-likelihood.
 #[test]
 fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
     let dir = tempfile::tempdir().unwrap();

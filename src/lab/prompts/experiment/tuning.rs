@@ -1,4 +1,4 @@
-//! Prompts found automatically: the held-out facts, the search, and the scores of the found prompts.
+//! Prompts found automatically: held-out facts, search, and scores.
 
 use std::collections::HashMap;
 
@@ -19,15 +19,14 @@ use model::{Dtype, Offer};
 use stats::estimate::Estimate;
 use stats::intervals::share;
 
-/// The search on a relation.
 pub(crate) struct Searched {
-    /// The facts that it uses; none of them is asked.
+    /// The facts used in the search, which are not asked.
     held: Vec<Fact>,
-    /// The prompts found, with their scores.
+    /// The found prompts with their scores.
     pub found: Vec<Found>,
 }
 
-/// Removes the facts of the searches from the facts that are asked.
+/// Removes the facts of the searches from those to ask.
 pub(crate) fn hold_out(spec: &Spec, library: &mut Library) -> HashMap<String, Searched> {
     if spec.tuned.is_off() {
         return HashMap::new();
@@ -61,7 +60,6 @@ impl Pulse for Lent<'_, '_> {
     }
 }
 
-/// Finds the prompts of a relation.
 pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(held) = bench.searches.get(&relation.id).map(|s| &s.held) else { return Ok(()) };
     let spec = &bench.spec;
@@ -84,7 +82,7 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     if found.is_empty() {
         let what = format!("{}: no prompt could be found", relation.id);
         let hint =
-            format!("a search needs two facts that are not asked, with objects that are one token of {}", member.name);
+            format!("a search needs two facts outside the evaluation whose objects are one token of {}", member.name);
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "tuned".into(), hint })?;
     }
     if let Some(searched) = bench.searches.get_mut(&relation.id) {
@@ -93,12 +91,12 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     Ok(())
 }
 
-/// Best minus worst of some scores.
+/// Maximum minus minimum of the scores.
 fn gap(scores: &[f64]) -> Option<f64> {
     Preference::of(scores).map(|p| p.gap)
 }
 
-/// Reports the scores of the found prompts, model by model, next to the random words from which each search started.
+/// Reports the scores of the found prompts by model, next to those of the random words at the start of each search.
 pub(crate) fn report(bench: &Bench, entry: &Entry, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(searched) = bench.searches.get(&entry.relation.id) else { return Ok(()) };
     let (id, n, level) = (entry.relation.id.as_str(), entry.facts.len(), bench.spec.interval.level);

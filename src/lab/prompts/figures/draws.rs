@@ -9,21 +9,21 @@ use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 use model::source::in_print;
 
-/// The regimes in which prompts and names are drawn.
+/// The regimes of drawing prompts and names.
 const REGIMES: [Word; 3] = [
     ("original", "the first prompt of each relation and the usual name of each subject"),
     ("random", "one prompt and one name drawn for each"),
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
-/// Label of the axis of rank consistencies, which their titles define.
+/// Label of the axis of rank consistencies, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
-/// How the intervals of shares of draws are made.
+/// The method of intervals of shares of draws.
 const OF_DRAWS: &str =
     "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
 
-/// Says which regimes enumerate every draw and which only sample: `original and adjusted: all 6 possible draws, hence
-/// no interval; random: a random sample of 200 draws`.
+/// States which regimes enumerate all draws and which sample them: `original and adjusted: all 6 possible draws, hence no interval; random:
+/// a random sample of 200 draws`.
 fn sampled(results: &Results, model: Option<&str>) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for regime in Regime::ALL {
@@ -47,7 +47,7 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
-/// A figure whose caption states which draws are counted and which are sampled.
+/// Adds to the caption which draws are enumerated and which sampled.
 fn with_draws(mut figure: Figure, draws: String) -> Figure {
     figure.provenance.entries.push(("draws".into(), draws));
     figure
@@ -56,7 +56,7 @@ fn with_draws(mut figure: Figure, draws: String) -> Figure {
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
-    // Of two models, each is as consistent as their order.
+    // With two models, each is as consistent as their order.
     let is_pair = names.len() == 2;
     let mut layers = Vec::new();
     for (k, regime) in Regime::ALL.into_iter().enumerate() {
@@ -91,9 +91,9 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     Some(with_draws(drawn?, sampled(results, None)))
 }
 
-/// Bars of a histogram over the places of `models` models: the first number is the worst place's.
+/// Bars of a histogram over the places of `models` models; the first number belongs to the worst place.
 fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
-    // Shared places are counted by halves.
+    // Shared places are counted in halves.
     let step = if histogram.len() > models { 0.5 } else { 1.0 };
     let bar = |(at, n): (usize, &u64)| {
         // Places count from 1, the best, as readers expect.
@@ -106,13 +106,11 @@ fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
     bars
 }
 
-/// A number of prompts in words.
 pub fn some_prompts(n: usize) -> String {
     if n == 1 { "1 prompt".into() } else { format!("{n} prompts") }
 }
 
-/// Counts of a model's places under the three regimes, and by number of prompts averaged in a relation (`prompts`;
-/// those of the curve).
+/// Counts of a model's places under the three regimes and, with `prompts`, for that number of averaged prompts on the curve.
 pub fn places_of(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -151,7 +149,7 @@ pub fn places_of(
     Some(with_draws(drawn?, text))
 }
 
-/// Consistency of the whole order against the number of prompts that are averaged.
+/// Consistency of the whole order against the number of averaged prompts.
 pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let point = |c: &Tagged<RankCurveFinding>| Datum {
         x: c.value.prompts as f64,
@@ -172,7 +170,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         layers.extend(covering(results.curve.first(), "draws"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
-    // From 0 to at least 4 the ticks are whole numbers.
+    // Ticks from 0 to at least 4 are integers.
     let prompts = Axis::linear("prompts (per relation)").from_to(1.0, most.max(4) as f64).in_whole_numbers();
     let draws =
         results.ranks.first().map_or(String::new(), |r| format!("{} of {} ", r.value.subset, r.value.relations));

@@ -1,5 +1,5 @@
-//! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and the
-//! share of relations on which the choice of prompt matters.
+//! Figures of the spread over prompts on all relations: worst and best score of every model, and the share of relations where the choice of
+//! prompt matters.
 
 use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
@@ -9,14 +9,14 @@ use figure::{Axis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
 
-/// The last category of [`turned`], which belongs to all models together.
+/// The last category of [`turned`], for all models together.
 const ORDER: &str = "order of models";
-/// The two notions of [`turned`] in legends.
+/// The two quantities of [`turned`] in legends.
 pub(crate) const APART: &str = "prompts more than 10 points apart";
 pub(crate) const TURNS: &str = "order of models changes with the prompt";
 
-/// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation
-/// over prompts is in the table: on the axis of P@1 it would be read as a score.
+/// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation over
+/// prompts is only in the table, because on the axis of P@1 it would look like a score.
 pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (mut ranges, mut adjusted) = (Vec::new(), Vec::new());
     for (category, model) in results.models().into_iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     )
 }
 
-/// An axis of P@1 that ends at ticks around ranges and points.
+/// An axis of P@1 whose ends are ticks around ranges and points.
 pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
     let ends = layers.iter().flat_map(|layer| match layer {
         Layer::Ranges(l) => l.ranges.iter().map(|r| r.ends).collect(),
@@ -64,8 +64,7 @@ pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
     Axis::linear("P@1").around(lo, hi)
 }
 
-/// Share of the relations on which the choice of prompt matters: for each model, relations with a gap above 10 points;
-/// for all, relations on which the order of the models changes.
+/// Share of relations where the choice of prompt matters: a gap above 10 points for each model, a changed order for all models.
 pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     let over = names.iter().enumerate().filter_map(|(at, model)| {

@@ -1,4 +1,4 @@
-//! Tables 1, 3 and 4 of Cao et al. (2022): the run's rows, and below them the published ones.
+//! Tables 1, 3 and 4 of Cao et al. (2022): the run's rows, then the published ones.
 
 use super::{CONSISTENCY, DISPARITY, DRAWS, GAMMAS, PREFERENCE, RELATIONS, WHOLE};
 use crate::consistency::Regime;
@@ -6,16 +6,16 @@ use crate::results::Results;
 use lab::table::{Entry, Table};
 use stats::estimate::Estimate;
 
-/// The source of a row, in its second stub column.
+/// Label of the run's rows in the second stub column.
 const RUN: &str = "this run";
 const PUBLISHED: &str = "published";
 
-/// The tables that the run has rows for: `preference`, `disparity`, `consistency`.
+/// The tables for which the run has rows: `preference`, `disparity`, `consistency`.
 pub fn all(results: &Results) -> Vec<Table> {
     [preference(results), disparity(results), consistency(results)].into_iter().flatten().collect()
 }
 
-/// With the number of decimals that the paper prints.
+/// A table with the paper's number of decimals; `None` without rows of the run.
 fn table(name: &str, caption: &str, decimals: usize, mine: Vec<Entry>, published: Vec<Entry>) -> Option<Table> {
     (!mine.is_empty()).then(|| Table {
         name: name.into(),
@@ -33,7 +33,7 @@ fn entry(model: &str, source: &str, column: &str, value: Option<Estimate>, n: us
     Entry { row, group: String::new(), column: column.into(), value, n, decimals: None }
 }
 
-/// A published number, which has no interval.
+/// A published number, without an interval.
 fn printed(model: &str, column: &str, y: f64, n: usize) -> Entry {
     entry(model, PUBLISHED, column, Some(Estimate { mean: y, lo: y, hi: y }), n)
 }
@@ -58,7 +58,7 @@ fn preference(results: &Results) -> Option<Table> {
 
 fn disparity(results: &Results) -> Option<Table> {
     let column = |gamma: Option<f64>| gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
-    // The run's rows name all columns, even columns that only the paper has, so that the shares rise from left to right.
+    // The run's rows have all columns, including those only in the paper, so that the shares increase from left to right.
     let mut gammas: Vec<f64> = results.disparity.iter().filter_map(|d| d.value.gamma).chain(GAMMAS).collect();
     gammas.sort_by(f64::total_cmp);
     gammas.dedup();
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(rows(PUBLISHED), published, "{text}");
             assert!(rows(RUN) > 0 && text.find(RUN) < text.find(PUBLISHED), "{text}");
         }
-        // Tables 1 and 3 print two decimals, which were rounded to one; Table 4 prints one.
+        // Tables 1 and 3 print two decimals of scores rounded to one; Table 4 prints one.
         let [preference, disparity, consistency] = [0, 1, 2].map(|k: usize| tables[k].write(Form::Markdown));
         assert!(preference.contains("| bert-large-cased | published | 23.45 | 46.73 | 8.75 | 71.88 |"), "{preference}");
         let row = "| bert-base-cased | published | 30.55 | 35.76 | 38.68 | 38.73 | 39.79 | 40.15 | 37.13 |";

@@ -1,8 +1,8 @@
-//! Line numbers of fields in a grid's file: cells are derived from it, and their errors should name its lines.
+//! Line numbers of fields in a grid's file, for errors in the cells derived from it.
 
 use toml::de::{DeTable, DeValue};
 
-/// The line, from 1, of the field with this dotted key, or of its deepest part that exists.
+/// The line (from 1) of the field with this dotted key, or of its deepest existing part.
 pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
     let parsed = DeTable::parse(text).ok()?;
     let mut at = parsed.get_ref();
@@ -21,7 +21,7 @@ pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
     found.map(|start| 1 + text[..start.min(text.len())].matches('\n').count())
 }
 
-/// The dotted key at a byte offset of TOML in the program's own style: one field per line, below its table's header.
+/// The dotted key at a byte offset of TOML in the program's own style: one field per line below its table's header.
 pub(super) fn key_at(text: &str, place: usize) -> Option<String> {
     let start = text[..place.min(text.len())].rfind('\n').map_or(0, |n| n + 1);
     let name = |line: &str| line.split('=').next().map(|key| key.trim().trim_matches('"').to_owned());

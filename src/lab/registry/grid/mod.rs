@@ -1,6 +1,5 @@
-//! Grids: one file, many experiments. `[grid]` lists the values of some fields, and every combination is a cell: a
-//! plain spec with its own hash, as if written by hand. The lab declares the fields that can vary
-//! ([`lab::Instrument::AXES`]); cells are enumerated in that order, with the first axis slowest.
+//! Grids: one file with many experiments. `[grid]` lists values of fields, and every combination is a cell: a plain spec with its own hash.
+//! The lab declares the fields that may vary ([`lab::Instrument::AXES`]). Cells are enumerated in that order, with the first axis slowest.
 
 mod lines;
 pub mod share;
@@ -20,17 +19,16 @@ use base::files::hex;
 use base::suggest;
 use lab::spec::SpecError;
 
-/// Maximum number of cells in a grid.
 pub(crate) const MOST_CELLS: usize = 100_000;
 
 /// One experiment of a grid, or a plain spec.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// Axes and values, in the order of the axes; empty for a plain spec.
+    /// Axes with their values; empty for a plain spec.
     pub at: Vec<(String, String)>,
     pub spec: Spec,
     pub hash: String,
-    /// The file that it comes from, for messages.
+    /// The source file, for messages.
     pub origin: String,
 }
 
@@ -41,7 +39,7 @@ impl Cell {
         Self { at, hash: spec.hash(), spec, origin }
     }
 
-    /// A spec without a grid; `origin` names its file.
+    /// A plain spec; `origin` names its file.
     pub fn plain(spec: Spec, origin: &str) -> Self {
         Self::new(Vec::new(), spec, origin)
     }
@@ -63,7 +61,7 @@ fn label(at: &[(String, String)]) -> String {
     at.iter().map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads a file: the cells of a grid, or a plain spec as one cell. All are checked.
+/// Reads and checks the cells of a grid, or a plain spec as one cell.
 ///
 /// # Errors
 /// [`SpecError`] with file, line and the allowed values.
@@ -78,19 +76,19 @@ pub fn read(path: &Path) -> Result<Vec<Cell>, SpecError> {
     Ok(cells)
 }
 
-/// True if the text has a grid. Invalid TOML does not: reading it as a plain spec reports the fault.
+/// True if the text has a grid. Invalid TOML has none: parsing it as a plain spec reports the error.
 fn has_grid(text: &str) -> bool {
     toml::from_str::<Table>(text).is_ok_and(|table| table.contains_key("grid"))
 }
 
-/// The cells of a text with `[grid]`; values are checked only as far as reading needs it.
+/// Expands a text with `[grid]` into cells. Values are checked only as far as parsing needs it.
 pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     let file = File { text, origin };
     let mut base: Table =
         toml::from_str(text).map_err(|e| SpecError::Parse { origin: origin.into(), message: e.message().into() })?;
     let given = base.remove("grid").unwrap_or(Value::Table(Table::new()));
     let lab = base.get("lab").and_then(Value::as_str).unwrap_or_default();
-    // A file with a missing or unknown lab is refused like a plain spec.
+    // A missing or unknown lab is refused as in a plain spec.
     let Some(lab) = LabId::named(lab) else { return Err(file.no_lab()) };
     let axes = file.axes(lab, &given)?;
     let mut cells: Vec<(Vec<(String, String)>, Table)> = vec![(Vec::new(), base)];
@@ -102,7 +100,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
         for (k, (at, table)) in cells.iter().enumerate() {
             if k == 0 || axis.depends() {
                 values = axis.values(&given, table).map_err(refuse)?;
-                // Counted before any cell is made.
+                // Checked before any cell is created.
                 if !axis.depends() && cells.len().saturating_mul(values.len()) > MOST_CELLS {
                     return Err(refuse(too_many()));
                 }
@@ -155,7 +153,7 @@ impl File<'_> {
         }
     }
 
-    /// The axes in the file, in the order in which the lab declares them.
+    /// The axes in the file, in the lab's order.
     fn axes(&self, lab: LabId, given: &Value) -> Result<Vec<(&'static Axis, Value)>, SpecError> {
         let declared = by_id(lab).axes();
         let names: Vec<&str> = declared.iter().map(|a| a.name).collect();
@@ -175,7 +173,6 @@ impl File<'_> {
         Ok(declared.iter().filter_map(|axis| Some((axis, named.remove(axis.name)?))).collect())
     }
 
-    /// The spec of one cell, as if written by hand.
     fn cell(&self, lab: LabId, at: Vec<(String, String)>, table: &Table) -> Result<Cell, SpecError> {
         let text = toml::to_string(table)
             .map_err(|e| SpecError::Parse { origin: self.place("grid", &at), message: e.to_string() })?;
@@ -192,7 +189,7 @@ impl File<'_> {
     }
 }
 
-/// Fields of a table by their dotted keys; tables that are an axis are kept whole.
+/// Flattens a table to dotted keys. Tables that are axes are kept whole.
 fn flatten(table: &Table, above: &str, names: &[&str], out: &mut HashMap<String, Value>) {
     for (key, value) in table {
         let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
@@ -205,7 +202,7 @@ fn flatten(table: &Table, above: &str, names: &[&str], out: &mut HashMap<String,
     }
 }
 
-/// Hash of a set of cells: equal for the same cells in the same order.
+/// Hash of a list of cells; depends on their order.
 pub fn hash(cells: &[Cell]) -> String {
     let mut digest = Sha256::new();
     for cell in cells {

@@ -1,13 +1,13 @@
-//! Division of cells among machines: shares of equal work, as a pure function of the cells' counted work and the number
-//! of shares.
+//! Division of cells among machines into shares of equal work, as a pure function of counted work and number of shares.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// For each cell the index of the share that computes it. The cells with the most work are assigned first, each to the
-/// share with the least work so far (longest processing time first: at most a third above the optimum, Graham 1969);
-/// ties go to the earlier cell and the earlier share. Measured rates and existing results play no part, so that every
-/// machine gets the same answer.
+/// Returns for each cell the index of the share that computes it.
+///
+/// Cells with the most work are assigned first, each to the share with the least work so far. This is longest processing time first, at
+/// most a third above the optimum (Graham 1969). Ties go to the earlier cell and the earlier share. Measured rates and existing results are
+/// ignored, so that every machine computes the same division.
 pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     let count = count.max(1);
     let mut order: Vec<usize> = (0..work.len()).collect();
@@ -50,7 +50,7 @@ mod tests {
             let loads: Vec<u128> = (0..count).map(load).collect();
             let (most, least) = (loads.iter().max().unwrap(), loads.iter().min().unwrap());
             let largest = work.iter().max().unwrap();
-            // The fullest share got its last cell when it was the emptiest.
+            // The fullest share received its last cell when it was the emptiest.
             prop_assert!(most - least <= largest + work.len() as u128, "{loads:?}");
         }
     }

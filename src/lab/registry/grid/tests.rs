@@ -1,4 +1,4 @@
-//! Grids to cells, and refusals.
+//! Tests of the expansion of grids and of refused grids.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn a_cell_is_the_spec_that_one_would_write_by_hand() {
     let labels: Vec<String> = cells.iter().map(Cell::label).collect();
     let tiny = layers_of("bert-tiny");
     assert_eq!(cells.len(), 2 * (tiny + layers_of("bert-mini")));
-    // The lab's order of axes, not the file's; the last one varies fastest.
+    // The order of axes is the lab's, not the file's; the last axis varies fastest.
     assert_eq!(labels[..2], ["models bert-tiny, layer 1, seed 0", "models bert-tiny, layer 1, seed 1"]);
     let by_hand = GRID
         .split("[grid]")

@@ -1,8 +1,8 @@
-//! Choosing the word to mask. One annotator chooses it; three rate their confidence that its answer is the only one (4), among the first
-//! three (3), among the first five (2) or none of these (1). It passes if nobody is below 3 (Shen et al. 2022, section 3.2).
+//! Choice of the word to mask. One annotator chooses it. Three rate their confidence that its answer is the only one (4), among the first
+//! three (3), among the first five (2), or none of these (1). It passes if no rating is below 3 (Shen et al. 2022, section 3.2).
 //!
-//! The paper does not say what happens to the others: here another word is chosen, and after the third round the
-//! sentence is dropped, as for rationales.
+//! The paper does not state what happens otherwise. Here another word is chosen, and the sentence is dropped after the third round, as for
+//! rationales.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use super::{Annotation, Line, MOST_CONFIDENT};
 use crate::sentence::{joined, locate};
 use corpus::task::MASK;
 
-/// Least confidence of each rater.
+/// Minimum confidence of each rater.
 pub const CONFIDENT: u8 = 3;
-/// Raters of a mask.
+/// Number of raters per mask.
 pub const RATERS: usize = 3;
 
 impl Annotation {
-    /// The masked word.
+    /// Index of the masked word.
     pub fn mask(&self) -> Option<usize> {
         self.line.mask_index
     }
@@ -32,17 +32,17 @@ impl Annotation {
         &self.line.refused
     }
 
-    /// The sentence as it is written, with the places of its words in characters.
+    /// The sentence as text, with the character positions of its words.
     fn written(&self) -> (String, Vec<(usize, usize)>) {
         let (text, words) = (&self.line.sent_text, &self.line.sent_token);
         locate(text, words).map_or_else(|| joined(words), |spans| (text.clone(), spans))
     }
 
-    /// Masks adjacent words of a sentence without a mask; they become the answer. Marks and scores are dropped, because
-    /// they were made for another mask.
+    /// Masks adjacent words of a sentence without a mask; they become the answer. Marks and scores are dropped because they belong to
+    /// another mask.
     ///
     /// # Errors
-    /// A sentence that says why these words cannot be masked.
+    /// A sentence with the reason why these words cannot be masked.
     pub fn choose_mask(&mut self, words: Range<usize>) -> Result<(), String> {
         if self.line.mask_index.is_some() {
             return Err("the sentence has a mask already".into());
@@ -66,10 +66,10 @@ impl Annotation {
         Ok(())
     }
 
-    /// Masks this word in place of the one that is masked now; the masked word itself is put back and nothing is masked.
+    /// Moves the mask to this word. If the word is masked, the mask is removed and the answer restored.
     ///
     /// # Errors
-    /// A sentence that says why the word cannot be masked.
+    /// A sentence with the reason why the word cannot be masked.
     pub fn move_mask(&mut self, word: usize) -> Result<(), String> {
         let mut open = self.opened();
         match self.mask() {
@@ -100,7 +100,7 @@ impl Annotation {
         open
     }
 
-    /// Drops what was marked for another mask; an alignment stays where the sentence still has as many words.
+    /// Drops marks made for another mask. An alignment stays if the number of words does.
     fn forget_marks(&mut self, words: usize) {
         self.rationale.clear();
         self.line.other_answers.clear();
@@ -109,7 +109,7 @@ impl Annotation {
         }
     }
 
-    /// The sentence whole, so that another word can be chosen than the one that did not pass.
+    /// The unmasked sentence, for choosing another word than the one that did not pass.
     fn unmasked(&self) -> Self {
         let mut open = self.opened();
         open.line.refused.extend(self.line.answer.clone());
@@ -117,7 +117,6 @@ impl Annotation {
     }
 }
 
-/// A mask with its ratings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RatedMask<'a> {
     pub sentence: String,
@@ -126,7 +125,7 @@ pub struct RatedMask<'a> {
     pub annotators: Vec<&'a str>,
     /// Confidence of each rater, in the order of the files.
     pub confidence: Vec<u8>,
-    /// True if every rater says that the answer is the only one, and no sentence has the same words with another answer.
+    /// True if every rater considers the answer the only one, and no sentence has the same words with another answer.
     pub unique: bool,
     /// A sentence with the same masked words and another answer, and that answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +165,7 @@ pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
         .collect()
 }
 
-/// One low rating decides, even if more ratings follow.
+/// One low rating decides, even if ratings are missing.
 fn fate(confidence: &[u8], round: u8) -> Fate {
     match confidence.iter().any(|c| *c < CONFIDENT) {
         true if round < ROUNDS => Fate::GoesBack,
@@ -176,13 +175,13 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
     }
 }
 
-/// The round of these masks: each that did not pass began another one.
+/// The current round: one more than the largest number of refused masks of a sentence.
 pub fn round(people: &[Person]) -> u8 {
     let refused = people.iter().flat_map(|p| &p.made).map(|a| a.refused().len()).max().unwrap_or(0);
     u8::try_from(refused + 1).map_or(ROUNDS, |round| round.min(ROUNDS))
 }
 
-/// The outcome of a round in a sentence.
+/// The outcome of a round as a sentence.
 pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
     let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
     format!(
@@ -204,7 +203,7 @@ pub fn passed(all: &[RatedMask<'_>]) -> String {
     super::write(passed.iter())
 }
 
-/// The sentences in which an annotator must mask another word. If the chooser gave no file, they go to everybody.
+/// The sentences in which an annotator must mask another word. If the chooser gave no file, everyone gets them.
 pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
     let mine =
         |m: &&RatedMask<'_>| m.fate == Fate::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator));
@@ -238,7 +237,7 @@ mod tests {
         person(name, rated.collect())
     }
 
-    /// The rule in the paper's words: "appropriate if the confidence of each annotator is no less than 3".
+    /// The paper's rule: "appropriate if the confidence of each annotator is no less than 3".
     #[test]
     fn a_mask_passes_if_each_of_three_annotators_is_at_least_at_three() {
         let texts = [
@@ -264,7 +263,7 @@ mod tests {
         assert_eq!(third.iter().filter(|m| m.fate == Fate::Dropped).count(), 2);
         let out = read(&passed(&found)).unwrap();
         assert_eq!((out.len(), out[0].confidence, out[0].answer()), (2, None, Some("planes")));
-        // The whole sentence goes back, and the refused word cannot be chosen again.
+        // The unmasked sentence goes back, and the refused word cannot be chosen again.
         let back = read(&to_choose(&found, "anna")).unwrap();
         assert_eq!((back.len(), back[0].words().join(" ").as_str(), back[0].mask()), (2, texts[2], None));
         let mut again = back[0].clone();
@@ -286,7 +285,7 @@ mod tests {
         assert!(found.iter().all(|m| m.fate == Fate::Passes), "the annotators decide");
     }
 
-    /// Ratings (4, 4, 3), (3, 3, 3) and (1, 2, 1): 22/27 by the definition, from all pairs of values.
+    /// Ratings (4, 4, 3), (3, 3, 3) and (1, 2, 1) give 22/27 by the definition, from all pairs of values.
     #[test]
     fn agreement_on_masks_is_ordinal_alpha() {
         let masks = [masked("1", "a b c", 0), masked("2", "d e f", 0), masked("3", "g h i", 0)];

@@ -1,7 +1,7 @@
-//! Rationales of several people, one file each: agreement, and the rounds of annotation and scoring of the benchmark.
+//! Rationales of several people, one file each: agreement, and the benchmark's rounds of annotation and scoring.
 //!
-//! Annotators mark words; checkers score each rationale. One whose mean scores reach both thresholds passes. Others go
-//! back to their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
+//! Annotators mark words; checkers score each rationale. A rationale passes if both mean scores reach their thresholds. Others go back to
+//! their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT};
 use stats::Estimate;
 use stats::krippendorff::{Coincidences, Scale, alpha};
 
-/// Least mean score of sufficiency.
+/// Minimum mean score of sufficiency.
 pub const SUFFICIENT: f64 = 3.0;
-/// Least mean score of compactness.
+/// Minimum mean score of compactness.
 pub const COMPACT: f64 = 3.6;
-/// Rounds after which items that do not pass are dropped.
+/// Number of rounds after which items that do not pass are dropped.
 pub const ROUNDS: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,18 +23,16 @@ pub struct Person {
 }
 
 impl Person {
-    /// True for a person who has scored rationales.
     pub fn is_checker(&self) -> bool {
         self.made.iter().any(|a| a.sufficiency.is_some() || a.compactness.is_some())
     }
 
-    /// True for a person who has rated masks.
     pub fn is_rater(&self) -> bool {
         self.made.iter().any(|a| a.confidence.is_some())
     }
 }
 
-/// People whose work is judged: everyone who judges nothing, or everyone if all judge.
+/// People whose work is judged: those who judge nothing, or everyone if all judge.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
@@ -45,8 +43,7 @@ fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
     judged(people, Person::is_checker)
 }
 
-/// The annotations of each sentence, in the order of the sentences' first appearance, with the number left out because
-/// their words differ from the first.
+/// The annotations of each sentence, in order of first appearance, and the number omitted because their words differ from the first.
 pub(super) fn by_sentence<'a>(
     people: impl Iterator<Item = &'a Person>,
 ) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
@@ -69,21 +66,20 @@ pub(super) fn by_sentence<'a>(
 /// Krippendorff's alphas, with Student's t over sentences.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Alphas {
-    /// Sentences that at least two people have marked.
+    /// Number of sentences marked by at least two people.
     pub sentences: usize,
-    /// Annotations left out because the sentence has other words in an earlier file.
+    /// Number of annotations omitted because the sentence has other words in an earlier file.
     pub differing: usize,
-    /// For marked words (nominal); masks are left out.
+    /// Alpha of marked words (nominal), without masks.
     pub marks: Option<Estimate>,
-    /// For the scores of one rationale (ordinal).
+    /// Alpha of the scores of a rationale (ordinal).
     pub sufficiency: Option<Estimate>,
     pub compactness: Option<Estimate>,
-    /// For the confidence in one mask (ordinal).
+    /// Alpha of the confidence in a mask (ordinal).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Estimate>,
 }
 
-/// Agreement of all people.
 pub fn alphas(people: &[Person], level: f64) -> Alphas {
     let (marked, _) = by_sentence(annotators(people));
     let shared: Vec<_> = marked.iter().filter(|all| all.len() > 1).collect();
@@ -125,7 +121,7 @@ fn scores<const K: usize>(
     alpha(&units, Scale::Ordinal, level)
 }
 
-/// The different rationales of a sentence, each with its annotators.
+/// The distinct rationales of a sentence, each with its annotators.
 fn rationales<'s, 'a>(
     all: &'s [(&'a Person, &'a Annotation)],
 ) -> BTreeMap<&'a BTreeSet<usize>, Vec<&'s (&'a Person, &'a Annotation)>> {
@@ -134,17 +130,17 @@ fn rationales<'s, 'a>(
     found
 }
 
-/// Outcome of a round for a rationale.
+/// Outcome of a round for a rationale or mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// Both means reach their thresholds.
     Passes,
-    /// A mean is below its threshold: its annotators correct it.
+    /// A mean is below its threshold, and the annotators correct the rationale.
     GoesBack,
     /// A mean is below its threshold after the last round.
     Dropped,
-    /// Nobody has scored both properties, or too few have rated a mask.
+    /// Not both properties have been scored, or a mask has too few ratings.
     Unscored,
 }
 
@@ -159,7 +155,6 @@ impl Fate {
     }
 }
 
-/// A rationale with its mean scores.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored<'a> {
     pub sentence: String,
@@ -191,7 +186,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
         }
         let fate = match sufficiency.zip(compactness) {
             None => Fate::Unscored,
-            // A mean of tenths may be below its threshold by rounding.
+            // Rounding may put a mean of tenths below its threshold.
             Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
             Some(_) if round < ROUNDS => Fate::GoesBack,
             Some(_) => Fate::Dropped,
@@ -203,7 +198,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
     found
 }
 
-/// The rationales that pass, one line per sentence in the benchmark's schema; if a sentence has several, any one suffices.
+/// The rationales that pass, one line per sentence in the benchmark's schema. If a sentence has several, any one suffices.
 pub fn merged(all: &[Scored<'_>]) -> String {
     let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
     for one in all.iter().filter(|s| s.fate == Fate::Passes) {
@@ -249,7 +244,7 @@ mod tests {
         Person { name: name.into(), made: read(&lines.concat()).unwrap() }
     }
 
-    /// The numbers were computed in numpy and scipy from all pairs of values.
+    /// Source of the numbers: numpy and scipy, from all pairs of values.
     #[test]
     fn alphas_of_three_people_who_left_sentences_out_are_those_computed_apart() {
         let people = [

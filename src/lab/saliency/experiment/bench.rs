@@ -1,4 +1,4 @@
-//! Material of a run: the sentences, and each model with its inputs and the methods available for it.
+//! Material of a run: the sentences, and each model with its inputs and available methods.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,35 +17,33 @@ use lab::finding::Label;
 use lab::host::NoticeLevel;
 use model::{Long, Model};
 
-/// Maximum number of reasons for omitted inputs in a notice.
 const REASONS: usize = 4;
 
-/// A model of a run.
 pub(crate) struct Member {
     pub name: String,
-    /// Key of its numbers in the store.
+    /// Key of the model's numbers in the store.
     pub hash: String,
-    /// Layers and heads.
+    /// Numbers of layers and heads.
     pub shape: (usize, usize),
-    /// The model; `None` if it was dropped until its turn comes.
+    /// The model; `None` after it was dropped, until it is needed.
     model: Option<Arc<Model>>,
     /// Fields common to its findings.
     pub label: Label,
-    /// The methods that it serves, the random ranking last.
+    /// The available methods, the random ranking last.
     pub methods: Vec<&'static dyn Method>,
-    /// Methods not available for it, with the reason.
+    /// Unavailable methods, with reasons.
     pub refused: Vec<(String, String)>,
-    /// By sentence: the input; `None` if it cannot be asked.
+    /// Inputs by sentence; `None` for an unusable sentence.
     pub inputs: Vec<Option<Input>>,
-    /// Its needs, if they were measured before it was dropped.
+    /// Its resource needs, if measured before it was dropped.
     pub needs: Option<Needs>,
 }
 
 impl Member {
-    /// The model, loaded again if it was dropped.
+    /// The model, reloaded if it was dropped.
     ///
     /// # Errors
-    /// [`Fault`]: it cannot be loaded, or is not the one whose inputs were read.
+    /// [`Fault`] if it cannot be loaded, or differs from the model of the inputs.
     pub(crate) fn model(&self, host: &mut Host<'_>) -> Result<Arc<Model>, Fault> {
         if let Some(model) = &self.model {
             return Ok(model.clone());
@@ -54,28 +52,27 @@ impl Member {
         if model.hash() == self.hash {
             return Ok(model);
         }
-        let what = format!("`{}` has changed while the run was at work", self.name);
-        Err(problem(&what, "models", "run it again with files that nobody changes").into())
+        let what = format!("`{}` changed during the run", self.name);
+        Err(problem(&what, "models", "run again, and leave the files of the model unchanged").into())
     }
 
-    /// True if the model was dropped.
     pub(crate) fn is_let_go(&self) -> bool {
         self.model.is_none()
     }
 }
 
-/// Material of a run.
+/// Material of a run, ready for queries.
 pub(crate) struct Bench {
     pub spec: Spec,
     /// Fields common to findings about all models.
     pub label: Label,
     /// The sentences, each original followed by its partners.
     pub sentences: Vec<SentenceFinding>,
-    /// By original: its place and those of its partners.
+    /// Index range of each original and its partners.
     pub families: Vec<Range<usize>>,
     /// Dimensions, in the order of tables.
     pub dimensions: Vec<String>,
-    /// Mean share of the words that a gold rationale takes, by dimension.
+    /// Mean share of words in a gold rationale, by dimension.
     pub ratios: BTreeMap<String, f64>,
     pub members: Vec<Member>,
     source: String,
@@ -83,7 +80,7 @@ pub(crate) struct Bench {
     left_out: Vec<LeftOut>,
 }
 
-/// A model with its available methods and no inputs yet.
+/// A model with its available methods, without inputs.
 pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host<'_>) -> Result<Member, Fault> {
     let model = host.model(name)?;
     Reader::new(&model)?;
@@ -110,7 +107,7 @@ pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host
     })
 }
 
-/// Mean share of the words in gold rationales, by dimension; absent without any.
+/// Mean share of words in gold rationales, by dimension; absent without gold rationales.
 fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for s in sentences.iter().filter(|s| !s.gold.is_empty()) {
@@ -123,8 +120,8 @@ fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
 }
 
 impl Bench {
-    /// Draws the sentences, loads the models and reads every sentence for each. Models are processed one after the
-    /// other, so if earlier ones cannot be queried, only one is in memory at a time.
+    /// Samples the sentences, loads the models and tokenizes every sentence for each. If models are dropped, only one is in memory at a
+    /// time.
     pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let drawn = draw(spec, host)?;
         let dimensions = drawn.dimensions();
@@ -162,7 +159,7 @@ impl Bench {
         })
     }
 
-    /// Size of the predicted rationale of sentences of a dimension.
+    /// Size of predicted rationales in a dimension.
     pub(crate) fn size(&self, dimension: &str) -> Size {
         match self.spec.metrics.k {
             TopK::Ratio => Size::Ratio(self.ratios.get(dimension).copied().unwrap_or(0.0)),
@@ -171,7 +168,7 @@ impl Bench {
         }
     }
 
-    /// Reports what is asked of which models, and every sentence.
+    /// Reports the data and models of the run, and every sentence.
     pub(crate) fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let t = host.elapsed();
         let data = self.data();
@@ -191,7 +188,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Unreadable rows deserve a warning; that a model cannot be asked some of them is often inherent.
+    /// Unreadable rows deserve a warning. Sentences unusable with one model are often unavoidable.
     fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let hint = "the finding `data` counts each reason";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {
@@ -209,7 +206,7 @@ impl Bench {
                 (n, ALL) => (NoticeLevel::Warning, format!("{n} rows are left out")),
                 (n, name) => {
                     let of = self.sentences.len();
-                    (NoticeLevel::Info, format!("`{name}` is not asked {n} of {of} sentences"))
+                    (NoticeLevel::Info, format!("`{name}` skips {n} of {of} sentences"))
                 }
             };
             let what = format!("{what}: {}", each.join("; "));
@@ -262,7 +259,6 @@ impl Bench {
     }
 }
 
-/// Every sentence as the model sees it.
 fn inputs(
     member: &Member,
     sentences: &[SentenceFinding],
@@ -289,17 +285,17 @@ fn inputs(
     if cut > 0 {
         let (all, most) = (sentences.len(), model.arch().max_positions);
         let what = format!(
-            "{cut} of {all} sentences are longer than the {most} tokens that `{}` reads: they {}",
+            "{cut} of {all} sentences exceed the maximum of {most} tokens of `{}`: they {}",
             member.name,
             long.done()
         );
-        let hint = "words that the model does not see are not ranked; the key is data.long";
+        let hint = "words outside the model's input are not ranked; to change this, set data.long";
         host.notice(NoticeLevel::Info, lab::fault::problem(&what, "data.long", hint))?;
     }
     Ok(inputs)
 }
 
-/// Names of all methods that a text may name, for a message.
+/// Names of all methods, for a message.
 pub(crate) fn known_methods() -> String {
     METHODS.iter().map(|m| m.id()).collect::<Vec<_>>().join(", ")
 }

@@ -1,12 +1,12 @@
-//! The work of a run, counted from its spec alone, for balancing the shares of a grid.
+//! The work of a run, counted from its spec for balancing the shares of a grid.
 
 use super::rows::PREDICTION;
 use crate::methods::named;
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
 
-/// Multiply-adds: the passes of every method over every input, by every model. Of a file, the number of inputs that the
-/// spec allows is assumed.
+/// Multiply-adds of all passes of every method over every input by every model. A file is assumed to have as many inputs as the spec
+/// allows.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let further = spec.saliency.further_passes();
     let methods = spec.saliency.methods.iter().filter_map(|m| named(m));

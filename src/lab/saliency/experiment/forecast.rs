@@ -1,4 +1,4 @@
-//! Forecast of a run: passes are counted, and the rate of each model is measured on a few inputs.
+//! Forecast of a run. Passes are counted, and each model's rate is measured on a few inputs.
 
 use std::time::Instant;
 
@@ -19,36 +19,35 @@ use model::chunk::TOKENS_PER_BATCH;
 use stats::Estimate;
 use stats::intervals::share;
 
-/// Inputs of a slice of work; they are spread over the run, because lengths differ.
+/// Number of inputs in a timed slice, spread over the run because lengths differ.
 const SLICE: usize = 6;
 /// Steps of integrated gradients in a slice: a tenth of the paper's.
 const STEPS: usize = 10;
-/// Maximum number of rows whose completeness error is measured in the forecast, absolute and as a share of the inputs.
+/// Maximum number of rows whose completeness error is measured in the forecast, and their share of the inputs.
 const LOOKED_AT: usize = 12;
 const LOOKED_SHARE: usize = 8;
 /// Level of the interval of the share of rows that need more steps than planned.
 const LEVEL: f64 = 0.95;
 /// Seconds of means, intervals and tests, measured on the default run.
 const REST: f64 = 0.5;
-/// Memory of a row of scores in findings and for the means, in bytes.
+/// Bytes per row of scores, for findings and means.
 const PER_ROW: usize = 1_600;
 
-/// Needs of one model's part of a run, measured while it is in memory.
+/// Resources needed for one model's part of a run, measured while it is in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// Seconds of the passes that are planned.
+    /// Seconds of the planned passes.
     seconds: f64,
-    /// Number of rows that need more steps than planned, if steps may be doubled.
+    /// Rows that need more steps than planned, if steps may be doubled.
     doubled: Option<Doubled>,
-    /// Seconds that doubled steps add to those planned, at least and at most by the interval of their share.
+    /// Seconds that doubled steps add, with the interval from the share of such rows.
     added: Estimate,
-    /// Seconds that measuring took.
+    /// Seconds spent on measuring.
     measuring: f64,
-    /// Memory of a pass that keeps its activations for the gradient, in bytes.
+    /// Bytes of a pass that keeps its activations for the gradient.
     pass: usize,
-    /// Size of its vocabulary.
     vocabulary: usize,
-    /// Bytes of the model.
+    /// Size of the model in bytes.
     model: usize,
 }
 
@@ -64,7 +63,7 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
     let seconds = work.seconds(host, &mut |_| slice(spec, member, &model))?;
     host.poll()?;
     let doubled = doubled(spec, member, &model, host)?;
-    // Passes that every row would take if all needed more steps.
+    // Number of additional passes if every row needed more steps.
     let inputs = member.inputs.iter().flatten().count();
     let all = doubled.map_or(0.0, |d| inputs as f64 * WITH_GRADIENT as f64 * d.added);
     let share = doubled.map_or(Estimate::exact(0.0), |d| d.share());
@@ -75,8 +74,7 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
         doubled,
         added: Estimate { mean: of(share.mean), lo: of(share.lo), hi: of(share.hi) },
         measuring: begun.elapsed().as_secs_f64(),
-        // A pass that keeps activations for its gradient needs about that much again for each layer; the executor
-        // counts a plain one.
+        // The executor counts a plain pass. Keeping activations for the gradient needs about the same again for each layer.
         pass: model.pass_bytes(TOKENS_PER_BATCH, longest) * (1 + model.arch().depth()),
         vocabulary: model.arch().vocab,
         model: model.bytes(),
@@ -93,7 +91,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fa
     let most = |of: fn(&Needs) -> usize| all.iter().map(of).max().unwrap_or(0);
     let part = |name: &str, bytes: usize| MemoryPart { name: name.into(), bytes: bytes as u64 };
     let rows: usize = bench.members.iter().map(|m| m.methods.len() * m.inputs.len()).sum();
-    // Where models are dropped, the last one is in memory now, and the largest will be.
+    // If models are dropped, memory contains the last one now and the largest later.
     let one_at_a_time = bench.members.last().is_some_and(Member::is_let_go);
     let last = all.last().map_or(0, |n| n.model);
     let held = match (resident(), one_at_a_time) {
@@ -130,12 +128,12 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fa
     Ok(forecasts)
 }
 
-/// Predicts and explains a few inputs with fewer steps; returns the number of passes.
+/// Predicts and explains a few inputs with fewer steps, and returns the number of passes.
 fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     let mut short = spec.clone();
     let path = &mut short.integrated_gradients;
     path.steps = path.steps.min(STEPS);
-    // The passes of a slice are counted without doubling, which `doubled` covers.
+    // Passes of a slice exclude doubling, which `doubled` covers.
     path.most_steps = path.steps;
     let some = spread(member, SLICE);
     let predicted = predict(model, &some, TOKENS_PER_BATCH, &mut NoPulse)?;
@@ -149,7 +147,7 @@ fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     Ok(some.iter().map(|input| passes_of(&short, member, input)).sum::<usize>().max(1) as f64)
 }
 
-/// Inputs that are spread over the run.
+/// Inputs spread over the run.
 fn spread(member: &Member, count: usize) -> Vec<&Input> {
     let all: Vec<&Input> = member.inputs.iter().flatten().collect();
     all.iter().step_by((all.len() / count.max(1)).max(1)).take(count).copied().collect()
@@ -160,7 +158,7 @@ fn spread(member: &Member, count: usize) -> Vec<&Input> {
 struct Doubled {
     rows: usize,
     rough: usize,
-    /// Mean number of extra steps of a row whose steps were doubled; that of one doubling if the sample has no such row.
+    /// Mean number of additional steps of a row with doubled steps; those of one doubling if the sample has no such row.
     added: f64,
 }
 
@@ -188,7 +186,7 @@ impl Doubled {
     }
 }
 
-/// The steps that a row will take, extrapolated from where it stopped when started with fewer.
+/// The number of steps that a row will take, extrapolated from a run with fewer.
 fn steps(path: &PathSpec, found: &Scores) -> usize {
     let enough = found.steps.filter(|_| found.complete == Some(true)).unwrap_or(usize::MAX);
     let mut steps = path.steps.max(1);
@@ -198,7 +196,7 @@ fn steps(path: &PathSpec, found: &Scores) -> usize {
     steps
 }
 
-/// A host that only polls for cancellation; measurements for the forecast are not progress of the run.
+/// A host that only polls for cancellation, because measurements for the forecast are not progress of the run.
 struct Quiet<'a>(&'a mut Host<'a>);
 
 impl Pulse for Quiet<'_> {
@@ -207,7 +205,7 @@ impl Pulse for Quiet<'_> {
     }
 }
 
-/// Tries some rows with few steps, and with more only if needed; `None` if steps cannot be doubled.
+/// Measures some rows with few steps, and with more only if needed; `None` if steps cannot be doubled.
 fn doubled(spec: &Spec, member: &Member, model: &Model, host: &mut Host<'_>) -> Result<Option<Doubled>, Fault> {
     let path = &spec.integrated_gradients;
     let method = member.methods.iter().find(|m| m.id() == "integrated_gradients");
@@ -232,7 +230,7 @@ mod tests {
         Scores { steps: Some(steps), complete: Some(complete), ..Scores::default() }
     }
 
-    /// The forecast counted only the planned steps, even if many rows needed more.
+    /// Regression: the forecast used to count only the planned steps, even if many rows needed more.
     #[test]
     fn rows_that_need_more_than_the_planned_steps_are_counted_with_what_they_add() {
         let path = PathSpec { steps: 100, most_steps: 800, ..PathSpec::default() };
@@ -240,7 +238,7 @@ mod tests {
         assert_eq!(rows.each_ref().map(|r| steps(&path, r)), [100, 100, 200, 800]);
         let counted = Doubled::of(&path, &rows);
         assert_eq!(counted, Doubled { rows: 4, rough: 2, added: 400.0 });
-        // Clopper and Pearson, as fewer than five are on either side.
+        // Clopper-Pearson, because fewer than five are on either side.
         let text = counted.text();
         assert!(text.starts_with("2 of 4 rows looked at need doubled steps (95 % interval 6.8 %"), "{text}");
         let none = Doubled::of(&path, &rows[..2]);

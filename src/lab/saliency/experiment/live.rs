@@ -1,4 +1,4 @@
-//! Answers to questions: a sentence that was typed, and the attention of all heads.
+//! Answers to questions: a typed sentence, and the attention of all heads.
 
 use super::bench::{Bench, member};
 use crate::Finding;
@@ -29,13 +29,13 @@ impl Pulse for Poll<'_> {
 /// Limit on the steps of integrated gradients for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steps {
-    /// The settings of the spec, since the user is waiting.
+    /// The number in the spec, for a quick answer.
     Planned,
-    /// Doubled until the completeness error is within its tolerance.
+    /// Doubled until the completeness error is within tolerance.
     Doubled,
 }
 
-/// True if more steps would improve it.
+/// True if more steps would improve the answer.
 pub(crate) fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
         Body::Lab(Kind::Saliency(row)) => row.complete == Some(false),
@@ -44,7 +44,6 @@ pub(crate) fn is_rough(findings: &[Finding]) -> bool {
     findings.iter().any(rough)
 }
 
-/// The findings that answer a question.
 pub(crate) fn answer(
     spec: &Spec,
     bench: Option<&Bench>,
@@ -83,7 +82,7 @@ fn sentence(
     }
     for name in models {
         let member = member(spec, name, methods, host)?;
-        // A random ranking of a typed sentence is meaningless, unless it was asked for.
+        // A random ranking of a typed sentence is meaningless unless requested.
         let asked = |m: &dyn Method| m.id() != RANDOM || methods.iter().any(|n| n == RANDOM);
         let chosen: Vec<&dyn Method> = member.methods.iter().copied().filter(|m| asked(*m)).collect();
         let model = member.model(host)?;
@@ -130,7 +129,7 @@ fn attention(
     let input = Reader::new(&model)?.with_long(spec.data.long).read(&sentence)?;
     let input =
         input.map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
-    // A model that allows only one direction is shown in that one.
+    // A model with only one direction is shown in that one.
     let direction = match one_way(&model, spec.attention.direction) {
         Some(_) => Direction::FromMask,
         None => spec.attention.direction,

@@ -1,5 +1,5 @@
-//! The procedure: every sentence goes through every model, every method explains the prediction, and the scores are
-//! reported row by row; then the rows are summarised.
+//! The procedure of the lab: every model predicts in every sentence, every method explains the prediction, and scores are reported by row.
+//! Then the rows are summarised.
 
 mod bench;
 mod counted;
@@ -32,7 +32,7 @@ use lab::{EngineInfo, Experiment, FigureEntry, Instrument, LabId, Pick};
 
 pub static LAB: Saliency = Saliency;
 
-/// The saliency lab: the words that a prediction rests on.
+/// The saliency lab: the words on which a prediction depends.
 #[derive(Debug, Clone, Copy)]
 pub struct Saliency;
 
@@ -75,7 +75,6 @@ impl Instrument for Saliency {
     }
 }
 
-/// The comparison that a finding makes.
 fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let d = match kind {
         Kind::Difference(d) => d,
@@ -96,12 +95,12 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
 struct Run {
     spec: Spec,
     bench: Option<Bench>,
-    /// Inputs that were asked, over all models.
+    /// Number of explained inputs over all models.
     examined: usize,
     latest: Latest<Kind, Question>,
 }
 
-/// Seconds of means and tests for each of the passes.
+/// Time of means and tests relative to that of the passes.
 const OVERALL: f64 = 0.02;
 
 impl Run {
@@ -124,7 +123,7 @@ impl Run {
             let found = rows::ask(bench, k, host, |so_far, host| {
                 *examined = before + so_far.asked;
                 serve(spec, bench, host)?;
-                // First estimates from an eighth, then from twice as many each time.
+                // The first estimates use an eighth of the sentences, then twice as many each time.
                 if next > 0 && so_far.asked >= next && so_far.asked < asked {
                     next = 2 * so_far.asked;
                     overall::tell(bench, k, so_far, false, host)?;
@@ -151,7 +150,7 @@ impl Experiment<Kind, Question> for Run {
     }
 
     fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
-        // An answer involves no random draws: a second one would only repeat the first, unless steps are to be doubled.
+        // Answers involve no randomness, so a second one would repeat the first unless steps are doubled.
         let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
         let Self { spec, bench, latest, .. } = self;
         let findings =

@@ -1,6 +1,5 @@
-//! Summaries of a model's rows: accuracy, agreement with people, agreement with perturbed forms, and differences
-//! between methods and models. Means are over inputs; originals are the units of intervals and tests, each with its
-//! partners.
+//! Summaries of a model's rows: accuracy, agreement with people, agreement with perturbed forms, and differences between methods and
+//! models. Means are over inputs. Intervals and tests have originals, each with its partners, as units.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +24,7 @@ use lab::fault::{Fault, problem};
 use stats::Estimate;
 use stats::paired::Differences;
 
-/// Bins of the curve against the rationale ratio.
+/// Number of bins of the curve over the rationale ratio.
 const BINS: usize = 10;
 
 fn rules(bench: &Bench, dimension: &str) -> Rules {
@@ -33,11 +32,11 @@ fn rules(bench: &Bench, dimension: &str) -> Rules {
     Rules { membership, ..Rules::new(bench.size(dimension)) }
 }
 
-/// A judged original, with further data of its rows.
+/// A judged original, with additional data of its rows.
 struct Family {
     dimension: String,
     judged: Judged,
-    /// Further data of each row, in the order of [`Self::inputs`].
+    /// Additional data of each row, in the order of [`Self::inputs`].
     rows: Vec<Beside>,
 }
 
@@ -66,7 +65,7 @@ impl Family {
     }
 }
 
-/// Every original of a method that has a row, with the rows of its partners.
+/// Every original with a row of the method, and the rows of its partners.
 fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> {
     let mut found = Vec::new();
     for range in &bench.families {
@@ -98,7 +97,7 @@ fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> 
     Ok(found)
 }
 
-/// Kinds of perturbation in the data, in the order of their first sentence.
+/// Kinds of perturbation in the data, in order of first appearance.
 fn kinds(bench: &Bench) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for kind in bench.sentences.iter().filter_map(|s| s.perturbation.as_ref()) {
@@ -110,7 +109,7 @@ fn kinds(bench: &Bench) -> Vec<String> {
     kinds
 }
 
-/// Reports everything measured so far about a model.
+/// Reports everything measured so far on a model.
 pub(crate) fn tell(
     bench: &Bench,
     k: usize,
@@ -126,18 +125,18 @@ pub(crate) fn tell(
     Ok(())
 }
 
-/// Inputs behind a share of right answers.
+/// The inputs over which a share of right answers is computed.
 #[derive(Clone, Copy)]
 struct Group<'a> {
     sample: Option<Sample>,
     kind: Option<&'a str>,
 }
 
-/// First answer right, one of the first three right.
+/// Whether the first answer is right, and whether one of the first three is.
 type Right = (bool, bool);
 
 impl Group<'_> {
-    /// The answers of an original and its partners that count.
+    /// The answers of an original and its partners that belong to the group.
     fn of(self, bench: &Bench, family: &Range<usize>, gathered: &Gathered) -> Vec<Right> {
         let is_kind = |s: usize| self.kind.is_none_or(|kind| bench.sentences[s].perturbation.as_deref() == Some(kind));
         let asked = |s: usize| gathered.right[s].is_some();
@@ -261,7 +260,7 @@ fn tell_method(
 /// Dimension, kind of perturbation (none for all) and method of a cell.
 type Place<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// The parts of a cell by whether the answers to its inputs are right (by sentence), each with its number of inputs or pairs.
+/// The parts of a cell with right and with wrong answers (`right` is by sentence), each with its number of inputs or pairs.
 fn by_answers(
     bench: &Bench,
     families: &[&Family],
@@ -298,7 +297,7 @@ fn by_answers(
     Answers::ALL.map(part).into_iter().filter(|(_, n)| *n > 0).collect()
 }
 
-/// The kept part of a cell as a finding, with the number of its inputs.
+/// A part of a cell as a finding, with its number of inputs.
 fn interpretability(
     bench: &Bench,
     families: &[&Family],
@@ -360,7 +359,7 @@ fn interpretability(
     (found, n)
 }
 
-/// Compares methods with each other in each model, and models with each other by each method, over all dimensions.
+/// Compares methods within each model, and models by each method, over all dimensions.
 pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
     let mut all: Vec<(String, usize, &str, Vec<Family>)> = Vec::new();
     for (k, (member, of)) in bench.members.iter().zip(gathered).enumerate() {
@@ -370,7 +369,7 @@ pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>)
     }
     for (i, a) in all.iter().enumerate() {
         for b in &all[i + 1..] {
-            // Two methods of one model, or one method of two models; changing both at once would be uninterpretable.
+            // Two methods of one model, or one method of two models; changing both would be uninterpretable.
             if (a.1 == b.1) == (a.2 == b.2) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Row by row: what each model predicts in each sentence, and from which tokens.
+//! Each model's prediction in each sentence, with the scores of its tokens by every method.
 
 use super::bench::{Bench, Member};
 use super::tally::Tally;
@@ -17,57 +17,55 @@ use lab::fault::Fault;
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Inputs of the first step, small so that the first rows appear at once, and of later ones.
+/// Number of inputs of the first step, small so that the first rows appear at once, and of later steps.
 const FIRST: usize = 4;
 const MOST: usize = 32;
-/// Passes of a prediction.
 pub(crate) const PREDICTION: usize = 1;
 
-/// Part of a row kept for the means.
+/// The part of a row kept for means.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     /// The scores by word, ranked.
     pub scored: Scored,
-    /// True if its completeness error is within the tolerance.
+    /// True if the completeness error is within tolerance.
     pub complete: Option<bool>,
     /// Sufficiency and comprehensiveness, if requested.
     pub erasure: Option<Faithfulness>,
-    /// Least relative change of its rationale that changes the prediction, if requested.
+    /// Minimum relative change of the rationale that changes the prediction, if requested.
     pub sensitivity: Option<f64>,
     pub said: String,
 }
 
-/// Rows of a model kept for the means.
+/// Rows of a model kept for means.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gathered {
     /// By sentence: whether the first answer is right, and whether one of the first three is.
     pub right: Vec<Option<(bool, bool)>>,
-    /// By method and sentence.
+    /// Rows by method and sentence.
     pub rows: Vec<Vec<Option<Kept>>>,
-    /// Sentences that were asked.
+    /// Number of sentences processed.
     pub asked: usize,
 }
 
-/// Forward passes that the sentences of a model take.
+/// Number of forward passes for a model's sentences.
 pub(crate) fn passes(spec: &Spec, member: &Member) -> usize {
     member.inputs.iter().flatten().map(|input| passes_of(spec, member, input)).sum()
 }
 
-/// Forward passes that one input takes, all methods together.
+/// Number of forward passes for one input with all methods.
 pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     let each = |m: &&dyn Method| m.passes(spec, input.count) + spec.saliency.further_passes();
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
-/// Counts the passes of a call within those of its stage. The call's total grows if it needs more than was planned.
+/// Counts the passes of a call within its stage. The call's total grows if it needs more than planned.
 struct Share<'a> {
     host: &'a mut Host<'a>,
     tally: &'a mut Tally,
-    /// Passes that are planned for it.
     planned: usize,
     /// Initial total of the call.
     at_first: Option<usize>,
-    /// Passes that it is now known to need.
+    /// Number of passes that it is now known to need.
     needs: usize,
 }
 
@@ -76,7 +74,6 @@ impl<'a> Share<'a> {
         Self { host, tally, planned, at_first: None, needs: planned }
     }
 
-    /// The call has ended.
     fn end(self) {
         self.tally.ended(self.planned, self.needs);
     }
@@ -96,7 +93,7 @@ impl Pulse for Share<'_> {
     }
 }
 
-/// Asks a model all sentences. `meanwhile` is called after each step, with how many are done.
+/// Processes all sentences with a model. `meanwhile` is called after each step with the rows so far.
 pub(crate) fn ask(
     bench: &Bench,
     k: usize,
@@ -139,7 +136,7 @@ pub(crate) fn ask(
     Ok(gathered)
 }
 
-/// One method on the inputs of a step.
+/// Applies one method to the inputs of a step.
 fn explain(
     bench: &Bench,
     (k, m, model): (usize, usize, &Model),
@@ -201,18 +198,18 @@ fn explain(
     Ok(())
 }
 
-/// True for a token of these words. False for tokens outside words and for the mask.
+/// True for a token of these words; false for the mask and for tokens outside words.
 fn of_words(input: &Input, token: usize, words: &[usize]) -> bool {
     !stays(input, token) && input.words[token].iter().any(|w| words.contains(w))
 }
 
-/// True for a token that is never erased: the mask, and the special tokens that frame the text.
+/// True for tokens that are never erased: the mask, and special tokens around the text.
 fn stays(input: &Input, token: usize) -> bool {
     input.frame[token] || input.words[token].iter().all(|w| input.excluded.contains(w))
 }
 
-/// Loss of the prediction when only the top words are left, and when they are removed: removed tokens are at the
-/// baseline of integrated gradients. `tops` are the words of each case by descending score, and the size K.
+/// Loss of the prediction when only the top words remain, and when they are removed. Removed tokens get the baseline of integrated
+/// gradients. `tops` are the words of each case by descending score, and the size K.
 fn replaced(
     model: &Model,
     cases: &[Case<'_>],
@@ -234,8 +231,8 @@ fn replaced(
     Ok(values.chunks_exact(3).map(|v| over_sizes(v[0], &[(v[1], v[2])])).collect())
 }
 
-/// The same with the words deleted, averaged over ERASER's shares of the ranked words, at least one word each. `None`
-/// for an input of which nothing would remain.
+/// The same losses with words deleted, averaged over ERASER's shares of the ranked words (at least one word each). `None` if no word
+/// remains.
 fn deleted(
     model: &Model,
     cases: &[Case<'_>],
@@ -277,14 +274,14 @@ mod tests {
     use base::pulse::NoPulse;
     use model::Device;
 
-    /// The probability of an answer in a text of which the words outside `kept` are struck out.
+    /// The probability of an answer in the text with only the words `kept`.
     fn without(model: &Model, words: &[&str], kept: &[usize], answer: &str) -> f64 {
         let text: Vec<&str> = kept.iter().map(|w| words[*w]).collect();
         let input = Reader::new(model).unwrap().read(&own(&text.join(" "), Some(answer)).unwrap()).unwrap().unwrap();
         predict(model, &[&input], TOKENS_PER_BATCH, &mut NoPulse).unwrap()[0].answer_probability.unwrap()
     }
 
-    /// ERASER's measures, with the texts written out word by word.
+    /// Checks ERASER's measures against texts whose words were deleted by hand.
     #[test]
     fn deleted_words_leave_the_text_without_them() {
         for name in ["bert-tiny", "gpt2-tiny"] {

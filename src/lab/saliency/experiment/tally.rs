@@ -1,32 +1,31 @@
-//! Progress of a model's passes: the planned ones, and the ones that doubled steps add. The remaining inputs are
-//! expected to need additions at the rate so far, so that the time left covers them.
+//! Progress of a model's passes, planned ones and those added by doubled steps. The time left assumes that the remaining inputs need
+//! additions at the rate so far.
 
 /// Passes of a model, in steps of several calls each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
-    /// Passes that are planned for all steps.
+    /// Planned passes of all steps.
     planned: usize,
-    /// Planned and actual passes of the steps that are finished.
+    /// Planned and actual passes of the finished steps.
     steps: [usize; 2],
-    /// Planned passes of the step in progress.
+    /// Planned passes of the current step.
     step: usize,
-    /// Planned and actual passes of its calls that are finished.
+    /// Planned and actual passes of the finished calls of this step.
     calls: [usize; 2],
 }
 
 impl Tally {
-    /// None of `planned` passes is done.
     pub(crate) fn new(planned: usize) -> Self {
         Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
     }
 
-    /// Begins the next step, of `planned` passes.
+    /// Begins the next step with `planned` passes.
     pub(crate) fn begin(&mut self, planned: usize) {
         (0..2).for_each(|k| self.steps[k] += self.calls[k]);
         (self.step, self.calls) = (planned, [0; 2]);
     }
 
-    /// Ends a call of `planned` passes; it took `actual` ones.
+    /// Ends a call with its `planned` and `actual` passes.
     pub(crate) fn ended(&mut self, planned: usize, actual: usize) {
         self.calls[0] += planned;
         self.calls[1] += actual;
@@ -37,7 +36,7 @@ impl Tally {
         self.steps[1] + self.calls[1]
     }
 
-    /// Passes done and expected in total, if a call of `planned` passes has done `done` of its current `total`.
+    /// Passes done and expected in total, while a call of `planned` passes has done `done` of its current `total`.
     pub(crate) fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
         let [before, taken] = self.steps;
         // Actual passes per planned pass in the finished steps.

@@ -1,4 +1,4 @@
-//! The procedure on a small built-in model, with a host that records its calls.
+//! Tests of the procedure on small built-in models, with a host that records its calls.
 
 mod desk;
 
@@ -35,7 +35,7 @@ fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment<Kind, Question>>) {
     (desk, run)
 }
 
-/// The built-in benchmark is asked alike whether it is built in or opened as a file: the same text, answers, partners, draw.
+/// The built-in benchmark gives the same text, answers, partners and sample when opened as a file.
 #[test]
 fn the_benchmark_as_a_file_is_the_built_in_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ fn the_benchmark_as_a_file_is_the_built_in_one() {
     }
 }
 
-/// Tables 6 and 11: originals that have a partner of the kind, those partners, and the change between the two.
+/// Tables 6 and 11: originals with a partner of the kind, these partners, and the change between both.
 fn changes_between_originals_and_partners(found: &Found) {
     let kind_of = |sample: &str, kind: &str| {
         let of = found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(|a| a.value.dimension == ALL);
@@ -79,7 +79,7 @@ fn changes_between_originals_and_partners(found: &Found) {
     }
 }
 
-/// A list of methods was rejected as an unknown method.
+/// Regression: a list of methods used to be rejected as an unknown method.
 fn several_methods_are_laid_side_by_side(found: &Found) {
     let original = &found.sentences[0].value;
     let pick = |more: &[(&str, &str)]| {
@@ -119,7 +119,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     assert!((30..=40).contains(&found.sentences.len()));
     let asked: usize = data.models.iter().map(|m| m.inputs).sum();
     assert_eq!((found.predictions.len(), run.examined()), (asked, asked));
-    // Three methods: the random ranking is always there.
+    // Three methods, because the random ranking is always included.
     assert_eq!(found.rows.len(), 3 * asked);
     let left: usize = data.left_out.iter().map(|l| l.count).sum();
     assert_eq!(asked + left, 2 * found.sentences.len());
@@ -160,7 +160,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     several_methods_are_laid_side_by_side(&found);
 }
 
-/// Right and wrong inputs are all inputs; pairs that are right, wrong and changed are all pairs.
+/// Right and wrong inputs together are all inputs; right, wrong and changed pairs together are all pairs.
 fn parts_by_answers_make_the_whole(found: &Found) {
     for whole in &found.interpretability {
         let v = &whole.value;
@@ -178,7 +178,7 @@ fn parts_by_answers_make_the_whole(found: &Found) {
     assert!(Answers::ALL.iter().all(|a| found.correctness.iter().any(|c| names(c) == *a)));
 }
 
-/// Intervals of few originals are not drawn; the numbers in their place are of originals, not of inputs.
+/// Intervals over few originals are not drawn. The numbers shown instead count originals, not inputs.
 fn few_originals_have_their_number(found: &Found, figures: &[figure::Figure]) {
     let originals = found.sentences.iter().filter(|s| s.value.original.is_none()).count();
     for figure in figures.iter().filter(|f| f.name != "heatmap") {
@@ -218,8 +218,7 @@ fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
     assert!(says.contains("gives a changed sentence the same answer, the ranking by attention keeps a MAP"), "{says}");
 }
 
-/// The mean over originals of the lowest MAP among the partners with the original's first answer, by the paper's equation 2 from the
-/// rankings of the run.
+/// The mean over originals of the lowest MAP among partners with the original's first answer, by the paper's equation 2.
 fn lowest_map(found: &Found, method: &str) -> f64 {
     let said =
         |id: &str| found.predictions.iter().find(|p| p.value.sentence == id).map(|p| p.value.top[0].answer.clone());
@@ -294,7 +293,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
     assert_eq!(figures::own(&found, None).unwrap().name, "own");
 }
 
-/// A path that stays rough with eight times the steps delayed the answer to a typed sentence by most of a second.
+/// Regression: a path that stays rough with eight times the steps used to delay the answer to a typed sentence by most of a second.
 #[test]
 fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 4);
@@ -319,8 +318,7 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     assert_eq!(quick.2, all.2, "both answer the same spec");
 }
 
-/// A sentence of nothing but its mask ended the whole run; unreadable rows were not reported; a folder was refused as a
-/// file.
+/// Regression: a sentence with only its mask used to end the whole run, unreadable rows were not reported, and a folder was refused.
 #[test]
 fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_asked() {
     let folder = tempfile::tempdir().unwrap();
@@ -350,21 +348,22 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
             "token index 9, but there are 4 tokens (line 2)",
             "not a row of this format",
             "its original is missing (f)",
-            "there is no word beside the mask (d)",
+            "there is no word other than the mask (d)",
         ] {
             assert!(told.iter().any(|t| t.starts_with("1 x ") && t.contains(part)), "{part}: {told:?}");
         }
         hashes.push(data.sha256);
         let notices: Vec<&str> = desk.notices.iter().map(|n| n.what.as_str()).collect();
         assert!(notices.iter().any(|n| n.starts_with("4 rows are left out: 1 ×")), "{notices:?}");
-        assert!(notices.iter().any(|n| n.starts_with("`bert-tiny` is not asked 1 of 4 sentences")), "{notices:?}");
+        assert!(notices.iter().any(|n| n.starts_with("`bert-tiny` skips 1 of 4 sentences")), "{notices:?}");
     }
     assert_eq!(hashes[0], hashes[1], "the folder's one file");
     spec.data.file = Some(folder.path().join("none").display().to_string());
     assert!(spec.reach("x").unwrap_err().to_string().contains("no such file or folder"));
 }
 
-/// Doubled steps were not counted: progress stopped at the end of a step while they ran, and the time left was too short.
+/// Regression: doubled steps used to be missing from the time left and from the progress, which stopped at the end of a step while they
+/// ran.
 #[test]
 fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);
@@ -373,7 +372,7 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let (desk, _) = ran(&spec);
     let found = desk.results();
     let rows = found.rows.iter().filter_map(|r| r.value.steps);
-    // A pass with a gradient counts as three; the prediction and the random ranking are counted too.
+    // A pass with a gradient counts as three. The prediction and the random ranking also count.
     let least: usize = rows.map(|steps| 3 * (steps + 1)).sum();
     let told: Vec<(usize, usize)> = desk.progress.iter().copied().filter(|p| p.1 > 0).collect();
     let last = told.last().copied().unwrap();
@@ -383,7 +382,7 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     assert!(half.1 as f64 > 0.8 * last.1 as f64, "half way more was expected: {half:?} of {last:?}");
 }
 
-/// Seconds were those of the planned steps, even where every row needed more.
+/// Regression: seconds used to be those of the planned steps, even if every row needed more.
 #[test]
 fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
     let of = |tolerance: f64, most_steps: usize| {
@@ -395,7 +394,7 @@ fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
     let rough = of(1e-6, 32);
     let [least, most] = rough.range.unwrap();
     assert!(least < rough.seconds && rough.seconds == most, "{rough:?}");
-    // Two or three: an eighth of the inputs.
+    // Two or three rows are an eighth of the inputs.
     assert!(["2 of 2 rows", "3 of 3 rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)), "{rough:?}");
     let smooth = of(1e6, 32);
     let [least, most] = smooth.range.unwrap();

@@ -1,6 +1,5 @@
-//! Attention (ATT): the weight between the mask and each token in one layer, the last by default. For a causal model,
-//! the attention of its last token; for a denoising one, the decoder's attention to the encoder where the mask is
-//! predicted.
+//! Attention (ATT): the weight between the mask and each token in one layer, by default the last. For a causal model, the attention of its
+//! last token. For a denoising model, the decoder's attention to the encoder where the mask is predicted.
 
 use super::{Case, Method, Scores};
 use base::Pulse;
@@ -14,7 +13,7 @@ pub(crate) static METHOD: Attention = Attention;
 
 pub(crate) struct Attention;
 
-/// Layers and heads from which attention is read.
+/// Numbers of layers and heads of the attention used.
 pub fn shape(model: &Model) -> (usize, usize) {
     let arch = model.arch();
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
@@ -25,7 +24,7 @@ pub(crate) fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }
 
-/// Reason why a direction is meaningless for a model.
+/// The reason why a direction is meaningless for a model, if any.
 pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     let arch = model.arch();
     match direction {
@@ -34,14 +33,14 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
             Some("its encoder does not attend to the decoder, where the mask is predicted".into())
         }
         Direction::ToMask if arch.is_causal() => {
-            Some("its tokens attend to none behind them, and the last one predicts".into())
+            Some("its tokens do not attend to later ones, and the last token makes the prediction".into())
         }
         Direction::ToMask => None,
     }
 }
 
-/// Attention from each of the first `length` tokens, summed over `slots`: heads x tokens. `all` is the attention of the batch,
-/// `[B,H,T,T]` with the attending token third; `row` is the index in the batch.
+/// Attention from each of the first `length` tokens, summed over `slots`: heads x tokens. `all` is the attention of the batch, `[B,H,T,T]`
+/// with the attending token third; `row` is the index in the batch.
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {
@@ -102,8 +101,7 @@ pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind
             match kind {
                 ScoreKind::Softmax => sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w),
                 ScoreKind::Raw => {
-                    // The logarithm of a weight is the score before the softmax minus a constant; zero is a weight that
-                    // underflowed.
+                    // The log of a weight is the score before the softmax minus a constant. A weight of zero has underflowed.
                     let logs: Vec<f64> = weights.map(|w| w.max(f64::from(f32::MIN_POSITIVE)).ln()).collect();
                     let mean = logs.iter().sum::<f64>() / length.max(1) as f64;
                     sum.iter_mut().zip(logs).for_each(|(s, log)| *s += log - mean);
@@ -114,7 +112,7 @@ pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind
     sums
 }
 
-/// Combines the scores of the heads into one score per token.
+/// Combines the heads into one score per token.
 pub fn put_together(heads: &[Vec<f64>], head: HeadRef) -> Vec<f64> {
     let count = heads.len().max(1) as f64;
     let sum = || -> Vec<f64> {

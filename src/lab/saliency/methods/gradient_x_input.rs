@@ -1,5 +1,5 @@
-//! Gradient × input (Shrikumar et al. 2016): the gradient at the input times the word embedding. One pass; the first term of what
-//! integrated gradients sum up.
+//! Gradient × input (Shrikumar et al. 2016): the gradient at the input times the word embedding. It takes one pass, and is the first term
+//! of the sum in integrated gradients.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};
@@ -26,7 +26,7 @@ impl Method for GradientXInput {
     }
 
     fn about(&self) -> &'static str {
-        "How steeply the prediction rises along a token's own vector (Shrikumar et al. 2016)."
+        "Slope of the prediction along a token's own vector (Shrikumar et al. 2016)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {

@@ -1,9 +1,9 @@
-//! Integrated gradients (Sundararajan, Taly and Yan 2017): the gradient along the straight path from a baseline to the input,
-//! integrated by the trapezoid rule, times their difference.
+//! Integrated gradients (Sundararajan, Taly and Yan 2017): the gradient along the straight path from a baseline to the input, integrated by
+//! the trapezoid rule, times their difference.
 //!
-//! The path is one of word embeddings (of an encoder-decoder those of its encoder: its decoder reads the text as it
-//! is); positions and segments stay. Scores add up to the gain of the target along the path, up to the completeness
-//! error; steps are doubled until it is small, and only the points in between are new.
+//! The path is in the space of word embeddings; positions and segments are fixed. For an encoder-decoder, only the encoder's embeddings
+//! move. Scores sum to the gain of the target along the path, up to the completeness error. Steps are doubled until the error is small;
+//! each doubling evaluates only the points in between.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};
@@ -17,7 +17,7 @@ pub(crate) static METHOD: IntegratedGradients = IntegratedGradients;
 
 pub(crate) struct IntegratedGradients;
 
-/// Below this gain no relative error is computed, because rounding would dominate.
+/// Smaller gains have no relative error, because rounding would dominate.
 const LEAST_GAIN: f64 = 1e-3;
 
 /// The integral of one input so far.
@@ -55,7 +55,7 @@ impl Method for IntegratedGradients {
     }
 
     fn about(&self) -> &'static str {
-        "What a token adds to the prediction on the way from a baseline without it (Sundararajan et al. 2017)."
+        "Contribution of a token to the prediction along a path from a baseline without it (Sundararajan et al. 2017)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {
@@ -78,7 +78,7 @@ impl Method for IntegratedGradients {
         let at = At { model, cases, ends: &ends, target: path.target };
         let mut before = 0;
         integrate(&ends, cases, path, &mut |points, take| {
-            // Points of doubled steps are added to the planned ones: the total grows.
+            // The points of doubled steps are added to the total.
             let mut counted = |done: usize, total: usize| pulse.beat(before + done, before + total);
             at.gradients(points, &mut counted, take)?;
             before += points.len();
@@ -87,9 +87,9 @@ impl Method for IntegratedGradients {
     }
 }
 
-/// Receives the index of a point, the target there and its gradient.
+/// Receives the index of a point, its target and its gradient.
 type Take<'t> = &'t mut dyn FnMut(usize, f64, &[f32]);
-/// Computes the target and its gradient at some points.
+/// Computes the target and its gradient at points.
 type Slope<'s> = dyn FnMut(&[Point], Take<'_>) -> Result<(), Fault> + 's;
 
 fn integrate(
@@ -131,7 +131,7 @@ fn integrate(
     Ok(each.map(|(case, sum)| finished(ends, path, (case, cases[case].input), sum)).collect())
 }
 
-/// Doubles the steps of some cases.
+/// Doubles the steps of the cases in `rough`.
 fn refine(rough: &[usize], sums: &mut [Sum], slope: &mut Slope<'_>) -> Result<(), Fault> {
     let (mut points, mut case_of) = (Vec::new(), Vec::new());
     for case in rough {
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The point on the path from all zeros to the input.
+    /// The position of a point on the path from zeros to the input.
     fn share(point: &Point) -> f32 {
         if let Point::Along(_, share) = point { *share } else { unreachable!() }
     }

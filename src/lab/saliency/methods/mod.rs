@@ -1,4 +1,4 @@
-//! The methods that give each token a score: each has a file and a line in the registry.
+//! The methods that score tokens. Each has a file and a line in the registry.
 
 mod path;
 
@@ -12,7 +12,7 @@ pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mas
 pub(crate) use self::path::{At, Ends};
 pub use self::path::{Point, value_at_points};
 
-/// An input with the explained target.
+/// An input with the tokens to explain.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     pub input: &'a Input,
@@ -22,21 +22,20 @@ pub struct Case<'a> {
     pub name: &'a str,
 }
 
-/// Scores of an input by a method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
-    /// One score per token; special tokens around the text have 0.
+    /// One score per token, 0 for special tokens around the text.
     pub tokens: Vec<f64>,
-    /// Completeness error, if the method has one.
+    /// Completeness error, if defined for the method.
     pub gap: Option<f64>,
-    /// Number of steps, if the method has any.
+    /// Number of steps, if the method has steps.
     pub steps: Option<usize>,
-    /// True if the error is within the tolerance.
+    /// True if the error is within tolerance.
     pub complete: Option<bool>,
 }
 
 impl Scores {
-    /// Scores without further data; those of special tokens become 0.
+    /// Scores without additional data. Those of special tokens are set to 0.
     fn plain(mut tokens: Vec<f64>, input: &Input) -> Self {
         tokens.iter_mut().zip(&input.frame).filter(|(_, frame)| **frame).for_each(|(score, _)| *score = 0.0);
         Self { tokens, ..Self::default() }
@@ -50,13 +49,12 @@ pub trait Method: Sync {
     fn title(&self) -> &'static str;
     /// The name in tables.
     fn short(&self) -> &'static str;
-    /// One sentence: the definition of a score, and who proposed it.
+    /// One sentence: the definition of a score, and its authors.
     fn about(&self) -> &'static str;
-    /// Reason why a model cannot be explained by it; `None` if it can.
+    /// The reason why the method is unavailable for a model, if any.
     fn refuses(&self, model: &Model, spec: &Spec) -> Option<String>;
-    /// Forward passes over an input of `words` words; a pass with gradients counts as three.
+    /// Number of forward passes over an input of `words` words. A pass with gradients counts as three.
     fn passes(&self, spec: &Spec, words: usize) -> usize;
-    /// The scores of some inputs, in their order.
     fn explain(
         &self,
         model: &Model,
@@ -66,7 +64,6 @@ pub trait Method: Sync {
     ) -> Result<Vec<Scores>, Fault>;
 }
 
-/// Makes the registry.
 macro_rules! registry {
     ($($module:ident),+ $(,)?) => {
         $( mod $module; )+
@@ -89,12 +86,12 @@ registry! {
 /// Identifier of the random ranking, which is always measured.
 pub const RANDOM: &str = "random";
 
-/// The method with a name or short name, in upper or lower case.
+/// Finds a method by its name, or by its short name in any case.
 pub fn named(name: &str) -> Option<&'static dyn Method> {
     METHODS.iter().copied().find(|m| m.id() == name || m.short().eq_ignore_ascii_case(name))
 }
 
-/// Reason why a model has no gradients, if it has none.
+/// The reason why a model has no gradients, if any.
 pub(crate) fn no_gradients(model: &Model) -> Option<String> {
     if let Err(e) = model.require(Offer::Gradients) {
         return Some(e.to_string());
@@ -105,7 +102,7 @@ pub(crate) fn no_gradients(model: &Model) -> Option<String> {
     }
 }
 
-/// Reason why its input embeddings cannot be replaced, if they cannot.
+/// The reason why a model's input embeddings cannot be replaced, if any.
 fn no_embeddings(model: &Model) -> Option<String> {
     model.require(Offer::Hidden).err().map(|e| e.to_string())
 }

@@ -1,5 +1,5 @@
-//! Occlusion (Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016): loss of the prediction when a word is removed. The
-//! tokens of the word take the vectors of the baseline, so that all others keep their places.
+//! Occlusion (Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016): loss of the prediction when a word is removed. The word's tokens get
+//! the baseline's vectors, so that all others keep their positions.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, no_embeddings};
@@ -26,7 +26,7 @@ impl Method for Occlusion {
     }
 
     fn about(&self) -> &'static str {
-        "What the prediction loses without the word (Zeiler and Fergus 2014; Li et al. 2016)."
+        "Drop in the prediction without the word (Zeiler and Fergus 2014; Li et al. 2016)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {
@@ -64,7 +64,7 @@ impl Method for Occlusion {
         for ((point, word), value) in points.iter().zip(&words).zip(values) {
             match (point, word) {
                 (Point::Without(case, gone), Some(_)) => {
-                    // The word's loss is divided among its tokens, which add up to it again.
+                    // The word's loss is divided among its tokens, and their scores sum to it again.
                     let share = (whole - value) / gone.iter().filter(|g| **g).count().max(1) as f64;
                     let each = tokens[*case].iter_mut().zip(gone).filter(|(_, gone)| **gone);
                     each.for_each(|(score, _)| *score += share);

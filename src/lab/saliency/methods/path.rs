@@ -1,5 +1,5 @@
-//! Points in the space of word embeddings: positions and segments stay, the vectors of tokens move. The model's output
-//! there, and the gradient, for many inputs in one batch.
+//! Points in the space of word embeddings, with fixed positions and segments. The model's output and gradient there are computed for many
+//! inputs in one batch.
 
 use super::Case;
 use crate::input::Input;
@@ -11,14 +11,14 @@ use lab::fault::Fault;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
 
-/// A point: its case, and the vector at each token.
+/// A point: its case, and a vector per token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {
     /// All tokens at this fraction of the path from the baseline to the input.
     Along(usize, f32),
     /// The marked tokens at the baseline, the others unchanged.
     Without(usize, Vec<bool>),
-    /// These vectors.
+    /// Arbitrary vectors.
     At(usize, Vec<f32>),
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Ends {
     to: Vec<Vec<f32>>,
 }
 
-/// Word embeddings of rows of ids, row by row.
+/// Word embeddings by row of ids.
 fn embeddings(model: &Model, rows: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, Fault> {
     let pad = model.tokenizer()?.pad_id();
     let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
@@ -56,13 +56,13 @@ fn embeddings(model: &Model, rows: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, Fault> 
     Ok(found)
 }
 
-/// The mean of the table of word embeddings.
+/// The mean of the word embedding matrix.
 fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> {
     let arch = model.arch();
     let all: Vec<u32> = (0..arch.vocab as u32).collect();
     let row = arch.max_positions.clamp(1, 512);
     let mut sum = vec![0.0f64; arch.embedding.width];
-    // A few rows at a time, because two copies of a large table would need too much memory.
+    // In small parts, because two copies of a large matrix would need too much memory.
     for part in all.chunks(row * 16) {
         pulse.beat(0, 1)?;
         let rows: Vec<Vec<u32>> = part.chunks(row).map(<[u32]>::to_vec).collect();
@@ -76,7 +76,7 @@ fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> 
 }
 
 impl Ends {
-    /// The ends for a baseline. Special tokens around the text are the same at both.
+    /// The ends for a baseline. Special tokens around the text are equal at both.
     pub(crate) fn new(
         model: &Model,
         cases: &[Case<'_>],
@@ -110,7 +110,6 @@ impl Ends {
         Ok(Self { width, from, to })
     }
 
-    /// Given ends of the paths.
     #[cfg(test)]
     pub(crate) fn of(width: usize, from: Vec<Vec<f32>>, to: Vec<Vec<f32>>) -> Self {
         Self { width, from, to }
@@ -129,12 +128,12 @@ impl Ends {
         each.map(|(to, w)| to.iter().zip(w).map(|(t, w)| f64::from(*t) * w).sum()).collect()
     }
 
-    /// Word embeddings of a case: tokens times width.
+    /// Word embeddings of a case: tokens x width.
     pub(crate) fn input(&self, case: usize) -> &[f32] {
         &self.to[case]
     }
 
-    /// Numbers of a gradient of a case.
+    /// Length of a case's gradient.
     pub(crate) fn size(&self, case: usize) -> usize {
         self.to[case].len()
     }
@@ -158,7 +157,7 @@ impl Ends {
     }
 }
 
-/// Request at points.
+/// Evaluates a model at points.
 pub(crate) struct At<'a> {
     pub model: &'a Model,
     pub cases: &'a [Case<'a>],
@@ -187,8 +186,8 @@ impl At<'_> {
         chunks(&lengths, TOKENS_PER_BATCH)
     }
 
-    /// The target at each point with its gradient with respect to the word embeddings (tokens x width), averaged over
-    /// the slots; `take` receives the index of the point.
+    /// The target at each point, averaged over the slots, with its gradient with respect to the word embeddings (tokens x width). `take`
+    /// receives the index of the point.
     pub(crate) fn gradients(
         &self,
         points: &[Point],
@@ -229,7 +228,7 @@ impl At<'_> {
         Ok(())
     }
 
-    /// The target at each point, averaged over the slots, without a gradient.
+    /// The target at each point, averaged over the slots, without gradients.
     pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
         let of = |row: &[f32], token: u32| match self.target {
             TargetKind::Probability => softmax(row)[token as usize],
@@ -238,13 +237,13 @@ impl At<'_> {
         self.over_slots(points, &of, pulse)
     }
 
-    /// True if the explained tokens are the most probable ones at every slot.
+    /// True where the explained tokens are the most probable ones at every slot.
     pub(crate) fn kept(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<bool>, Fault> {
         let best = |row: &[f32], token: u32| f64::from(u8::from(argmax(row) == token as usize));
         Ok(self.over_slots(points, &best, pulse)?.into_iter().map(|share| share == 1.0).collect())
     }
 
-    /// The mean over the slots of a function of the logits and the token there.
+    /// The mean over the slots of a function of the logits and the explained token.
     fn over_slots(
         &self,
         points: &[Point],
@@ -277,7 +276,7 @@ impl At<'_> {
     }
 }
 
-/// The probability of the explained tokens at some points, to measure a prediction without some tokens.
+/// The probability of the explained tokens at points, for measuring predictions without some tokens.
 pub fn value_at_points(
     model: &Model,
     cases: &[Case<'_>],

@@ -1,5 +1,5 @@
-//! Attention rollout (Abnar and Zuidema 2020): the attention of all layers multiplied, each averaged with the identity,
-//! which models the residual connection.
+//! Attention rollout (Abnar and Zuidema 2020): the product of all layers' attention, each averaged with the identity to model the residual
+//! connection.
 
 use super::attention::pattern;
 use super::{Case, Method, Scores};
@@ -13,14 +13,14 @@ pub(crate) static METHOD: Rollout = Rollout;
 
 pub(crate) struct Rollout;
 
-/// Tokens per batch: the attention of every head of every layer is in memory at once.
+/// Maximum number of tokens per batch, because the attention of all heads and layers is in memory at once.
 const TOKENS: usize = 1_024;
 
-/// For each row, the contribution of each token to the slots.
+/// The contribution of each token to the slots, for one row of the batch.
 fn rolled(layers: &[Array], row: usize, case: &Case<'_>) -> Vec<f64> {
     let length = case.input.ids.len();
     let slots = case.input.slots.len().max(1) as f64;
-    // From the last layer down: one row of contributions to the slots instead of whole matrices from the first layer up.
+    // From the last layer down, with one row of contributions to the slots instead of full matrices from the first layer up.
     let mut arrives = vec![0.0f64; length];
     case.input.slots.iter().for_each(|s| arrives[*s] += 1.0 / slots);
     for all in layers.iter().rev() {
@@ -53,7 +53,7 @@ impl Method for Rollout {
     }
 
     fn about(&self) -> &'static str {
-        "How much of a token arrives at the mask through the attention of all layers (Abnar and Zuidema 2020)."
+        "Flow from a token to the mask through the attention of all layers (Abnar and Zuidema 2020)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {
@@ -61,7 +61,7 @@ impl Method for Rollout {
             return Some(e.to_string());
         }
         let two = model.arch().decoder.is_some();
-        two.then(|| "rollout is defined for one stack of layers, and the model has an encoder and a decoder".into())
+        two.then(|| "rollout is defined for one stack of layers, but the model has an encoder and a decoder".into())
     }
 
     fn passes(&self, _spec: &Spec, _words: usize) -> usize {

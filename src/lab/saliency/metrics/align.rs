@@ -1,8 +1,8 @@
-//! Alignment of the words of the perturbed input with those of the original.
+//! Alignment of words between the perturbed input and the original.
 
 use thiserror::Error;
 
-/// A position of two aligned inputs: a word of each, or a word of one that is paired with a virtual word.
+/// A position of two aligned inputs: a word of each, or a word of one paired with a virtual word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Index in the original.
@@ -25,28 +25,25 @@ impl Slot {
     }
 }
 
-/// An invalid given alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AlignError {
-    /// An index out of range.
     #[error("the alignment pairs word {original} with word {perturbed}, but there are {words} and {others} words")]
     Outside {
         /// Index in the original.
         original: usize,
         /// Index in the perturbed input.
         perturbed: usize,
-        /// Words of the original.
+        /// Number of words of the original.
         words: usize,
-        /// Words of the perturbed input.
+        /// Number of words of the perturbed input.
         others: usize,
     },
-    /// A word with two partners.
     #[error("the alignment names word {0} of the {1} twice")]
     Twice(usize, &'static str),
 }
 
-/// Aligns by a longest common subsequence; among equally long ones a deletion from the original comes first. Takes time and
-/// memory in the product of both lengths.
+/// Aligns by a longest common subsequence; among equally long ones, a deletion from the original comes first. Time and memory are
+/// proportional to the product of both lengths.
 pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<Slot> {
     let (n, m) = (original.len(), perturbed.len());
     let width = m + 1;
@@ -76,11 +73,12 @@ pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<
     slots
 }
 
-/// Completes an alignment that lists the pairs only: the other words are paired with virtual ones. The words of the
-/// original come in their order; an inserted word follows the pair whose word it follows in the perturbed input.
+/// Completes an alignment given as pairs by pairing the other words with virtual ones.
+///
+/// Words of the original keep their order. An inserted word follows the pair whose word precedes it in the perturbed input.
 ///
 /// # Errors
-/// [`AlignError`] for an index that no word has, or a word with two partners.
+/// [`AlignError`] for an index out of range, or a word with two partners.
 pub fn given(pairs: &[(usize, usize)], words: usize, others: usize) -> Result<Vec<Slot>, AlignError> {
     let mut partner: Vec<Option<usize>> = vec![None; words];
     let mut taken = vec![false; others];
@@ -112,8 +110,8 @@ pub fn given(pairs: &[(usize, usize)], words: usize, others: usize) -> Result<Ve
     Ok(slots)
 }
 
-/// Pairs replaced words: between two aligned words (or an end), an equal number of deletions and insertions counts as
-/// words replaced one for one, in order. Other gaps stay as they are.
+/// Pairs replaced words. Between two aligned words (or an end), equal numbers of deletions and insertions count as words replaced one for
+/// one, in order. Other gaps are unchanged.
 pub(crate) fn one_for_one(slots: &[Slot]) -> Vec<Slot> {
     let aligned = |slot: &Slot| slot.original.is_some() && slot.perturbed.is_some();
     let mut out = Vec::with_capacity(slots.len());
@@ -157,10 +155,10 @@ mod tests {
         let paired = one_for_one(&slots);
         assert_eq!(pairs(&paired)[1], (Some(1), Some(1)));
         assert_eq!(paired.len(), 4);
-        // Two words for one are not a replacement of one by one.
+        // Two words for one are not a one-for-one replacement.
         let slots = common_subsequence(&words("a b c"), &words("a x y c"));
         assert_eq!(one_for_one(&slots), slots);
-        // Also at the ends.
+        // The same at the ends.
         let slots = common_subsequence(&words("a b"), &words("x b"));
         assert_eq!(pairs(&one_for_one(&slots)), [(Some(0), Some(0)), (Some(1), Some(1))]);
         assert!(one_for_one(&[]).is_empty());
@@ -176,7 +174,7 @@ mod tests {
         assert_eq!(given(&[(0, 0), (0, 1)], 2, 2), Err(AlignError::Twice(0, "original")));
         assert_eq!(given(&[(0, 1), (1, 1)], 2, 2), Err(AlignError::Twice(1, "perturbed input")));
         assert!(matches!(given(&[(0, 5)], 2, 2), Err(AlignError::Outside { perturbed: 5, .. })));
-        // Words may have changed places.
+        // Words may change places.
         assert_eq!(given(&[(0, 3), (1, 0), (2, 1), (3, 2)], 4, 4).unwrap().len(), 4);
     }
 

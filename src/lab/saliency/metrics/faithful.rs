@@ -1,25 +1,24 @@
-//! Faithfulness of a rationale: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4), from the
-//! probabilities of the model's answer. The caller decides which words the model sees.
+//! Faithfulness of a rationale: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4), from the probabilities of the
+//! model's answer. The caller chooses the words that the model sees.
 
 use serde::{Deserialize, Serialize};
 
 /// Both measures of one input, as differences of probabilities in [-1, 1].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Faithfulness {
-    /// `p(answer | input) - p(answer | rationale alone)`: small where the rationale is enough.
+    /// `p(answer | input) - p(answer | rationale alone)`: small if the rationale is sufficient.
     pub sufficiency: f64,
-    /// `p(answer | input) - p(answer | input without the rationale)`: large where the rationale was needed.
+    /// `p(answer | input) - p(answer | input without the rationale)`: large if the rationale is necessary.
     pub comprehensiveness: f64,
 }
 
-/// From the probabilities of the answer given the whole input, the rationale alone, and the input without it.
+/// Computes both measures from the probabilities of the answer given the whole input, the rationale alone, and the input without it.
 fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
     Faithfulness { sufficiency: whole - alone, comprehensiveness: whole - without }
 }
 
-/// Mean over rationales of growing size (the area over the perturbation curve, equation 3 there): one pair of probabilities, of the
-/// rationale alone and of the input without it, for each size (as the authors' code has it, without the size 0 of the equation).
-/// `None` without sizes.
+/// Mean over rationales of increasing size (area over the perturbation curve, equation 3 there). Each size has the probabilities for the
+/// rationale alone and for the input without it. Size 0 of the equation is excluded, as in the authors' code. `None` without sizes.
 pub(crate) fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
     let n = sizes.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! Judged inputs: inputs with a score for each word and gold rationales, originals with their perturbed partners.
+//! Judged inputs: words with scores, gold rationales, and perturbed partners of originals.
 
 use thiserror::Error;
 
@@ -7,28 +7,23 @@ use super::map::{Membership, mean_average_precision, occurrences};
 use super::random::expected_map;
 use super::top_k::{first_of, order};
 
-/// Maximum number of words of an input: an alignment takes time in the product of two lengths.
+/// Maximum number of words per input, because an alignment takes time in the product of two lengths.
 pub const MAX_WORDS: usize = 4096;
 
-/// An input that cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum InputError {
     /// The number of scores differs from the number of words.
     #[error("{scores} scores for {words} words")]
     Lengths { scores: usize, words: usize },
-    /// A score that is not a finite number.
     #[error("the score of word {0} is not a finite number")]
     Score(usize),
-    /// A gold rationale with an index out of range.
+    /// A gold rationale has an index out of range.
     #[error("a gold rationale names word {index}, but there are {words} words")]
     Gold { index: usize, words: usize },
-    /// More words than the maximum.
-    #[error("{0} words, more than the {MAX_WORDS} that are judged")]
+    #[error("{0} words, more than the maximum of {MAX_WORDS}")]
     Long(usize),
-    /// No word has a score.
     #[error("no word has a score")]
     Empty,
-    /// An invalid alignment.
     #[error(transparent)]
     Align(#[from] AlignError),
 }
@@ -36,19 +31,19 @@ pub enum InputError {
 /// An input with scores and gold rationales.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
-    /// Name within its set.
+    /// Name within the set.
     pub id: String,
     words: Vec<String>,
     scores: Vec<Option<f64>>,
     golds: Vec<Vec<usize>>,
     ranking: Vec<usize>,
-    /// True if the scores are only ranks.
+    /// True if scores are only ranks.
     ranks_only: bool,
 }
 
 impl Scored {
-    /// An input. Words without a score are outside the ranking (the mask, special tokens); signed scores are ranked as
-    /// they are. `golds` are sets of word indices, of which any one suffices; `None` if the rationale is unknown.
+    /// An input with a score per word. Words without a score are outside the ranking (the mask, special tokens); signed scores are not made
+    /// absolute. `golds` are sets of word indices, any of which is sufficient; empty if the rationale is unknown.
     pub fn new(
         id: impl Into<String>,
         words: Vec<String>,
@@ -76,8 +71,7 @@ impl Scored {
         Ok(Self { id: id.into(), words, scores, golds, ranking, ranks_only: false })
     }
 
-    /// An input for which only the order of the words is known, the most important first. Other words are outside the
-    /// ranking; PCC is not computed for it.
+    /// An input with only the order of the words, most important first. Other words are outside the ranking, and PCC is not computed.
     pub(crate) fn from_ranking(
         id: impl Into<String>,
         words: Vec<String>,
@@ -103,12 +97,11 @@ impl Scored {
         &self.scores
     }
 
-    /// The gold rationales.
     pub(crate) fn golds(&self) -> &[Vec<usize>] {
         &self.golds
     }
 
-    /// The words inside the ranking, the most important first; equal scores keep the order of the sentence.
+    /// The ranked words, most important first; equal scores keep the order of the sentence.
     pub fn ranking(&self) -> &[usize] {
         &self.ranking
     }
@@ -123,7 +116,7 @@ impl Scored {
         self.golds.iter().map(Vec::len).min()
     }
 
-    /// Length of the gold rationale divided by that of the input (the mean for several rationales); `None` without gold.
+    /// Length of the gold rationale divided by that of the input, as the mean over several rationales; `None` without gold.
     pub fn ratio(&self) -> Option<f64> {
         let (sets, words) = (self.golds.len() as f64, self.words.len() as f64);
         let length = self.golds.iter().map(Vec::len).sum::<usize>() as f64;
@@ -136,8 +129,8 @@ impl Scored {
     }
 }
 
-/// Correspondence of the words of an original and of a perturbed partner: a given alignment completed, or that of a longest common
-/// subsequence of the words without regard to case. `replaced` pairs words that were replaced one for one.
+/// Alignment of an original and a perturbed partner: the completed given one, or a longest common subsequence of words ignoring case.
+/// `replaced` pairs words replaced one for one.
 ///
 /// # Errors
 /// [`InputError::Align`] for an invalid given alignment.
@@ -155,7 +148,7 @@ pub fn slots(
     Ok(if replaced { one_for_one(&slots) } else { slots })
 }
 
-/// MAP of two inputs, and that expected of two random rankings. `slots` are needed for [`Membership::Position`] only.
+/// MAP of two inputs, and its expectation for two random rankings. `slots` are needed only for [`Membership::Position`].
 pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership: Membership) -> (f64, f64) {
     fn both<T: Eq + std::hash::Hash + Copy>(o: &Scored, p: &Scored, a: &[T], b: &[T]) -> (f64, f64) {
         let a: Vec<T> = o.ranking.iter().map(|i| a[*i]).collect();
@@ -173,8 +166,7 @@ pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership:
             both(original, perturbed, &occurrences(&original.words), &occurrences(&perturbed.words))
         }
         Membership::Position => {
-            // For each word of the perturbed input, the index of the same word in the original, or an index that does
-            // not occur there.
+            // For each word of the perturbed input, the index of the same word in the original, or an index absent there.
             let own: Vec<usize> = (0..original.words.len()).collect();
             let mut other: Vec<usize> = (0..perturbed.words.len()).map(|j| own.len() + j).collect();
             for slot in slots {
@@ -238,7 +230,7 @@ mod tests {
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
         let printed = map_of(&o, &p, &slots, Membership::Occurrence).0;
-        // The fourth place holds another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
+        // The fourth place has another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
         assert!((printed - 0.95).abs() < 1e-12, "{printed}");
         assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, printed);
     }

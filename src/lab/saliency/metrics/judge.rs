@@ -1,4 +1,4 @@
-//! The scores of single inputs and pairs, under rules that are chosen once and shown with every number.
+//! Scores of single inputs and pairs, under rules chosen once and shown with every number.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ use stats::correlation::{Correlation, Undefined};
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Words of a predicted rationale.
+    /// Rule for the size of a predicted rationale.
     pub size: Size,
     /// Rule for several gold rationales.
     pub several: Several,
-    /// Rule by which words of both inputs count as the same for MAP.
+    /// Rule by which MAP identifies words of both inputs.
     pub membership: Membership,
-    /// True if words that were replaced one for one are aligned with each other.
+    /// True to align words that were replaced one for one.
     pub replaced: bool,
     /// p-value below which a correlation is kept.
     pub alpha: f64,
@@ -32,44 +32,41 @@ impl Rules {
     }
 }
 
-/// An input by itself.
+/// The scores of a single input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Single {
-    /// Its name.
     pub id: String,
-    /// Words of the predicted rationale.
+    /// Number of words in the predicted rationale.
     pub k: usize,
     /// Token-F1; `None` if the gold rationale is unknown.
     pub f1: Option<f64>,
     /// Expected F1 of a random ranking with the same K.
     pub random_f1: Option<f64>,
-    /// Length of the gold rationale over that of the input.
+    /// Length of the gold rationale divided by that of the input.
     pub ratio: Option<f64>,
-    /// True if a gold rationale is known and empty: its F1 is 0 whatever is predicted.
+    /// True if a gold rationale is known and empty. Its F1 is 0 whatever the prediction.
     pub empty_gold: bool,
 }
 
-/// A perturbed partner of an original.
+/// The scores of an original and a perturbed partner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Kind of the perturbation.
     pub perturbation: String,
-    /// The partner by itself.
+    /// The partner's own scores.
     pub single: Single,
     /// MAP of the partner's ranking against the original's.
     pub map: f64,
     /// Expected MAP of two random rankings.
     pub random_map: f64,
-    /// Correlation of the scores; `None` if it is not defined for this perturbation, or only ranks are known.
+    /// Correlation of the scores; `None` if undefined for this perturbation, or if only ranks are known.
     pub correlation: Option<Result<Correlation, Undefined>>,
 }
 
-/// An original with its partners.
+/// An original with its partners, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The original by itself.
+    /// The original's own scores.
     pub original: Single,
-    /// Its partners.
     pub pairs: Vec<Pair>,
     /// Kinds of the missing partners.
     pub missing: Vec<String>,
@@ -78,13 +75,11 @@ pub struct Judged {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partner {
     pub scored: Scored,
-    /// Kind of the perturbation.
     pub perturbation: String,
-    /// Pairs of word indices, original and perturbed; `None` if the alignment is unknown.
+    /// Pairs of word indices (original, perturbed); `None` if the alignment is unknown.
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
-/// Judges an input by itself.
 pub fn single(scored: &Scored, rules: &Rules) -> Single {
     let words = scored.words().len();
     let gold = scored.gold_length();
@@ -122,7 +117,7 @@ pub fn judge(original: &Scored, partners: &[Partner], rules: &Rules) -> Result<J
     Ok(Judged { original: single(original, rules), pairs, missing: Vec::new() })
 }
 
-/// The mean length ratio of gold rationales, for [`Size::Ratio`]; `None` where no input has one.
+/// The mean length ratio of gold rationales, for [`Size::Ratio`]; `None` without gold rationales.
 pub(crate) fn mean_ratio<'s>(inputs: impl IntoIterator<Item = &'s Scored>) -> Option<f64> {
     let ratios: Vec<f64> = inputs.into_iter().filter_map(Scored::ratio).collect();
     (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)

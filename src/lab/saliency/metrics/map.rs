@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Membership {
-    /// The strings are equal; a repeated word matches every time it occurs (the paper, and the authors' public code).
+    /// Equal strings; every occurrence of a repeated word matches (the paper, and the authors' public code).
     #[default]
     String,
-    /// The k-th occurrence of a word is the k-th occurrence of the same word on the other side.
+    /// The k-th occurrence of a word matches its k-th occurrence on the other side.
     Occurrence,
-    /// The words are aligned with each other.
+    /// Aligned words.
     Position,
 }
 
-/// Mean average precision of the perturbed ranking against the original one, both with the most important word first:
-/// `(1/|Xᵖ|) Σᵢ (1/i) Σ_{j≤i} [xⱼᵖ ∈ Xᵒ₁:ᵢ]`, where `Xᵒ₁:ᵢ` is the whole list once i is beyond its end. 0 for an empty
+/// Mean average precision of the perturbed ranking against the original one, both with the most important word first.
+///
+/// The formula is `(1/|Xᵖ|) Σᵢ (1/i) Σ_{j≤i} [xⱼᵖ ∈ Xᵒ₁:ᵢ]`, where `Xᵒ₁:ᵢ` is the whole list if i exceeds its length. 0 for an empty
 /// perturbed ranking. Not symmetric.
 pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
@@ -42,7 +43,7 @@ pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> 
     sum / perturbed.len() as f64
 }
 
-/// The words with the number of their occurrence so far, from 1, which distinguishes repeated words.
+/// The words with their occurrence numbers, from 1, which distinguish repeated words.
 pub fn occurrences<S: AsRef<str>>(words: &[S]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     words
@@ -61,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// The formula, evaluated literally.
+    /// Direct evaluation of the formula.
     fn plainly(original: &[u8], perturbed: &[u8]) -> f64 {
         let precision = |i: usize| {
             let top = &original[..i.min(original.len())];

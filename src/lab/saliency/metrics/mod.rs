@@ -1,17 +1,17 @@
-//! The measures of Shen et al. (2022), "An Interpretability Evaluation Benchmark for Pre-trained Language Models", with
-//! their baselines, from words and scores alone: nothing here knows of models, files or screens.
+//! The measures of Shen et al. (2022), "An Interpretability Evaluation Benchmark for Pre-trained Language Models", with their baselines,
+//! computed from words and scores without models, files or screens.
 //!
 //! | question | measure |
 //! | --- | --- |
-//! | do the highest scores fall on the words that people marked? | token-F1 ([`rationale`], equation 1), K by [`top_k::Size`] |
-//! | does the order of words survive a perturbation? | MAP ([`map`], equation 2) |
-//! | do the scores survive it? | PCC over aligned words ([`align`], [`pcc`], equation 3) |
-//! | does the answer rest on the rationale? | sufficiency and comprehensiveness ([`faithful`]) |
-//! | what would chance score? | [`random`] |
+//! | do people's words have the highest scores? | token-F1 ([`rationale`], equation 1), K by [`top_k::Size`] |
+//! | is the order of words stable under a perturbation? | MAP ([`map`], equation 2) |
+//! | are the scores stable? | PCC over aligned words ([`align`], [`pcc`], equation 3) |
+//! | does the answer depend on the rationale? | sufficiency and comprehensiveness ([`faithful`]) |
+//! | what is the chance level? | [`random`] |
 //!
-//! [`judge::judge`] scores an original ([`input::Scored`]) with its partners; [`summary::cell`] makes means with intervals of many
-//! of them, [`versus::versus`] tests two rankings against each other, [`ratio::against_ratio`] draws the paper's Figure 1, and
-//! [`tables`] writes the paper's tables.
+//! [`judge::judge`] scores an original ([`input::Scored`]) with its partners. [`summary::cell`] computes means with intervals over many of
+//! them, [`versus::versus`] tests two rankings against each other, [`ratio::against_ratio`] computes the paper's Figure 1, and [`tables`]
+//! formats the paper's tables.
 
 pub mod align;
 pub(crate) mod faithful;

@@ -1,12 +1,12 @@
 //! PCC: agreement of the scores themselves (equation 3 of the benchmark paper, after Ding and Koehn 2021).
 //!
-//! The mean over the pairs with p < .05 is biased upward, since it leaves out pairs that do not agree. It is always
-//! shown with the number of pairs that survived, and the mean over all pairs.
+//! The mean over pairs with p < .05 is biased upward, because pairs that disagree are left out. It is always shown with the number of kept
+//! pairs and the mean over all pairs.
 
 use super::align::Slot;
 use stats::correlation::{Correlation, Undefined, pearson};
 
-/// The level below which a correlation survives the paper's filter.
+/// The level of the paper's filter on correlations.
 pub const ALPHA: f64 = 0.05;
 
 /// True if PCC is computed for this kind of perturbation: all but syntactic transformations, which reorder words.
@@ -14,9 +14,8 @@ pub(crate) fn suits(perturbation: &str) -> bool {
     !perturbation.trim().to_lowercase().starts_with("trans")
 }
 
-/// The scores of both inputs, slot by slot; a word missing on the other side is paired with a virtual word of score 0.
-/// Words without a score (outside the ranking, such as the mask) count as virtual, and slots in which no word has a
-/// score are left out.
+/// The scores of both inputs by slot. A word missing on one side is paired with a virtual word of score 0. Words without a score (outside
+/// the ranking, such as the mask) count as virtual. Slots without any score are left out.
 pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot]) -> (Vec<f64>, Vec<f64>) {
     let at = |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
     let scored = |slot: &Slot| {
@@ -26,10 +25,10 @@ pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot
     slots.iter().filter_map(scored).unzip()
 }
 
-/// Pearson's correlation of the scores of two aligned inputs.
+/// Pearson correlation of the scores of two aligned inputs.
 ///
 /// # Errors
-/// [`Undefined`] for fewer than three slots, or scores that do not vary.
+/// [`Undefined`] for fewer than three slots, or constant scores.
 pub fn correlation(
     original: &[Option<f64>],
     perturbed: &[Option<f64>],
@@ -39,8 +38,7 @@ pub fn correlation(
     pearson(&a, &b)
 }
 
-/// The scores with those set to zero whose magnitude is below `share` of the largest one (Ding and Koehn's reading of noise, with
-/// a share of .01).
+/// Sets scores below `share` of the largest magnitude to zero (Ding and Koehn's definition of noise, with a share of .01).
 pub fn without_noise(scores: &[f64], share: f64) -> Vec<f64> {
     let largest = scores.iter().fold(0.0_f64, |m, s| m.max(s.abs()));
     scores.iter().map(|s| if s.abs() < share * largest { 0.0 } else { *s }).collect()

@@ -1,4 +1,4 @@
-//! Scores of a random ranking: the baseline of every F1 and MAP.
+//! Scores of a random ranking, the baseline of every F1 and MAP.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,12 +7,12 @@ use super::rationale::{Several, best_f1};
 use super::top_k::first_of;
 use stats::rng::{shuffle, stream};
 
-/// Draws behind an expectation that has no closed form.
+/// Number of draws for an expectation without a closed form.
 const DRAWS: usize = 200;
 
-/// Expected F1 of K of `words` words drawn at random against a gold rationale of which `inside` words can be drawn and `outside`
-/// (words outside the ranking) cannot: exact, since with fixed sizes F1 is `2 |common| / (K + |gold|)`. 1 where K and the rationale
-/// are empty, as everywhere.
+/// Expected F1 of K random words of `words` against a gold rationale with `inside` ranked and `outside` unranked words.
+///
+/// Exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. 1 if both K and the rationale are empty, as everywhere.
 pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64 {
     let (k, gold) = (k.min(words) as f64, (inside + outside) as f64);
     if k + gold == 0.0 {
@@ -21,8 +21,8 @@ pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize)
     if words == 0 { 0.0 } else { 2.0 * k * inside as f64 / (words as f64 * (k + gold)) }
 }
 
-/// The same against several gold rationales of which the best counts, or a union: exact for one rationale, otherwise the mean over
-/// seeded draws, the same for equal arguments. `ranked` are the words that can be drawn. `None` without gold.
+/// Expected F1 against the best of several gold rationales, or a union. `ranked` are the words that can be drawn. Exact for one rationale,
+/// otherwise the mean over seeded draws that are the same for equal arguments. `None` without gold.
 pub(crate) fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>], several: Several) -> Option<f64> {
     if let [gold] = golds {
         let mut gold = gold.clone();
@@ -41,9 +41,10 @@ pub(crate) fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>],
     Some(sum / DRAWS as f64)
 }
 
-/// Expected MAP of two rankings by chance, independent of each other, over these words (their order does not matter). Exact: a
-/// word with m equals among the N words of the original is in the top i of it with probability `1 - C(N-m, i) / C(N, i)`,
-/// and each place of the perturbed ranking holds each of its words equally often.
+/// Expected MAP of two independent random rankings of these words, whose order is irrelevant.
+///
+/// Exact: a word with m equals among the N words of the original is in its top i with probability `1 - C(N-m, i) / C(N, i)`. Every word of
+/// the perturbed ranking is equally likely at each place.
 pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
         return 0.0;
@@ -51,7 +52,7 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     let n = original.len();
     let mut equals: HashMap<&T, usize> = HashMap::new();
     original.iter().for_each(|word| *equals.entry(word).or_default() += 1);
-    // Number of words of the perturbed input that have m equals in the original.
+    // Number of words of the perturbed input with m equals in the original.
     let mut having: HashMap<usize, usize> = HashMap::new();
     for word in perturbed {
         if let Some(m) = equals.get(word) {
@@ -82,7 +83,6 @@ mod tests {
     use super::super::rationale::token_f1;
     use super::*;
 
-    /// All subsets of size k.
     fn subsets(words: usize, k: usize) -> Vec<Vec<usize>> {
         (0..1usize << words)
             .filter(|bits| bits.count_ones() as usize == k)
@@ -139,7 +139,7 @@ mod tests {
             a in proptest::collection::vec(0u8..5, 0..9), b in proptest::collection::vec(0u8..5, 0..9),
         ) {
             let (exact, mean) = (expected_map(&a, &b), drawn(&a, &b, 3_000));
-            // A MAP is in [0, 1]: its standard deviation is at most ½, the error of the mean at most .0092.
+            // A MAP is in [0, 1], so its standard deviation is at most ½ and the error of the mean at most .0092.
             prop_assert!((exact - mean).abs() < 0.04, "{exact} {mean} {a:?} {b:?}");
         }
     }
@@ -148,7 +148,7 @@ mod tests {
     fn expected_map_of_one_word_is_certain() {
         assert_eq!((expected_map(&["a"], &["a"]), expected_map(&["a"], &["b"])), (1.0, 0.0));
         assert_eq!((expected_map::<u8>(&[], &[]), expected_map(&["a"], &[])), (0.0, 0.0));
-        // Two words: in the first place half of the time, in the second always.
+        // Of two words, the first place matches half of the time, the second always.
         assert!((expected_map(&["a", "b"], &["a", "b"]) - 0.75).abs() < 1e-12);
     }
 }

@@ -1,4 +1,4 @@
-//! F1 and MAP against the rationale length ratio (the paper's Figure 1): does a score merely reflect long rationales?
+//! F1 and MAP against the rationale length ratio (the paper's Figure 1), which shows whether a score only reflects long rationales.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,30 +6,26 @@ use super::judge::Judged;
 use super::summary::cell;
 use stats::Estimate;
 
-/// The originals whose rationale ratio is in `[from, to)`, with their partners.
+/// The originals with a rationale ratio in `[from, to)`, with their partners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bin {
-    /// Lower end.
     pub from: f64,
-    /// Upper end, which only the last bin includes.
+    /// Upper end, included only in the last bin.
     pub to: f64,
     pub originals: usize,
-    /// Pairs with their partners.
     pub pairs: usize,
-    /// Mean ratio of the inputs: where the point is drawn.
+    /// Mean ratio of the inputs, the x position of the point.
     pub ratio: Option<Estimate>,
-    /// Token-F1 of the inputs.
     pub token_f1: Option<Estimate>,
-    /// Expected F1 by chance, which rises with the ratio.
+    /// Expected F1 by chance, which increases with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the pairs.
     pub map: Option<Estimate>,
     /// Expected MAP by chance.
     pub random_map: Option<Estimate>,
 }
 
-/// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners are
-/// in the same bin. Originals without a gold rationale are in no bin. `alpha` is the level of the filter of PCC.
+/// The curve in bins of equal width between 0 and 1, without empty bins. Partners are in the bin of their original; originals without a
+/// gold rationale are in none. `alpha` is the level of the PCC filter.
 pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, alpha: f64, level: f64) -> Vec<Bin> {
     let bins = bins.max(1);
     let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);

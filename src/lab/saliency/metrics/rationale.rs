@@ -9,26 +9,25 @@ use serde::{Deserialize, Serialize};
 pub struct F1 {
     /// Share of the predicted words that are gold.
     pub precision: f64,
-    /// Share of the gold words that were predicted.
+    /// Share of the gold words that are predicted.
     pub recall: f64,
     /// `2PR/(P+R)`.
     pub f1: f64,
 }
 
-/// Choice among several gold rationales of an input, of which any one suffices.
+/// Rule for several gold rationales of an input, any of which is sufficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Several {
-    /// The single one with the highest F1.
+    /// The rationale with the highest F1.
     Best,
-    /// The best single one, or the best union of some if it is better: starting from each rationale, the following ones
-    /// are joined as long as the F1 rises (the procedure of the authors' public code).
+    /// The best rationale, or the best union if better. Starting from each rationale, the following ones are joined as long as F1 rises
+    /// (the authors' public code).
     #[default]
     United,
 }
 
-/// F1 of two sets of word indices; an index that is listed twice counts once. 1 if both are empty, 0 if only one is or
-/// they have nothing in common.
+/// F1 of two sets of word indices; repeated indices count once. 1 if both are empty, 0 if only one is or they are disjoint.
 pub fn token_f1(predicted: &[usize], gold: &[usize]) -> F1 {
     let set = |list: &[usize]| list.iter().copied().collect::<BTreeSet<usize>>();
     f1_of(&set(predicted), &set(gold))
@@ -46,7 +45,7 @@ fn f1_of(predicted: &BTreeSet<usize>, gold: &BTreeSet<usize>) -> F1 {
     F1 { precision, recall, f1: 2.0 * precision * recall / (precision + recall) }
 }
 
-/// F1 against several gold rationales; `None` without any.
+/// F1 against several gold rationales; `None` without gold.
 pub(crate) fn best_f1(predicted: &[usize], golds: &[Vec<usize>], several: Several) -> Option<F1> {
     let predicted: BTreeSet<usize> = predicted.iter().copied().collect();
     let golds: Vec<BTreeSet<usize>> = golds.iter().map(|g| g.iter().copied().collect()).collect();
@@ -59,7 +58,7 @@ pub(crate) fn best_f1(predicted: &[usize], golds: &[Vec<usize>], several: Severa
     Some(united.fold(single, better))
 }
 
-/// The F1 of a union that grows along the list as long as that raises it.
+/// The F1 of a union that grows along the list as long as F1 rises.
 fn united(predicted: &BTreeSet<usize>, golds: &[BTreeSet<usize>]) -> F1 {
     let mut union = BTreeSet::new();
     let mut best = F1 { precision: 0.0, recall: 0.0, f1: 0.0 };
@@ -98,7 +97,7 @@ mod tests {
         assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12, "{best:?}");
         let united = best_f1(&[0, 1, 2, 3], &golds, Several::United).unwrap();
         assert_eq!(united.f1, 1.0, "the first two together, and not the third");
-        // The first rationale fits badly and must not be part of every union: unions start at each rationale.
+        // The first rationale fits badly and must not be part of every union, so unions start at each rationale.
         let late = [vec![0, 4, 5, 6, 7], vec![1], vec![2]];
         assert_eq!(best_f1(&[1, 2], &late, Several::United).unwrap().f1, 1.0);
         assert_eq!(best_f1(&[1], &[], Several::United), None);

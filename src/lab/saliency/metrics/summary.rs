@@ -1,7 +1,7 @@
-//! One cell of the table of interpretability: a dimension, a kind of perturbation (or all), one method of one model.
+//! One cell of the interpretability table: a dimension, a kind of perturbation (or all), and one method of one model.
 //!
-//! Every mean has an interval by Student's t over originals: an original's partners belong to the same unit, because
-//! they are made from it. A mean over inputs is a ratio of sums over originals, linearised.
+//! Every mean has an interval by Student's t over originals. An original and its partners are one unit, because partners are made from it.
+//! A mean over inputs is a linearised ratio of sums over originals.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,83 +14,83 @@ use stats::replicates::exact_floor;
 /// The difference of F1 between originals and partners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
-    /// Mean F1 of the originals that have such a partner minus that of the partners.
+    /// Mean F1 of the originals with such a partner minus that of the partners.
     pub signed: Estimate,
-    /// Its magnitude: the paper's F1Δ. The interval is that of the signed difference, folded at 0.
+    /// Its absolute value, the paper's F1Δ. The interval is that of the signed difference, folded at 0.
     pub absolute: Estimate,
-    /// Mean of the magnitudes by pair.
+    /// Mean of the absolute differences by pair.
     pub by_pair: Estimate,
 }
 
-/// Correlations that are not defined, by reason.
+/// Numbers of undefined correlations, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotDefined {
-    /// Scores that do not vary.
+    /// Constant scores.
     pub constant: usize,
     /// Fewer than three slots.
     pub few: usize,
 }
 
-/// A cell. Means are absent without values.
+/// A cell of the table; a mean is `None` without values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Originals: all of them, or those with a partner of the kind.
+    /// Number of originals: all, or those with a partner of the kind.
     pub originals: usize,
-    /// Inputs behind `token_f1`.
+    /// Number of inputs of `token_f1`.
     pub inputs: usize,
-    /// Pairs of an original and a partner.
+    /// Number of pairs of an original and a partner.
     pub pairs: usize,
-    /// Missing partners; no mean includes them.
+    /// Number of missing partners, which are in no mean.
     pub missing: usize,
-    /// Inputs whose gold rationale is empty.
+    /// Number of inputs with an empty gold rationale.
     pub empty_gold: usize,
-    /// Token-F1 of all inputs: originals and partners, or the partners of the kind.
+    /// Token-F1 of all inputs: originals and partners, or only the partners of the kind.
     pub token_f1: Option<Estimate>,
-    /// Expected F1 of rankings by chance on the same inputs.
+    /// Expected F1 of random rankings on the same inputs.
     pub random_f1: Option<Estimate>,
-    /// Token-F1 minus that of chance, input by input, with Student's t over originals: sentences in which chance does
-    /// well do so for every method, so that the two means differ with less noise than either has.
+    /// Token-F1 minus chance, paired by input, with Student's t over originals. Sentences easy for chance are easy for every method, so the
+    /// difference has less noise than either mean.
     pub f1_above: Option<Estimate>,
-    /// Token-F1 of the originals that have such a partner.
+    /// Token-F1 of the originals with such a partner.
     pub f1_original: Option<Estimate>,
     /// Token-F1 of their partners.
     pub f1_perturbed: Option<Estimate>,
     pub f1_delta: Option<Delta>,
     /// MAP over pairs.
     pub map: Option<Estimate>,
-    /// Expected MAP of rankings by chance.
+    /// Expected MAP of random rankings.
     pub random_map: Option<Estimate>,
     /// MAP over the pairs for which PCC is computed.
     pub map_star: Option<Estimate>,
-    /// MAP over the pairs that survive the filter of PCC.
+    /// MAP over the pairs kept by the PCC filter.
     pub(crate) map_kept: Option<Estimate>,
-    /// Mean PCC of the pairs that survive the filter: biased upward.
+    /// Mean PCC of the pairs kept by the filter, biased upward.
     pub pcc: Option<Estimate>,
-    /// Mean PCC of all pairs that have one.
+    /// Mean PCC of all pairs with a value.
     pub pcc_all: Option<Estimate>,
-    /// Pairs that survive.
+    /// Number of pairs kept by the filter.
     pub pcc_kept: usize,
-    /// Pairs for which PCC is computed.
+    /// Number of pairs for which PCC is computed.
     pub pcc_total: usize,
-    /// Pairs of these without a value.
+    /// Numbers of these pairs without a value.
     pub pcc_undefined: NotDefined,
-    /// Mean length ratio of the gold rationales of the inputs behind `token_f1`.
+    /// Mean length ratio of the gold rationales of the inputs of `token_f1`.
     pub ratio: Option<Estimate>,
 }
 
 /// An original with the data of a cell.
 struct Seen<'j> {
     original: &'j Single,
-    /// Its partners of the cell's kind that are inputs of the cell.
+    /// The partners of the cell's kind that are inputs of the cell.
     partners: Vec<&'j Single>,
-    /// Its pairs with partners of that kind.
+    /// The pairs with partners of that kind.
     pairs: Vec<&'j Pair>,
     /// True if the original itself is an input of the cell.
     own: bool,
 }
 
 impl Seen<'_> {
-    /// The inputs of the cell: with a kind its partners alone, otherwise the original too.
+    /// Values of the cell's inputs: only the partners for one kind, otherwise also the original.
     fn inputs(&self, of: impl Fn(&Single) -> Option<f64>) -> Vec<f64> {
         let own = self.own.then_some(self.original);
         own.into_iter().chain(self.partners.iter().copied()).filter_map(of).collect()
@@ -102,11 +102,10 @@ impl Seen<'_> {
     }
 }
 
-/// A statistic by original: sums and numbers of its values.
+/// A statistic clustered by original: sums and numbers of its values.
 #[derive(Debug, Clone, Default)]
 struct Clustered {
     all: Differences,
-    /// Smallest and largest value.
     range: Option<(f64, f64)>,
 }
 
@@ -115,7 +114,7 @@ impl Clustered {
         Self::each(view.iter().map(values))
     }
 
-    /// Computes it from the values of each original.
+    /// The statistic from the values of each original.
     fn each(values: impl Iterator<Item = Vec<f64>>) -> Self {
         let mut found = Self::default();
         for values in values {
@@ -139,30 +138,30 @@ impl Clustered {
         Some(self.all.mean().clamp(lo, hi))
     }
 
-    /// Originals that have values.
+    /// Number of originals with values.
     fn clusters(&self) -> usize {
         self.all.sizes.iter().filter(|s| **s > 0.0).count()
     }
 
-    /// By how much each original moves the mean: these sum to 0.
+    /// The contribution of each original to the deviation of the mean; contributions sum to 0.
     fn pulls(&self) -> Option<Vec<f64>> {
         let (mean, size) = (self.mean()?, self.all.sizes.iter().sum::<f64>());
         Some(self.all.sums.iter().zip(&self.all.sizes).map(|(sum, n)| (sum - mean * n) / size).collect())
     }
 
-    /// The mean within these limits. With one original the interval is the whole range.
+    /// The mean with an interval within these limits. A single original has the whole range.
     fn estimate(&self, limits: (f64, f64), level: f64) -> Option<Estimate> {
         Some(by_t(self.mean()?, &self.pulls()?, self.clusters(), limits, level))
     }
 
-    /// A mean of scores from 0 to 1: if all are equal, they have no spread and the interval is the exact one.
+    /// A mean of scores from 0 to 1. If all scores are equal, the interval is the exact one.
     fn score(&self, level: f64) -> Option<Estimate> {
         let found = self.estimate(SHARE, level)?;
         let (lo, hi) = self.range?;
         Some(widened(found, if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None }))
     }
 
-    /// This mean minus another one over the same originals, within these limits, and the p-value of no difference.
+    /// This mean minus another one over the same originals, with an interval within these limits, and the p-value of no difference.
     fn minus(&self, other: &Self, limits: (f64, f64), level: f64) -> Option<(Estimate, f64)> {
         let pulls = self.pulls()?.iter().zip(other.pulls()?).map(|(a, b)| a - b).collect::<Vec<_>>();
         let units = self.clusters().min(other.clusters());
@@ -172,14 +171,14 @@ impl Clustered {
     }
 }
 
-/// A mean with its standard error over at least two originals.
+/// A mean with its standard error over two or more originals.
 fn shift(mean: f64, pulls: &[f64], units: usize) -> Shift {
     let count = units as f64;
     let error = (pulls.iter().map(|p| p * p).sum::<f64>() * count / (count - 1.0)).sqrt();
     Shift { mean, error, units }
 }
 
-/// A mean with Student's t over originals.
+/// A mean with an interval by Student's t over originals.
 fn by_t(mean: f64, pulls: &[f64], units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
     if units < 2 {
         return Estimate { mean, lo: least, hi: most };
@@ -188,12 +187,12 @@ fn by_t(mean: f64, pulls: &[f64], units: usize, (least, most): (f64, f64), level
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// The same reaching at least to the ends of `floor`.
+/// Widens an interval to include `floor`.
 fn widened(found: Estimate, floor: Option<Estimate>) -> Estimate {
     floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
-/// The interval of a magnitude from that of the signed number.
+/// The absolute value with its interval, from the signed number.
 fn folded(signed: Estimate) -> Estimate {
     let (a, b) = (signed.lo.abs(), signed.hi.abs());
     let lo = if signed.lo <= 0.0 && signed.hi >= 0.0 { 0.0 } else { a.min(b) };
@@ -201,11 +200,11 @@ fn folded(signed: Estimate) -> Estimate {
     Estimate { mean, lo: lo.min(mean), hi: a.max(b).max(mean) }
 }
 
-/// Limits of a share, and of a correlation.
+/// Limits of a proportion and of a correlation.
 const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
-/// Selects pairs by both of their inputs, and an input as if it were a pair with itself.
+/// Selects pairs by both inputs, and an input as if paired with itself.
 pub type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
 
 /// The originals with the data of a cell for a kind of perturbation.
@@ -222,7 +221,7 @@ fn seen<'j>(judged: &[&'j Judged], perturbation: Option<&str>, keeps: Keeps<'_>)
     judged.iter().map(seen).collect()
 }
 
-/// The cell of a kind of perturbation, or of all; `alpha` is the level of the filter of PCC.
+/// The cell of a kind of perturbation, or of all. `alpha` is the level of the PCC filter.
 pub fn cell(judged: &[&Judged], perturbation: Option<&str>, alpha: f64, level: f64) -> Cell {
     let missing = judged.iter().flat_map(|j| &j.missing).filter(|kind| perturbation.is_none_or(|p| p == *kind)).count();
     Cell { missing, ..cell_where(judged, perturbation, &|_, _| true, (alpha, level)) }
@@ -273,12 +272,12 @@ pub(crate) fn cell_where(
     }
 }
 
-/// Token-F1 minus that of chance over the inputs of a cell.
+/// Token-F1 minus chance over the inputs of a cell.
 fn above_chance(view: &[Seen<'_>]) -> Clustered {
     Clustered::of(view, |seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)))
 }
 
-/// Token-F1 and MAP of one part of a cell minus those of another part, each above chance, with the p-value of no difference.
+/// Token-F1 and MAP above chance in one part of a cell minus those in another part, with the p-value of no difference.
 pub fn contrast(
     judged: &[&Judged],
     perturbation: Option<&str>,
@@ -290,32 +289,31 @@ pub fn contrast(
     [(above_chance(&a), above_chance(&b)), (map(&a), map(&b))].map(|(a, b)| a.minus(&b, (-2.0, 2.0), level))
 }
 
-/// Mean of shares with its interval, one list of values for each original. Where few of them are 0 or few are 1 it is not narrower than the
-/// exact one. `None` without values.
+/// Mean of shares with its interval, from the values of each original. If few are 0 or few are 1, it is at least as wide as the exact
+/// interval. `None` without values.
 pub(crate) fn share_by_original(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     let all = Clustered::each(values.iter().cloned());
     let found = all.estimate(SHARE, level)?;
     Some(widened(found, exact_floor(found.mean, all.clusters(), false, level)))
 }
 
-/// Mean of differences of shares with its interval, one list of values for each original. `None` without values.
+/// Mean of differences of shares with its interval, from the values of each original. `None` without values.
 pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     mean_by_original(values, SIGNED, level)
 }
 
-/// The same for values within these limits.
+/// Mean of values within these limits with its interval, from the values of each original. `None` without values.
 pub fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> Option<Estimate> {
     Clustered::each(values.iter().cloned()).estimate(limits, level)
 }
 
-/// Mean of `after` minus mean of `before` with its interval, one list of shares of each for every original. `None` if
-/// either is empty.
+/// Mean of `after` minus mean of `before` with its interval, from the shares of each original. `None` if either is empty.
 pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
     let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
     Some(after.minus(&before, SIGNED, level)?.0)
 }
 
-/// The kinds of perturbation in the order of their first appearance, including kinds that are only missing.
+/// The kinds of perturbation in order of first appearance, including kinds with only missing partners.
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in judged

@@ -1,5 +1,5 @@
-//! The tables of the benchmark paper: accuracy (Tables 4 and 8), interpretability (5 and 9), and by perturbation (6, 7, 10 and 11).
-//! Made from plain rows, so that numbers from anywhere can be laid out.
+//! The tables of the benchmark paper: accuracy (Tables 4 and 8), interpretability (5 and 9), and by perturbation (6, 7, 10 and 11). Made
+//! from plain rows, so that numbers from any source can be formatted.
 
 use lab::table::{Entry, Table};
 use stats::Estimate;
@@ -13,11 +13,10 @@ pub struct Accuracy {
     pub sample: String,
     /// Kind of perturbation, or `all`.
     pub perturbation: String,
-    /// Share of answers that are the top prediction.
+    /// Share of inputs whose top prediction is right.
     pub top1: Option<Estimate>,
-    /// Share of answers among the three best guesses.
+    /// Share of inputs with a right answer among the top three predictions.
     pub top3: Option<Estimate>,
-    /// Inputs.
     pub n: usize,
 }
 
@@ -25,7 +24,6 @@ pub struct Accuracy {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretability {
     pub model: String,
-    /// Method of saliency.
     pub method: String,
     pub dimension: String,
     pub perturbation: String,
@@ -33,7 +31,7 @@ pub struct Interpretability {
     pub measures: Vec<(String, Option<Estimate>, usize)>,
 }
 
-/// Tables 4 and 8: Top-1 of every model, then Top-3, in per cent of each kind of input under each dimension.
+/// Tables 4 and 8: Top-1, then Top-3, of every model in per cent, for each kind of input by dimension.
 pub fn accuracy(rows: &[Accuracy]) -> Table {
     let entries = |name: &'static str, value: fn(&Accuracy) -> Option<Estimate>| {
         rows.iter().map(move |r| Entry {
@@ -56,14 +54,14 @@ pub fn accuracy(rows: &[Accuracy]) -> Table {
     }
 }
 
-/// Tables 5 and 9: a row for each model and method, the measures over all perturbations under each dimension.
+/// Tables 5 and 9: a row per model and method, with the measures over all perturbations by dimension.
 pub fn interpretability(rows: &[Interpretability]) -> Table {
     let of_all = rows.iter().filter(|r| r.perturbation == "all");
     let caption = ["interpretability", "Interpretability"];
     measures(of_all, caption, 2, ["Model", "Method"], |r| (vec![&r.model, &r.method], &r.dimension))
 }
 
-/// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals that have such a partner, and the change.
+/// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals with such a partner, and the change.
 pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
     let entries = rows.iter().map(|r| Entry {
         row: vec![r.model.clone(), r.sample.clone()],
@@ -84,7 +82,7 @@ pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
     }
 }
 
-/// Tables 7 and 10: a row for each model, method and dimension, the measures under each kind of perturbation.
+/// Tables 7 and 10: a row per model, method and dimension, with the measures by kind of perturbation.
 pub fn by_perturbation(rows: &[Interpretability]) -> Table {
     let of_kinds = rows.iter().filter(|r| r.perturbation != "all");
     let caption = ["perturbations", "Interpretability by perturbation"];

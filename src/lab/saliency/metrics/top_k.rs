@@ -1,13 +1,13 @@
-//! From scores to a ranking and to a predicted rationale: the K words with the highest scores.
+//! Converts scores to a ranking and to a predicted rationale: the K words with the highest scores.
 
 use serde::{Deserialize, Serialize};
 
-/// Number of words in a predicted rationale. With [`Size::Gold`], and with a [`Size::Ratio`] that was measured on the
-/// same gold rationales, the prediction knows something of the answer's length: every display of such a score notes it.
+/// Number of words in a predicted rationale. With [`Size::Gold`], or a [`Size::Ratio`] measured on the same gold rationales, the prediction
+/// uses the answer's length; every display of such a score notes this.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
-    /// A share of the words of the input: the paper's rule, with the mean rationale length ratio of the dimension.
+    /// A share of the input's words: the paper's rule, with the mean rationale length ratio of the dimension.
     Ratio(f64),
     /// The same number for every input (five in the authors' public code).
     Fixed(usize),
@@ -16,11 +16,11 @@ pub enum Size {
 }
 
 impl Size {
-    /// K for an input of `words` words whose shortest gold rationale has `gold`: at least 1 and at most `words`, with
-    /// ratios rounded half up (`⌊ratio · words + ½⌋`). 0 only if there are no words.
+    /// K for an input of `words` words with a shortest gold rationale of length `gold`. At least 1 and at most `words`; 0 only without
+    /// words. Ratios are rounded half up (`⌊ratio · words + ½⌋`).
     pub fn of(self, words: usize, gold: usize) -> usize {
         let k = match self {
-            // An overflowing product saturates and is then limited to the number of words.
+            // An overflowing product saturates, and is then limited to the number of words.
             Size::Ratio(ratio) => (ratio * words as f64 + 0.5).floor().max(0.0) as usize,
             Size::Fixed(k) => k,
             Size::Gold => gold,
@@ -38,11 +38,10 @@ impl Size {
     }
 }
 
-/// Indices by score, the largest first; equal scores keep the order of the sentence. Scores that are not finite come
-/// last.
+/// Indices by descending score. Equal scores keep the order of the sentence; scores that are not finite come last.
 pub fn order(scores: &[f64]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..scores.len()).collect();
-    // Not `total_cmp`: it puts 0 before -0, which are equal scores.
+    // `total_cmp` would put 0 before -0, which are equal scores.
     indices.sort_by(|a, b| {
         let (a, b) = (scores[*a], scores[*b]);
         b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))

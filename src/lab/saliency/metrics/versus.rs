@@ -1,4 +1,4 @@
-//! Two rankings of the same inputs: whether one scores higher, tested over originals.
+//! Comparison of two rankings of the same inputs, tested over originals.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub enum Metric {
     TokenF1,
     /// MAP of pairs.
     Map,
-    /// PCC of pairs, those without significance too: a filter would let each ranking choose its own pairs.
+    /// PCC of pairs, including those without significance: a filter would let each ranking choose its own pairs.
     Pcc,
 }
 
@@ -30,7 +30,7 @@ impl Metric {
         }
     }
 
-    /// The scores of an original, each with the name of the input that it belongs to.
+    /// The scores of an original, each with the name of its input.
     fn scores(self, judged: &Judged) -> Vec<(&str, f64)> {
         match self {
             Metric::TokenF1 => {
@@ -45,27 +45,26 @@ impl Metric {
     }
 }
 
-/// A comparison over the inputs that both rankings have a score for.
+/// A comparison over the inputs with a score in both rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Versus {
     pub metric: Metric,
-    /// Mean of the first.
+    /// Mean of the first ranking.
     pub a: f64,
-    /// Mean of the second.
+    /// Mean of the second ranking.
     pub b: f64,
-    /// The first minus the second, with Student's t over originals.
+    /// First minus second, with Student's t over originals.
     pub difference: Estimate,
-    /// Two-sided p-value of no difference: a t test on the originals' sums, which partners cannot inflate.
+    /// Two-sided p-value of no difference, by a t test on the originals' sums, which partners cannot inflate.
     pub p: f64,
-    /// Originals behind it.
     pub originals: usize,
-    /// Scores behind it.
+    /// Number of scores.
     pub items: usize,
-    /// Scores that only the first has, and that only the second has; they are not used.
+    /// Numbers of unused scores: those that only the first ranking has, and those that only the second has.
     pub unmatched: [usize; 2],
 }
 
-/// Compares two rankings of the same originals, matched by name. `None` with fewer than two originals in common.
+/// Compares two rankings of the same originals, matched by name; `None` with fewer than two common originals.
 pub fn versus(a: &[&Judged], b: &[&Judged], metric: Metric, level: f64) -> Option<Versus> {
     let others: HashMap<&str, &Judged> = b.iter().map(|j| (j.original.id.as_str(), *j)).collect();
     let mut differences = Differences::default();

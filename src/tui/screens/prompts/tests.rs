@@ -262,7 +262,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     for (text, printed) in [
         ("1", "1 for 2 prompts of capital"),
         ("1 2 3", "3 for 2 prompts of capital"),
-        ("1, -1", "-1 is not a number from 0 on"),
+        ("1, -1", "-1 is negative or not a number"),
         ("0 0", "add up to 0"),
         ("1 x", "`x`"),
         ("1 2;", "row 2 has no weight"),

@@ -1,4 +1,4 @@
-//! Effects of a further model, and the number of queries against the forecast.
+//! Tests of the effects of an additional model, and of the number of queries against the forecast.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::spec::Weighting;
 
 const PROMPT: &str = "The capital of [X] is [Y] .";
 
-/// One relation with these facts and two prompts, asked of two models.
+/// One relation with these facts and two prompts, for two models.
 fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     let rows: String =
         facts.iter().map(|(x, y)| format!("{{\"relation\":\"r\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n")).collect();
@@ -26,7 +26,7 @@ fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     spec
 }
 
-/// Answers of all models under the prompt, and each of them in full about the first instance.
+/// Answers of all models to the prompt, and each model's details on the first instance.
 fn looked(
     experiment: &mut dyn Experiment<Kind, crate::Question>,
     desk: &mut Desk,
@@ -45,7 +45,7 @@ fn looked(
     (all.unwrap(), each)
 }
 
-/// A word that is one token in one model and not in another, so that a check below can fail.
+/// A word that is one token in `says` and several in `lacks`.
 fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     let mut is_one = |model: &str, word: &str| {
         let model = desk.model(model).unwrap();
@@ -56,7 +56,7 @@ fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     found.expect("a word that the models split differently").to_owned()
 }
 
-/// Logits belong to one model: replies of the others come from the store, and nothing else of theirs is kept.
+/// Logits belong to one model: replies of the other models come from the store, and nothing else of theirs is stored.
 #[test]
 fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
     let dir = tempfile::tempdir().unwrap();
@@ -84,13 +84,12 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
         all.iter().filter(|(k, _)| k.contains(&hash)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
     assert!(!own(&stored).is_empty() && own(&stored) == own(&now));
-    // The excluded fact is listed, with the word.
+    // The excluded fact is listed with the word.
     assert_eq!(after.0.left_out.len(), 1);
     assert!(after.0.left_out[0].0.contains(&taken) && after.0.left_out[0].1.contains("gpt2-tiny"));
 }
 
-/// Under the rules that compare words of all models, a further model removes words and instances, each of which is
-/// reported.
+/// Under rules that compare words of all models, an additional model removes words and instances. Each is reported.
 #[test]
 fn what_a_model_that_joins_takes_away_is_listed() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +113,7 @@ fn what_a_model_that_joins_takes_away_is_listed() {
     }
 }
 
-/// Words that no model can say were counted as queries: the forecast of a run on LAMA was twice its time.
+/// Regression: words that no model can produce used to be counted as queries, so that a forecast on LAMA was twice the actual time.
 #[test]
 fn a_forecast_counts_the_queries_that_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -126,19 +125,19 @@ fn a_forecast_counts_the_queries_that_are_asked() {
         forecast::of(&bench, desk).unwrap()
     };
     let mut desk = Desk::new();
-    // The test host reports a ten-thousandth of a second for anything timed: two prompts of one fact.
+    // The test host reports a ten-thousandth of a second for any measurement; here, two prompts of one fact.
     let ahead = of(&spec, &mut desk);
     assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
     assert_eq!(ahead.relations[0].weights, [0.0]);
     spec.adjust.weights = Weighting::Perplexity;
     assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes its time too");
     spec.adjust.weights = Weighting::Uniform;
-    // Answers from the store take only the time of their intervals.
+    // Stored answers only need the time of their intervals.
     run(&spec, &mut desk).1.unwrap();
     let again = of(&spec, &mut desk);
     assert_eq!(again.relations[0].asks, [0.0]);
     assert!(again.relations[0].intervals[0] > 0.0);
-    // By pseudo-log-likelihood a query takes between its least and its most passes.
+    // By pseudo-log-likelihood, a query takes between its minimum and maximum number of passes.
     spec.query.candidates = Candidates::RelationPll;
     let bench = Bench::open(&spec, &mut desk).unwrap();
     let [least, most] = bench.rule(&bench.library.relations[0], 0).unwrap().passes(false);
@@ -162,7 +161,7 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     }
 }
 
-/// Its intervals had no width, as if there were no uncertainty.
+/// Regression: intervals over a single relation used to have width 0.
 #[test]
 fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     let mut one = spec();
@@ -170,7 +169,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     one.ranks.subset = 1;
     let mut desk = Desk::new();
     run(&one, &mut desk).1.unwrap();
-    let printed = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
+    let printed = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("only one relation is usable")).count();
     assert_eq!(printed(&desk), 1, "{:?}", desk.notices);
     let results = desk.results();
     let v = &results.summaries[0].value;
@@ -186,7 +185,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     assert!(desk.results().summaries.iter().filter_map(|s| s.value.mean_worst).all(|e| e.hi - e.lo < 1.0));
 }
 
-/// Two weights for eight prompts passed, and so did the prompts of a relation that was not asked.
+/// Regression: two weights for eight prompts, and prompts of a relation that is not asked, used to be accepted silently.
 #[test]
 fn what_a_run_does_not_use_is_said() {
     use crate::spec::UserWeights;
@@ -198,16 +197,16 @@ fn what_a_run_does_not_use_is_said() {
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
     for (key, printed) in [
-        ("data.own", "relation profession is not used"),
+        ("data.own", "the values for relation profession are ignored"),
         ("adjust.user", "adjust.weights is uniform"),
-        ("adjust.prompts", "99 prompts per relation are wanted"),
+        ("adjust.prompts", "the setting is 99 prompts per relation"),
     ] {
         let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));
         assert!(there, "{printed}: {:?}", desk.notices);
     }
 }
 
-/// A causal model cannot be asked a prompt that does not end in its object, and the advice must not be about words.
+/// A causal model cannot use a prompt that does not end in its object. The hint must not be about words.
 #[test]
 fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
     let dir = tempfile::tempdir().unwrap();

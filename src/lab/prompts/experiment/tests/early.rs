@@ -1,4 +1,4 @@
-//! Reports before all models have answered, the rule stated in every finding, and bad input that has a defined result.
+//! Tests of reports before all models have answered, of the rule stated in every finding, and of invalid input.
 
 use super::super::bench::Member;
 use super::super::stored;
@@ -27,7 +27,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     assert!(!relation.r#final && first.kept > 0 && first.weights.is_empty(), "{first:?}");
     let early: Vec<&Finding> = scores.iter().take_while(|f| !f.r#final).collect();
     assert_eq!(early.len(), 3 * first.prompts.len(), "every model, prompt by prompt");
-    // Early reports equal the final ones where no query was too long.
+    // Early reports equal the final ones if no query is too long.
     let results = desk.results();
     let last = results.relation(&first.relation).unwrap();
     assert!(last.is_final && last.value.kept == first.kept);
@@ -44,7 +44,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     }));
 }
 
-/// Timing slices took more than a second between the run's beginning and its first score.
+/// Regression: timing of slices used to delay the first score by more than a second.
 #[test]
 fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     let mut desk = Desk::new();
@@ -52,7 +52,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     let before = &desk.found[..desk.before_forecast.unwrap()];
     let scores = |some: &[Finding]| some.iter().filter(|f| matches!(kind(f), Kind::PromptScore(_))).count();
     assert_eq!((before.len(), scores(before)), (2 + 3 * 3, 3 * 3), "data, relation, three models by prompt");
-    // Scores of the usual names alone, asked without the store, equal those among all names.
+    // Scores of only the usual names, without the store, equal those among all names.
     let asked = desk.store.times.load(Ordering::Relaxed);
     let stored: Vec<String> = printed(&desk)[..before.len()].to_vec();
     desk.found.clear();
@@ -62,7 +62,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked);
 }
 
-/// A relation with many passes would only take twice as long.
+/// With many passes, asking the usual names first would double the time.
 #[test]
 fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
     let mut long = spec();
@@ -92,7 +92,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
 }
 
-/// Files with one relation whose objects are several tokens, and one that can be asked; one prompt has no gap for the subject.
+/// Files with one relation whose objects have several tokens and one usable relation. One prompt has no gap for the subject.
 fn files(dir: &std::path::Path) -> Spec {
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
@@ -116,7 +116,7 @@ fn files(dir: &std::path::Path) -> Spec {
     spec
 }
 
-/// One relation without an answer that all models can say ended the whole run.
+/// Regression: one relation without an answer that all models can produce used to end the whole run.
 #[test]
 fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");
         assert!(long.left_out.iter().all(|l| l.reason.contains("not one token")), "{long:?}");
         assert!(desk.notices.iter().any(|n| n.what.contains("long: no instance")), "{:?}", desk.notices);
-        // Its instances could not be listed, so the reasons for leaving them out were not visible.
+        // Regression: its instances used to be hidden, and with them the reasons for leaving them out.
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "long".into(), prompt, instance: 0, mention: 0 };
         let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
@@ -162,15 +162,15 @@ fn a_model_beside_itself_is_as_good_as_itself() {
     let parts = &ledger.value.parts;
     assert_eq!((parts.model_itself.mean, parts.total.mean, parts.prompt_share), (0.0, 0.0, None));
     assert!(!parts.sentence("a", "b").is_empty());
-    // Ties fall to the order in which they are given, so that the places are fixed.
+    // Ties are ranked by the order of the models, so ranks are fixed.
     let adjusted = results.rank(super::super::super::consistency::Regime::Adjusted, None).unwrap();
     assert_eq!(adjusted.value.consistency.mean, 1.0);
-    // The table gave their order a consistency of 100 % without saying that it came from a tie rule.
+    // Regression: the table used to give a consistency of 100 % without stating that it came from a tie rule.
     assert!(desk.notices.iter().any(|n| n.what.contains("have the same weights")), "{:?}", desk.notices);
 }
 
-/// A file next to them changed the queries of the built-in relations: their names were no longer fitted into the
-/// sentence, unless the store had replies from a run without the file.
+/// Regression: adding a file used to change the queries of the built-in relations. Their names were no longer fitted into the sentence,
+/// unless the store had replies from a run without the file.
 #[test]
 fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_them() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Relations from user files.
+//! Tests of relations from user files.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     assert!(printed.what.contains("P99"), "{printed}");
 }
 
-/// A relation that cannot be asked is reported, not dropped silently; requested by name, it is refused with the reason.
+/// An unusable relation is reported, not dropped silently. Requested by name, it is refused with the reason.
 #[test]
 fn a_relation_without_prompts_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn a_relation_without_prompts_is_told_of() {
     assert!(printed.what.contains("relation P30 has facts without prompts"), "{printed}");
 }
 
-/// Cao et al. leave N-M relations out; they were asked like the others.
+/// Regression: N-M relations, which Cao et al. leave out, used to be included.
 #[test]
 fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     let dir = tempfile::tempdir().unwrap();
@@ -60,7 +60,7 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
         format!("{{\"relation\":\"{id}\",\"template\":\"[X] has [Y] .\"{kind}}}\n")
     };
     std::fs::write(dir.path().join("relations.jsonl"), relations.iter().map(row).collect::<String>()).unwrap();
-    // P30 has several objects too, but no file says its type.
+    // P30 also has several objects, but no file gives its type.
     let fact = |id: &str, o: &str| format!("{{\"relation\":\"{id}\",\"subject\":\"Norway\",\"object\":\"{o}\"}}\n");
     let facts = [("P36", "Oslo"), ("P190", "Paris"), ("P190", "London"), ("P30", "Europe"), ("P30", "Asia")];
     let text: String = facts.iter().map(|(id, o)| fact(id, o)).collect();
@@ -78,10 +78,10 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     };
     let (ids, left_out, printed) = asked(Relations::Functional);
     assert_eq!((ids.as_str(), left_out), ("P30 P36", 1));
-    assert!(printed.unwrap().starts_with("1 of 3 relations are not asked"));
+    assert!(printed.unwrap().starts_with("1 of 3 relations are left out"));
     assert_eq!(asked(Relations::All), ("P190 P30 P36".into(), 0, None));
     assert_eq!(asked(["P190", "P36"].into()), ("P190 P36".into(), 0, None));
-    // Nothing would be left to ask.
+    // No relation would remain.
     std::fs::write(dir.path().join("relations.jsonl"), row(&("P190", "N-M"))).unwrap();
     std::fs::write(dir.path().join("facts.jsonl"), fact("P190", "Paris")).unwrap();
     let mut spec = spec();
@@ -90,7 +90,8 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     assert!(printed.what.starts_with("1 of 1") && printed.hint.contains("\"all\""), "{printed}");
 }
 
-/// The ledger split the gap over all prompts and names, while the adjusted scores next to it averaged over the drawn ones.
+/// Regression: the ledger used to split the gap over all prompts and names, while the adjusted scores next to it averaged over the drawn
+/// ones.
 #[test]
 fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     let mut drawn = spec();
@@ -109,7 +110,7 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     }
 }
 
-/// Five picked relations became all forty as soon as a file was added.
+/// Regression: adding a file used to replace five selected relations by all forty.
 #[test]
 fn relations_that_were_picked_stay_picked_beside_a_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +126,7 @@ fn relations_that_were_picked_stay_picked_beside_a_file() {
     assert_eq!(asked, ["capital", "P36"]);
 }
 
-/// The instances behind a stability could only be found one by one.
+/// Regression: the instances behind a stability used to be visible only one by one.
 #[test]
 fn instances_say_which_of_them_change_with_the_name() {
     let mut spec = spec();

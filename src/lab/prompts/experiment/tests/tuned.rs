@@ -1,8 +1,8 @@
-//! Prompts found automatically during a run.
+//! Tests of prompts found automatically during a run.
 
 use super::*;
 
-/// One relation, asked of a masked and a causal model.
+/// One relation with a masked and a causal model.
 fn plain() -> Spec {
     let mut spec = spec();
     spec.models = vec!["bert-tiny".into(), "gpt2-tiny".into()];
@@ -19,8 +19,7 @@ fn tuned() -> Spec {
     spec
 }
 
-/// The facts that the search used are not asked, and the found prompt is asked like prompts written by people; its
-/// random start is scored apart.
+/// Facts of the search are not asked. The found prompt is treated like a written one, and its random start is scored separately.
 #[test]
 fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let (mut desk, mut whole) = (Desk::new(), Desk::new());

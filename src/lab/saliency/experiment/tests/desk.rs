@@ -1,5 +1,3 @@
-//! A host that records its calls.
-
 use std::sync::{Arc, Weak};
 
 use super::super::super::results::Results as Found;
@@ -13,7 +11,7 @@ use lab::host::NoticeLevel;
 use lab::store::{NoStore, Store};
 use model::{Device, Dtype, Model};
 
-/// Records its calls.
+/// A host that records its calls.
 pub(super) struct Desk {
     pub(super) found: Vec<Finding>,
     pub(super) notices: Vec<Problem>,
@@ -25,7 +23,7 @@ pub(super) struct Desk {
     pub(super) progress: Vec<(usize, usize)>,
     pub(super) asked: bool,
     pub(super) lent: Vec<Weak<Model>>,
-    /// Number of models in memory at once.
+    /// Maximum number of models in memory at once.
     pub(super) most_models: usize,
 }
 
