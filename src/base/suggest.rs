@@ -2,10 +2,10 @@
 
 use super::text::shortened;
 
-/// The error for a value that is not in `known`: `is `x`: known are a, b; did you mean `a`?`.
+/// Continues a key whose value is not in `known`: "is `x`, which is not known; did you mean `a`? Known: a, b".
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
-    let near = closest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-    format!("is `{}`: known are {}{near}", shortened(name, 40), known.join(", "))
+    let near = closest(name, known).map_or(".".to_owned(), |n| format!("; did you mean `{n}`?"));
+    format!("is `{}`, which is not known{near} Known: {}", shortened(name, 40), known.join(", "))
 }
 
 /// An error for a name that is not in `known`, with the closest known name, if any is close, and all of them.

@@ -16,7 +16,7 @@ use super::error::CliError;
 use super::{output, replay, table};
 use base::files::{FileError, Whole};
 use base::numbers::number;
-use base::suggest::{is_unknown, unknown};
+use base::suggest::unknown;
 use engine::board::Board;
 use figure::{self, Figure, Format};
 use labs::Details;
@@ -144,11 +144,7 @@ fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
     }
     let mut names: Vec<&str> = there.iter().map(|t| t.name.as_str()).collect();
     names.dedup();
-    let why = if names.is_empty() {
-        "none of its runs has a table".into()
-    } else {
-        format!("the table {}", is_unknown(name, &names))
-    };
+    let why = if names.is_empty() { "none of its runs has a table".into() } else { unknown("table", name, &names) };
     Err(CliError::Usage(format!("{session}: {why}")))
 }
 

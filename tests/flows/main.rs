@@ -292,7 +292,7 @@ fn digits_choose_the_lab_and_type_into_an_opened_slider() {
     assert_eq!((marker(&h.state), h.state.view.screen), (0.5, interventions::ID));
     h.keys("enter 5 0 0");
     assert!(h.keys("enter").is_empty());
-    assert_eq!(h.state.view.entry.as_ref().unwrap().error.as_deref(), Some("allowed are 0 to 100"));
+    assert_eq!(h.state.view.entry.as_ref().unwrap().error.as_deref(), Some("must be from 0 to 100"));
     h.keys("esc");
     assert_eq!(marker(&h.state), 0.5);
     h.keys("alt-5");

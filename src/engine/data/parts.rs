@@ -42,7 +42,7 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
     let fail = |what: String, hint: &str| Problem::new(what, task.id, hint);
     let target = task.property(&spec.target).ok_or_else(|| {
         let known = task.properties.map(|p| p.id).join(", ");
-        fail(format!("there is no property `{}`", spec.target), &format!("known are {known}"))
+        fail(format!("there is no property `{}`", spec.target), &format!("choose one of {known}"))
     })?;
     let few = |e: probe::split::SplitError| fail(e.to_string(), "ask for more examples in the setup");
     let n = set.examples.len();

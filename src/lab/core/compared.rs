@@ -175,7 +175,8 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
-const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two trainings or of a single example have none.";
+const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
+                           training runs or of a single example have none.";
 /// Method for runs that differ only in their models.
 const SAME_EXAMPLES: &str = "Both runs test the same examples but store no result per example. The test therefore treats the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
 /// Method for all other runs.

@@ -28,8 +28,10 @@ impl IntervalSpec {
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Self { level, resamples } = *self;
         if !(0.5..1.0).contains(&level) {
-            return refuse
-                .because("interval.level", format!("is {}: allowed are 0.5 to below 1", base::numbers::brief(&level)));
+            return refuse.because(
+                "interval.level",
+                format!("is {}: must be at least 0.5 and below 1", base::numbers::brief(&level)),
+            );
         }
         refuse.outside("interval.resamples", resamples, 100..=100_000)?;
         let needed = resamples_for(level);

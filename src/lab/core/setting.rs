@@ -128,7 +128,7 @@ pub enum Kind {
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
-    #[error("allowed are {} to {}", bound(*.min), bound(*.max))]
+    #[error("must be from {} to {}", bound(*.min), bound(*.max))]
     Range {
         /// Inclusive minimum.
         min: f64,
@@ -353,8 +353,8 @@ mod tests {
     fn what_is_refused_leaves_the_spec_as_it_was() {
         let (setting, mut spec, known) = (width(), 2.0, Known::default());
         for (value, message) in [
-            (Value::Number(9.0), "allowed are 1 to 8"),
-            (Value::Number(f64::NAN), "allowed are 1 to 8"),
+            (Value::Number(9.0), "must be from 1 to 8"),
+            (Value::Number(f64::NAN), "must be from 1 to 8"),
             (Value::Number(1.5), "must be a whole number"),
             (Value::Choice(Some(0)), "is not one of the choices"),
         ] {

@@ -101,7 +101,7 @@ impl<'a> Refuse<'a> {
             return Ok(());
         }
         let value = base::numbers::brief(&value);
-        self.because(key, format!("is {value}: allowed are {} to {}", allowed.start(), allowed.end()))
+        self.because(key, format!("is {value}: must be from {} to {}", allowed.start(), allowed.end()))
     }
 
     /// Refuses an unknown name and suggests the nearest known one.
@@ -257,7 +257,7 @@ pub fn hash_of(spec: &impl Serialize) -> String {
 pub fn unknown_lab(name: &str) -> String {
     let known = LabId::ALL.map(LabId::name);
     let shown = base::text::shortened(name, 40);
-    format!("is `{shown}`: known are {}", known.join(", "))
+    format!("is `{shown}`, which is not a lab. Known: {}", known.join(", "))
 }
 
 /// Implements [`SpecFields`] and `Spec::shipped` for a spec with the fields `models`, `seed` and `interval.level`.

@@ -188,7 +188,7 @@ pub const TERMS: &[Term] = &[
     term("power", "", &[Power], "Probability that a comparison detects a real difference; .80 is customary."),
     term("level", "α", &[Power], "Probability that a test finds a difference where there is none; .05 is customary."),
     term(
-        "smallest visible difference",
+        "smallest detectable difference",
         "MDE",
         &[Power],
         "The smallest difference that a test on the available items detects with the target power.",

@@ -12,7 +12,7 @@ use super::options::Options;
 use super::oracle::OracleKind;
 use super::registry::{find, registry};
 use super::score::Distance;
-use base::suggest::is_unknown;
+use base::suggest::{is_unknown, unknown};
 use base::text::last_part;
 use corpus::agreement::Position;
 use lab::LabId;
@@ -198,8 +198,8 @@ impl Spec {
             }
             let known: Vec<&str> = method.settings.iter().map(|s| s.name).collect();
             if let Some(name) = m.options.keys().find(|name| !known.contains(&name.as_str())) {
-                return refuse
-                    .because("method.options", format!("of {}: `{name}` {}", m.name, is_unknown(name, &known)));
+                let why = unknown("option", name, &known);
+                return refuse.because("method.options", format!("of {} are invalid: {why}", m.name));
             }
             if let Err(e) = Options::new(method, m.options.iter().map(|(k, v)| (k.as_str(), *v))) {
                 return refuse.because("method.options", format!("cannot be used: {e}"));
@@ -208,7 +208,7 @@ impl Spec {
             if let Some(bad) = m.values.iter().find(|v| !p.allows(**v)) {
                 return refuse.because(
                     "method.values",
-                    format!("of {} contains {} = {bad}: allowed are {} to {}", m.name, p.name, p.min, p.max),
+                    format!("of {} contains {} = {bad}: must be from {} to {}", m.name, p.name, p.min, p.max),
                 );
             }
             refuse.twice("method.values", &m.values)?;
@@ -261,7 +261,7 @@ impl LabSpec for Spec {
             refuse.unknown("probe.grid", &self.probe.grid, &GRIDS)?;
         }
         if self.probe.oracles.is_empty() {
-            return refuse.because("probe.oracles", "is empty: known are mlp, linear".into());
+            return refuse.because("probe.oracles", "is empty: name mlp, linear or both".into());
         }
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;

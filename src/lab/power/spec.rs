@@ -345,7 +345,7 @@ impl Spec {
                 let shown = shortened(&side.classifier, 40);
                 return refuse.because(
                     &format!("{name}.classifier"),
-                    format!("is `{shown}`: known are logistic, and mlp:H with 1 to 4096 hidden units"),
+                    format!("is `{shown}`: must be logistic, or mlp:H with 1 to 4096 hidden units"),
                 );
             }
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
@@ -394,12 +394,11 @@ impl Spec {
         let sizes = &self.task.sizes;
         if sizes.is_empty() || sizes.len() > MOST_SIZES {
             let count = sizes.len();
-            return refuse.because("task.sizes", format!("has {count} sizes: allowed are 1 to {MOST_SIZES}"));
+            return refuse.because("task.sizes", format!("has {count} sizes: write 1 to {MOST_SIZES}"));
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
-            return refuse
-                .because("task.sizes", format!("contains {bad}: allowed are {least} to {most} of each class"));
+            return refuse.because("task.sizes", format!("contains {bad}: each class needs from {least} to {most}"));
         }
         if !sizes.windows(2).all(|w| w[0] < w[1]) {
             return refuse.because("task.sizes", "must be in ascending order".into());
@@ -421,7 +420,7 @@ impl Spec {
         }
         if self.also.noise.len() > MOST_NOISES {
             let count = self.also.noise.len();
-            return refuse.because("also.noise", format!("has {count} values: allowed are {MOST_NOISES}"));
+            return refuse.because("also.noise", format!("has {count} values: write at most {MOST_NOISES}"));
         }
         refuse.twice("also.noise", &self.also.noise)?;
         self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;

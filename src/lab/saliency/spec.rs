@@ -406,7 +406,8 @@ impl LabSpec for Spec {
         if (0.5..1.0).contains(&level) {
             return Ok(());
         }
-        refuse.because("interval.level", format!("is {}: allowed are 0.5 to below 1", base::numbers::brief(&level)))
+        refuse
+            .because("interval.level", format!("is {}: must be at least 0.5 and below 1", base::numbers::brief(&level)))
     }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {

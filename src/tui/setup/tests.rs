@@ -131,7 +131,7 @@ fn what_a_row_refuses_is_said_in_the_row() {
 #[test]
 fn typed_values_out_of_range_are_refused_with_the_range() {
     let mut state = state();
-    assert_eq!(typed(&mut state, "task.examples", "1e12").unwrap_err(), "allowed are 400 to 2000000");
+    assert_eq!(typed(&mut state, "task.examples", "1e12").unwrap_err(), "must be from 400 to 2000000");
     assert_eq!(typed(&mut state, "task.examples", "500.5").unwrap_err(), "must be a whole number");
     assert!(typed(&mut state, "task.examples", "many").unwrap_err().contains("type a number"));
     assert!(typed(&mut state, "no.such.row", "1").unwrap().is_empty());

@@ -154,7 +154,7 @@ impl Bench {
             Problem::new(
                 format!("task `{}` has no property `{}`", task.id, spec.task.target),
                 "task.target",
-                format!("known are {}", task.properties.map(|p| p.id).join(", ")),
+                format!("choose one of {}", task.properties.map(|p| p.id).join(", ")),
             )
         })?;
         let (site, map) = places(spec, model.depth())?;
@@ -427,7 +427,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
             if seen.len() < 2 {
                 return Err(Problem::new(
                     format!(
-                        "the {who} examples contain {} of {} values of `{}`, so its selectivity is undefined",
+                        "the {who} examples contain only {} of the {} values of `{}`, so its selectivity is undefined",
                         seen.len(),
                         f.classes,
                         f.id
@@ -443,7 +443,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
 
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| {
-        Problem::new(format!("unknown grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
+        Problem::new(format!("unknown grid `{}`", spec.probe.grid), "probe.grid", "choose small or paper")
     })
 }
 

@@ -76,7 +76,7 @@ impl MapSpec {
             let parameter = find(name).map(|m| m.parameter);
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
                 let value = base::numbers::brief(value);
-                let problem = format!("of {name} is {} = {value}: allowed are {} to {}", p.name, p.min, p.max);
+                let problem = format!("of {name} is {} = {value}: must be from {} to {}", p.name, p.min, p.max);
                 return refuse.because("map.value", problem);
             }
         }
@@ -131,7 +131,7 @@ mod tests {
             ("layers = [1, 1]", "twice"),
             ("methods = [\"pdg\"]", "pgd"),
             ("value = { rlace = 3 }", "rlace"),
-            ("value = { inlp = 2.5 }", "allowed are 0 to 40"),
+            ("value = { inlp = 2.5 }", "must be from 0 to 40"),
             ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "not in map.methods"),
             ("strength = 1", "strength"),
         ] {

@@ -136,7 +136,7 @@ fn unknown_names_are_refused_with_what_is_known() {
 fn examples_below_the_least_that_works_are_refused() {
     let with = |n| refusal(|s| s.task.examples = n);
     for n in [0, 200, FEWEST_EXAMPLES - 1] {
-        assert!(with(n).contains(&format!("`task.examples` is {n}: allowed are {FEWEST_EXAMPLES} to")));
+        assert!(with(n).contains(&format!("`task.examples` is {n}: must be from {FEWEST_EXAMPLES} to")));
     }
     assert_eq!(with(FEWEST_EXAMPLES), "");
 }

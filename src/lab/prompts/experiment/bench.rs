@@ -338,7 +338,7 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
     let known: Vec<String> = library.relations.iter().map(|r| r.id.clone()).collect();
     if let Some((key, unknown)) = spec.named().find(|(_, r)| !known.iter().any(|k| k == r)) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        let what = format!("relation {}", base::suggest::is_unknown(unknown, &names));
+        let what = base::suggest::unknown("relation", unknown, &names);
         return Err(Problem { what, r#where: key.into(), hint: "correct the name".into() }.into());
     }
     if *wanted != Relations::All {
@@ -391,7 +391,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     let most = library.relations.iter().map(prompts).max().unwrap_or(0);
     if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
         let what = format!(
-            "the setting is {wanted} prompts per relation, but no relation has more than {most}: all are averaged"
+            "{wanted} prompts per relation are requested, but no relation has more than {most}: all are averaged"
         );
         tell("adjust.prompts", what, "lower the number, or omit the key")?;
     }

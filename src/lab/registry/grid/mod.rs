@@ -163,12 +163,12 @@ impl File<'_> {
         let mut named = HashMap::new();
         flatten(table, "", &names, &mut named);
         if named.is_empty() {
-            return Err(self.value("grid", format!("names no axis: known are {}", names.join(", "))));
+            return Err(self.value("grid", format!("names no axis. Known: {}", names.join(", "))));
         }
         let unknown = named.keys().filter(|key| !names.contains(&key.as_str())).min();
         if let Some(key) = unknown {
-            let problem = format!("is not an axis of this lab: `{key}` {}", suggest::is_unknown(key, &names));
-            return Err(self.value(&format!("grid.{key}"), problem));
+            let why = suggest::unknown("axis of this lab", key, &names);
+            return Err(self.value(&format!("grid.{key}"), format!("is invalid: {why}")));
         }
         Ok(declared.iter().filter_map(|axis| Some((axis, named.remove(axis.name)?))).collect())
     }

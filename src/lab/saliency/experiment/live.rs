@@ -69,7 +69,7 @@ fn sentence(
     let models = if asked.models.is_empty() { &spec.models } else { &asked.models };
     let methods = if asked.methods.is_empty() { &spec.saliency.methods } else { &asked.methods };
     if let Some(unknown) = methods.iter().find(|m| named(m).is_none()) {
-        let hint = format!("known are {}", super::bench::known_methods());
+        let hint = format!("choose from {}", super::bench::known_methods());
         return Err(problem(&format!("unknown method `{unknown}`"), "method", &hint).into());
     }
     let label = Label::new(spec, ALL);

@@ -69,7 +69,7 @@ fn steps_go_along_the_grid_and_stop_at_its_ends() {
     typed(&mut state, setup::STRENGTH, "70.5").unwrap();
     turn(&mut state, setup::STRENGTH, 1);
     assert_eq!(marker(&state), 70.5, "a step up never leads down");
-    assert_eq!(typed(&mut state, setup::STRENGTH, "-1").unwrap_err(), "allowed are 0 to 100");
+    assert_eq!(typed(&mut state, setup::STRENGTH, "-1").unwrap_err(), "must be from 0 to 100");
 }
 
 #[test]
