@@ -90,13 +90,13 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     };
     let (short, printed) = run(["a.jsonl", "b.jsonl"], "n = 50");
     assert_eq!(made(&short), [(50, true), (120, false)]);
-    assert!(printed.contains("made at the first 50 of 120 items in the order drawn by seed 0: p "), "{printed}");
+    assert!(printed.contains("made on the first 50 of 120 items in the order drawn by seed 0: p "), "{printed}");
     let (whole, printed) = run(["a.jsonl", "b.jsonl"], "n = 120");
-    assert!(printed.contains("made at 120 items: p "), "{printed}");
+    assert!(printed.contains("made on 120 items: p "), "{printed}");
     assert_eq!(made(&whole), [(120, true)]);
     let (never, printed) = run(["a.jsonl", "b.jsonl"], "n = 121");
     assert_eq!(made(&never), [(120, false)]);
-    assert!(printed.contains("not done"), "{printed}");
+    assert!(printed.contains("not made yet"), "{printed}");
     for (sides, why) in [
         (["ca.jsonl", "cb.jsonl"], "the items form clusters"),
         (["a.jsonl\", \"b.jsonl", "b.jsonl\", \"a.jsonl"], "an even number of runs has no majority"),

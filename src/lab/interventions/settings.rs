@@ -52,7 +52,8 @@ pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
 }
 
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
-    let help = "A safetensors file with `directions`, or with edited `states` of the table that `probity states` wrote; the method needs one.";
+    let help = "A safetensors file with `directions`, or with edited `states` of the table that `probity states` \
+                wrote. The method needs one.";
     row(option_key(method, "file"), "Method file", help).file(
         "none yet",
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
@@ -204,7 +205,8 @@ pub fn few_examples(task: &TaskSpec) -> Option<String> {
     let tested = (share * task.examples as f64).round() as usize;
     (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
         format!(
-            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity: set about {} examples for {FEW_TO_KEEP}",
+            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity; about {} \
+             examples would give {FEW_TO_KEEP}",
             grouped(examples_for(share))
         )
     })
@@ -253,7 +255,9 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property (`target` of a row, or the difference from its twin), every token by itself (probes are trained and judged on one of each text), or the mean of the tokens.";
+    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the \
+                property (`target` of a row, or the difference from its twin), every token by itself (probes are \
+                trained and judged on one token per text), or the mean of the tokens.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
         .shown(|spec, _| spec.task.position.title().into())
@@ -370,7 +374,8 @@ fn grid() -> Setting<Spec> {
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "Number of trainings of all probes and fits on the same data: bands then cover sampling and training. Use 5 for a quick look, 20 for claims in print.";
+    let help = "Number of training runs of all probes and fits on the same data: bands then cover sampling and \
+                training. Use 5 for a quick look, 20 for claims in print.";
     row("probe.replicates", "Trainings", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,

@@ -258,7 +258,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn seeds() -> Setting<Spec> {
-    let help = "Trainings of each side, each with its own seed; five in the paper.";
+    let help = "Number of training runs per side, each with its own seed; five in the paper.";
     row("training.seeds", "Seeds", help).count(
         &[1, 3, 5, 7, 9],
         1..=50,

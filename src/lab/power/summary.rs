@@ -271,7 +271,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     }
     if let Some(mde) = r.mde {
         let (amount, how) = (c.value.amount(mde), c.value.unit());
-        says.push(format!("the smallest visible difference is {}{how}", amount.trim_start_matches('+')));
+        says.push(format!("the smallest detectable difference is {}{how}", amount.trim_start_matches('+')));
     }
     says
 }
@@ -298,10 +298,10 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
     let made = results.comparisons.iter().find(|c| c.value.planned);
     let outcome = match (plan.stop, made) {
         (Stop::AtN, Some(c)) if plan.hypothesis == Hypothesis::Equal => {
-            format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
+            format!("made on {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
-        (Stop::AtN, Some(c)) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not done: comparisons on other numbers of items are exploratory".into(),
+        (Stop::AtN, Some(c)) => format!("made on {}: p {}", at(c), p_value(c.value.p)),
+        (Stop::AtN, None) => "not made yet: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
     format!("planned in advance ({}): {outcome}", plan.words())

@@ -72,7 +72,7 @@ impl Answers {
     /// # Panics
     /// If the length of a list differs from the number of queries.
     pub fn new(shape: Arc<Shape>, said: Vec<u32>, right: Vec<bool>) -> Self {
-        assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of another shape");
+        assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of a different shape");
         Self { shape, said, right }
     }
 

@@ -318,7 +318,7 @@ impl Gathered {
                     lost += 1;
                     let prompt = &self.prompts.list[p as usize];
                     reason.get_or_insert_with(|| {
-                        format!("{} has no answer to `{prompt}` for every mention", found.models[m as usize])
+                        format!("{} lacks an answer to `{prompt}` for some mention", found.models[m as usize])
                     });
                 }
             }

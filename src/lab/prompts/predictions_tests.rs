@@ -85,7 +85,7 @@ fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
     assert_eq!(found.instances(), 1);
     let [lost] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
     assert_eq!((lost.relation.as_str(), lost.instances), ("P17", 1));
-    assert!(lost.reason.contains("y has no answer to `[X] lies in [Y] .`"), "{}", lost.reason);
+    assert!(lost.reason.contains("y lacks an answer to `[X] lies in [Y] .`"), "{}", lost.reason);
     let printed = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
     assert!(printed.contains("no instance has answers from all models"), "{printed}");
 }

@@ -293,7 +293,7 @@ pub fn agreement(a: &[Annotation], b: &[Annotation], level: f64) -> Result<Agree
         .collect();
     let differing = shared.len() - same.len();
     if same.is_empty() {
-        return Err(format!("no sentence is in both with the same words ({differing} have other words)"));
+        return Err(format!("the files share no sentence with the same words ({differing} have different words)"));
     }
     let marks: Vec<Marks> = same.iter().map(|(a, b)| Marks::new(a, b)).collect();
     let scores = |of: fn(&Annotation) -> Option<u8>| {
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!((found.sentences, found.alone, found.differing), (1, (1, 2), 1));
         assert_eq!(found.sufficiency, (Some(0.0), 1), "one pair, never alike, chance 0");
         assert_eq!(found.compactness, (None, 0));
-        assert!(agreement(&first, &second[1..], 0.95).unwrap_err().contains("1 have other words"));
+        assert!(agreement(&first, &second[1..], 0.95).unwrap_err().contains("1 have different words"));
         let f1 = found.token_f1;
         assert!(f1.lo <= f1.mean && f1.mean <= f1.hi);
     }

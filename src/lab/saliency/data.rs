@@ -243,7 +243,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
         }
         let reason = match row {
             Row::Rationale(r) => of_row(&r, rows).map(|sentence| sentences.push(sentence)).err(),
-            other => Some(format!("no gold rationale but a {}", other.kind())),
+            other => Some(format!("not a gold rationale but a {}", other.kind())),
         };
         if let Some(reason) = reason {
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
@@ -296,7 +296,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, ALL, reason, id);
     for original in originals {
         match place.contains_key(&original.sentence) {
-            true => leave("the identifier of an earlier sentence", &original.sentence),
+            true => leave("identifier used by an earlier sentence", &original.sentence),
             false => {
                 place.insert(original.sentence.clone(), drawn.families.len());
                 drawn.families.push(vec![original]);
@@ -311,7 +311,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             continue;
         };
         if !seen.insert(partner.sentence.clone()) {
-            leave("the identifier of an earlier sentence", &partner.sentence);
+            leave("identifier used by an earlier sentence", &partner.sentence);
             continue;
         }
         let length = family[0].words.len();
@@ -320,7 +320,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             .as_ref()
             .is_some_and(|pairs| pairs.iter().any(|p| p.0 >= length || p.1 >= partner.words.len()))
         {
-            leave("an alignment outside the sentences", &partner.sentence);
+            leave("alignment outside the sentences", &partner.sentence);
             continue;
         }
         // A partner has the dimension of its original.
@@ -403,9 +403,9 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                ("the identifier of an earlier sentence", 2),
+                ("identifier used by an earlier sentence", 2),
                 ("its original is missing", 1),
-                ("an alignment outside the sentences", 1)
+                ("alignment outside the sentences", 1)
             ]
         );
     }

@@ -19,7 +19,7 @@ pub enum ElsewhereError {
     Many,
     #[error("scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
-    #[error("no scores of the system `{0}`; there are {1}")]
+    #[error("no scores of the system `{0}`; the file has {1}")]
     NoSystem(String, String),
     #[error("no input has both words and scores{0}")]
     Nothing(String),
@@ -134,7 +134,7 @@ impl Gathered {
                     known.golds = golds;
                 }
             } else {
-                self.left_out.add("another input of the same name with other words or rationales", &id);
+                self.left_out.add("input with the name of an earlier one, but different words or rationales", &id);
             }
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl Gathered {
             Some(id) => {
                 let of_system = self.importance.entry(system).or_default();
                 if of_system.contains_key(id.as_str()) {
-                    self.left_out.add("a second set of scores for an input", &id);
+                    self.left_out.add("second set of scores for an input", &id);
                 } else {
                     of_system.insert(id.to_string(), importance);
                 }

@@ -129,7 +129,7 @@ fn robustness(results: &Results, out: &mut Vec<String>) {
         let (least, lowest) = (v.sensitivity.map_or("–".into(), relative), shown(v.stability));
         vec![model, short(&v.method).to_owned(), printable_label(&v.dimension), least, lowest, grouped(i.n)]
     };
-    let columns = ["model", "method", "dimension", "sensitivity (low: rests on it)", "stability", "n"];
+    let columns = ["model", "method", "dimension", "sensitivity (low: relies on it)", "stability", "n"];
     let asked = |i: &&Tagged<InterpretabilityFinding>| i.value.perturbation == ALL && i.value.sensitivity.is_some();
     let mut all: Vec<_> = results.interpretability.iter().filter(asked).collect();
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
@@ -220,7 +220,10 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         }
         if v.incomplete > 0 {
             let share = percent(v.incomplete as f64 / i.n.max(1) as f64);
-            out.push(format!("{name}: {} rows ({share}) miss the tolerance of completeness", grouped(v.incomplete)));
+            out.push(format!(
+                "{name}: {} rows ({share}) exceed the accepted completeness error",
+                grouped(v.incomplete)
+            ));
         }
     }
     out

@@ -35,7 +35,8 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
             let level = (l * 1e4).round() / 1e2;
             match trainings(results, &data.model) {
                 few if is_few(few) => format!(
-                    "Highest reliability (with the values of {few} trainings: {ENOUGH_TRAININGS} or more give an interval; elsewhere {level} % intervals)"
+                    "Highest reliability (with the values of {few} training runs: {ENOUGH_TRAININGS} or more give an \
+                     interval; elsewhere {level} % intervals)"
                 ),
                 _ => format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)"),
             }

@@ -65,8 +65,8 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let question = format!("reliability, {}, {}", oracle_name(v.oracle), finding.model);
             let what = format!("{} against {}: {question}", v.a.title(), v.b.title());
             let test = match v.difference {
-                Some(_) => "paired t over trainings and examples",
-                None => "bootstrap paired over examples and trainings",
+                Some(_) => "paired t over training runs and examples",
+                None => "bootstrap paired over examples and training runs",
             };
             Some(Comparison { p: v.p?, ..about(question, what, test) })
         }

@@ -275,7 +275,7 @@ mod tests {
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));
-        assert!(rated.is_mixed() && csv.contains("# completeness: of counterfactual methods toward another value"));
+        assert!(rated.is_mixed() && csv.contains("# completeness: toward another value for counterfactual methods"));
         let mut alike = results.clone();
         alike.curves.retain(|c| c.key.method.name != "inlp");
         assert!(!Rated::of(&alike, "bert-mini", OracleKind::Mlp).is_mixed());

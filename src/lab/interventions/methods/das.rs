@@ -54,7 +54,7 @@ pub(crate) const DAS: Method = Method {
         let bases = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;
         if bases.iter().any(|q| q.cols() != donors.dimension || !q.is_finite()) {
-            return Err(malformed("bases of another size").into());
+            return Err(malformed("bases of a different size").into());
         }
         Ok(Box::new(Swap { donors, bases }))
     },
@@ -67,7 +67,7 @@ const SETTINGS: [Setting; 5] = [
     Setting::real(
         "learning_rate",
         "learning rate",
-        "of Adam, on the rows of the orthonormal basis",
+        "learning rate of Adam, on the rows of the orthonormal basis",
         0.01,
         [1e-6, 10.0],
     ),

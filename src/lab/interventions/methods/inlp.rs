@@ -42,7 +42,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::flag(
         "intercept",
         "intercept",
-        "1 fits an intercept, 0 does not; AlterRep ignores it and still goes by the sign of w.h",
+        "1 fits an intercept, 0 does not; AlterRep ignores the intercept and uses the sign of w.h",
         0.0,
     ),
     Setting::real(

@@ -59,7 +59,7 @@ const SETTINGS: [Setting; 9] = [
     Setting::whole(
         "round",
         "steps per round",
-        "steps between two judgements for the first rank (authors' code)",
+        "steps between two evaluations for the first rank (authors' code)",
         1_000.0,
         1e6,
     ),
@@ -71,11 +71,11 @@ const SETTINGS: [Setting; 9] = [
         1e6,
     ),
     Setting::whole("batch", "batch", "examples per batch (authors' code)", 128.0, 65_536.0),
-    Setting::real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, [0.0, 10.0]),
+    Setting::real("learning_rate", "learning rate", "learning rate of both players (Canby et al.)", 0.005, [0.0, 10.0]),
     Setting::real(
         "weight_decay",
         "weight decay",
-        "of both players (Canby et al.; 1e-4 in the authors' code)",
+        "weight decay of both players (Canby et al.; 1e-4 in the authors' code)",
         1e-5,
         [0.0, 1.0],
     ),

@@ -60,7 +60,7 @@ pub(super) fn measure(
     let test = side.part(spec, &side.sentences, &side.sentences.drawn(*largest).parts[2], host)?;
     let mut found: Vec<Found> = Vec::new();
     for (size, probes) in trained {
-        host.stage(format!("{name}: what its probes lack"), "iterations", 0.1 * pace * weight(*size));
+        host.stage(format!("{name}: shortfall of its probes"), "iterations", 0.1 * pace * weight(*size));
         let drawn = side.sentences.drawn(*size);
         let train = side.part(spec, &side.sentences, &drawn.parts[0], host)?;
         let (optimum, best) = best(&train, probes, &mut || host.poll())?;

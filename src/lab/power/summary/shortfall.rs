@@ -26,7 +26,8 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
         let (v, data) = (&t.value, t.value.data.map_or(String::new(), interval));
         let least = if v.optimum == "solved" { "" } else { "at least " };
         out.push(format!(
-            "{} after {} training sentences: optimisation costs {least}{} points, and at least {data} come with more data",
+            "{} after {} training sentences: optimisation costs {least}{} points, and more data would add at least \
+             {data}",
             in_words(&v.name),
             grouped(v.at_n as usize),
             interval(v.optimisation),

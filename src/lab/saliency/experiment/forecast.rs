@@ -177,7 +177,7 @@ impl Doubled {
     fn text(&self) -> String {
         let (share, level) = (self.share(), short(100.0 * LEVEL));
         format!(
-            "{} of {} rows looked at need doubled steps ({level} % interval {} to {})",
+            "{} of {} sampled rows need doubled steps ({level} % interval {} to {})",
             self.rough,
             self.rows,
             percent(share.lo),
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(counted, Doubled { rows: 4, rough: 2, added: 400.0 });
         // Clopper-Pearson, because fewer than five are on either side.
         let text = counted.text();
-        assert!(text.starts_with("2 of 4 rows looked at need doubled steps (95 % interval 6.8 %"), "{text}");
+        assert!(text.starts_with("2 of 4 sampled rows need doubled steps (95 % interval 6.8 %"), "{text}");
         let none = Doubled::of(&path, &rows[..2]);
         assert!(none.rough == 0 && none.added == 100.0 && none.share().hi > 0.5, "two rows say little");
     }

@@ -187,10 +187,11 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     let other = results.data.iter().map(|d| d.value.distance).find(|d| !d.is_papers());
     let by = other.map_or(String::new(), |d| format!(", by {}", d.title()));
     let caption = format!(
-        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: the strength is \
-         chosen on one half of the test examples by the mean over trainings, the scores are measured on the other half, and \
-         R = 2CS/(C + S). Paper's way: choice and scores on all test examples. Published: BERT and Wikipedia sentences. \
-         Completeness is defined differently for nullifying and for counterfactual methods"
+        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held \
+         out: the strength is chosen on one half of the test examples by the mean over training runs, the scores are \
+         measured on the other half, and R = 2CS/(C + S). As in the paper: choice and scores on all test examples. \
+         Published: BERT and Wikipedia sentences. Completeness is defined differently for nullifying and for \
+         counterfactual methods"
     );
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
 }
