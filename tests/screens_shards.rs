@@ -93,7 +93,7 @@ fn shards_error() {
         let problem = Problem {
             what: "login: client_loop: send disconnect: Broken pipe (`ssh login` must work by itself)".into(),
             r#where: "ssh://login".into(),
-            hint: "the link is tried again".into(),
+            hint: "Probity is reconnecting".into(),
         };
         h.act(Action::Followed(Err(problem)));
         shows(&format!("shards_error_{c}x{r}"), &h.screen());

@@ -60,7 +60,7 @@ fn program() -> Check {
 fn device() -> Check {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (f32, bf16) = (Level::best(), Unit::best());
-    Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}") }
+    Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads; f32 with {f32}, bf16 with {bf16}") }
 }
 
 /// The GPU in use, or the reason why there is none and the requirements of a GPU build.
@@ -69,7 +69,8 @@ fn gpu() -> Check {
         match Device::Auto.resolve() {
             Device::Cpu => "none works here: models run on the CPU".to_owned(),
             gpu => format!(
-                "{gpu} unless --device selects another; with models as small as the built-in ones a run is no faster than on the CPU"
+                "{gpu}, unless --device selects another; the built-in models are too small to run faster on it than on \
+                 the CPU"
             ),
         }
     } else if cfg!(target_os = "macos") {
@@ -81,7 +82,8 @@ fn gpu() -> Check {
             "no NVIDIA driver was found"
         };
         format!(
-            "not used: this build has no GPU code ({driver}); cargo install --path . --features cuda adds it and needs the CUDA toolkit (nvcc, cuBLAS, cuRAND) to build and the driver to run"
+            "not used: this build has no GPU code ({driver}). To add it, install the CUDA toolkit (nvcc, cuBLAS, \
+             cuRAND) and the driver, then run cargo install --path . --features cuda"
         )
     };
     Check { mark: Mark::Ok, what: "gpu", text }
@@ -111,11 +113,11 @@ fn terminal() -> Check {
     match crossterm::terminal::size() {
         Ok((columns, rows)) => {
             let small = columns < 80 || rows < 24;
-            let advice = if small { "; 80x24 or more shows more" } else { "" };
+            let advice = if small { "; enlarge it to 80x24 or more to see all panes" } else { "" };
             let mark = if small { Mark::Note } else { Mark::Ok };
             Check { mark, what, text: format!("{kind}, {columns}x{rows}{advice}") }
         }
-        Err(error) => Check { mark: Mark::Bad, what, text: format!("{kind}: its size is unknown: {error}") },
+        Err(error) => Check { mark: Mark::Bad, what, text: format!("{kind}: its size cannot be determined: {error}") },
     }
 }
 
@@ -145,7 +147,7 @@ fn sessions() -> Check {
         }
         Err(error) => {
             let text = format!(
-                "{}: {error}; runs are not recorded; set PROBITY_STATE_DIR to a writable folder",
+                "{}: {error}, so runs are not recorded; set PROBITY_STATE_DIR to a writable folder",
                 folder.display()
             );
             Check { mark: Mark::Note, what, text }
@@ -176,7 +178,7 @@ fn hub() -> Check {
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {
-        Ok(file) => Check { mark: Mark::Ok, what, text: format!("PNGs show Chinese with {file}") },
+        Ok(file) => Check { mark: Mark::Ok, what, text: format!("PNG figures draw Chinese text with {file}") },
         Err(advice) => Check { mark: Mark::Note, what, text: advice },
     }
 }

@@ -105,7 +105,8 @@ fn judge(ends: &[ExitStatus]) -> Result<(), CliError> {
         // A job that ended by itself has printed the reason.
         if !end.code().is_some_and(|code| code == i32::from(FAILED) || code == i32::from(USAGE)) {
             output::say(&format!(
-                "job {} of {} ended by {end}: its cells are computed when the spec is run again; a smaller --jobs takes less memory",
+                "job {} of {} ended with {end}; its cells will be computed when the spec is run again. A smaller \
+                 --jobs uses less memory",
                 k + 1,
                 ends.len()
             ));

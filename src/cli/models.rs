@@ -147,7 +147,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
         };
         let about = match arch {
             Ok(arch) => format!("{}, in the hub cache; {}", arch.family, arch.serves()),
-            Err(e) => format!("in the hub cache, cannot be loaded: {e}"),
+            Err(e) => format!("in the hub cache, but cannot be loaded: {e}"),
         };
         output::line(out, &format!("{:<28} {}", printable_label(&id), printable_label(&about)))?;
     }
@@ -190,7 +190,7 @@ fn show(name: &str, device: &str, dtype: &str, vocabulary: Option<&Path>, out: &
     match (&mut source, vocabulary) {
         (_, None) => {}
         (ModelSource::Vectors(address), Some(file)) => address.vocabulary = Some(file.to_owned()),
-        (_, Some(_)) => return Err(CliError::Usage("--vocabulary is for files of word vectors".into())),
+        (_, Some(_)) => return Err(CliError::Usage("--vocabulary works only with files of word vectors".into())),
     }
     let model = load(&source, device, dtype)?;
     for (key, value) in Inspection::of(name, &model, 0.0).lines() {
@@ -211,7 +211,7 @@ fn address(name: &str) -> Result<ModelSource, CliError> {
 fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
     if let Some(near) = names::near(source) {
-        output::say(&format!("did you mean `{near}`, which is built in? Looking for the other name on the hub"));
+        output::say(&format!("did you mean `{near}`, which is built in? Searching the hub for the name as given"));
     }
     let mut meter = pull::Meter::default();
     Model::load_with(source, kept, &mut |t| meter.show(t)).map_err(failure)

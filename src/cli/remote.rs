@@ -38,7 +38,7 @@ const MOST_WAIT: u64 = 366 * 24 * 3600;
 
 /// Parses a duration: `30s`, `90m`, `24h`, `3d`.
 fn duration(text: &str) -> Result<u64, String> {
-    let bad = || "write a time such as 30s, 90m, 24h or 3d, of at most 366d".to_owned();
+    let bad = || "expected a duration such as 30s, 90m, 24h or 3d (at most 366d)".to_owned();
     let unit = match text.chars().next_back() {
         Some('s') => 1,
         Some('m') => 60,
@@ -91,7 +91,7 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
-            "warning: {} runs Probity {}, this is {}; results come from its version",
+            "warning: {} runs Probity {}, and this is {}; results come from the remote version",
             address.host(),
             printable_label(far.version()),
             env!("CARGO_PKG_VERSION")
@@ -158,7 +158,7 @@ pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliErr
                 return all.iter().try_for_each(|status| output::json(out, status));
             }
             if all.is_empty() {
-                return output::line(out, "no engines and no sessions there");
+                return output::line(out, "no engines and no sessions on that machine");
             }
             let widest = all.iter().map(|s| printable_label(&s.name).chars().count()).max().unwrap_or(0);
             all.iter().try_for_each(|status| output::line(out, &row(status, widest)))

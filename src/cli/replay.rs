@@ -46,7 +46,7 @@ fn speed(text: &str) -> Result<f64, String> {
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(format!("{} is not a speed; a speed is above 0, for example 2 or 0.5", base::numbers::brief(&value)))
+        Err(format!("{} is not a speed; write a number above 0, for example 2 or 0.5", base::numbers::brief(&value)))
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(),
     let missing = || {
         CliError::Usage(match board.runs.len() {
             0 => "this session contains no runs".to_owned(),
-            1 => format!("there is no run {n}: the session has one, number 1"),
+            1 => format!("there is no run {n}: the session has only run 1"),
             runs => format!("there is no run {n}: the session has runs 1 to {runs}"),
         })
     };

@@ -126,14 +126,16 @@ impl RunArgs {
         let cells = tasks.len();
         if self.out.is_none() {
             return Err(CliError::Usage(format!(
-                "{file}: a grid of {cells} cells needs --out DIR for its results; --forecast shows what it would take"
+                "{file}: a grid of {cells} cells needs --out DIR for its results; --forecast shows the memory and time \
+                 that it would take"
             )));
         }
         let other = [("--json", self.json), ("--force", self.force), ("--session", self.session.is_some())];
         match other.iter().find(|(_, given)| *given) {
             None => Ok(true),
             Some((flag, _)) => Err(CliError::Usage(format!(
-                "{file}: {flag} is for single specs; each cell has its own file, and `probity merge` joins them"
+                "{file}: {flag} works only with single specs; each cell of a grid has its own file, and `probity \
+                 merge` joins them"
             ))),
         }
     }

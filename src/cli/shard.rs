@@ -43,12 +43,12 @@ impl Shard {
         match parts {
             Some((index, count)) if (1..=count).contains(&index) && count <= MOST => Ok(Self { index, count }),
             Some((index, 0)) => {
-                Err(format!("{index}/0 is not a share: of 8 shares, the first is 1/8 and the last 8/8"))
+                Err(format!("{index}/0 is not a shard: of 8 shards, the first is 1/8 and the last 8/8"))
             }
             Some((index, count)) => {
                 Err(format!("invalid shard {index}/{count}: shards are numbered from 1, and there are at most {MOST}"))
             }
-            None => Err("a share is I/N, for example 3/8".into()),
+            None => Err("a shard is I/N, for example 3/8".into()),
         }
     }
 }
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(Shard::parse("3/8"), Ok(Shard { index: 3, count: 8 }));
         assert_eq!(Shard::parse("1/1").unwrap(), Shard::WHOLE);
         for (text, word) in [
-            ("0/0", "is not a share"),
+            ("0/0", "is not a shard"),
             ("0/8", "numbered from 1"),
             ("9/8", "invalid shard 9/8"),
             ("3", "3/8"),

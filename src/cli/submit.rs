@@ -111,7 +111,7 @@ fn write_and_submit(
     let wanted = args.array.map_or(JOBS, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let jobs = wanted.min(cells).max(1);
     if args.array.is_some() && jobs < wanted {
-        output::say(&format!("{jobs} jobs compute {cells} cells: more jobs would have nothing to do"));
+        output::say(&format!("the grid has {cells} cells, so only {jobs} jobs are submitted"));
     }
     let dir = std::path::absolute(&args.out).map_err(|e| CliError::Failed(format!("{}: {e}", args.out.display())))?;
     let logs = dir.join(LOGS);
@@ -171,18 +171,18 @@ fn script(
     let mut options = String::new();
     if !args.options.is_empty() {
         let words: Result<Vec<String>, CliError> = args.options.iter().map(|o| sbatch_word(o)).collect();
-        let _ = writeln!(options, "# As given to probity submit; if an option appears twice, the later line counts.");
+        let _ = writeln!(options, "# Options given to probity submit; if one appears twice, the later line counts.");
         let _ = writeln!(options, "#SBATCH {}", words?.join(" "));
     }
     Ok(format!(
         "#!/bin/sh\n\
          # {cells} cells of the grid {hash} in {jobs} jobs, written by probity {version}.\n\
          # It may be edited and submitted again (sbatch {SCRIPT}): finished cells are skipped.\n\
-         # For another scheduler, replace SLURM_ARRAY_TASK_ID by its own task number from 1.\n\
+         # For another scheduler, replace SLURM_ARRAY_TASK_ID with its task number, counted from 1.\n\
          #SBATCH --job-name=probity-{hash}\n\
          #SBATCH --array=1-{jobs}\n\
          #SBATCH --output={logs}\n\
-         # A minute before its time is up the job gets a signal, and records its state.\n\
+         # One minute before its time limit, the job receives a signal and records its state.\n\
          #SBATCH --signal=B:TERM@60\n\
          #SBATCH --requeue\n\
          {options}\n\

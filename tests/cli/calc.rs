@@ -137,7 +137,7 @@ fn decorrelate() {
     assert!(v["phi"].as_f64().unwrap().abs() < 0.01, "{v}");
     let probity = Probity::new();
     for (table, word) in [
-        ("1,2,3", "four make a table"),
+        ("1,2,3", "give four counts"),
         ("1,-2,3,4", "not a count"),
         ("1,2;3", "rectangular"),
         ("0,0,1,2", "at least 2"),

@@ -94,7 +94,7 @@ fn what_does_not_belong_together_is_refused() {
     let dir = probity.state.path().join("out").display().to_string();
     refused(&probity.run(&["run", &spec]), 2, &["grid.toml", "8 cells", "--out DIR"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--json"]), 2, &["--json", "probity merge"]);
-    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["is not a share", "1/8"]);
+    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["is not a shard", "1/8"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "9/8"]), 2, &["invalid shard 9/8"]);
     refused(&probity.run(&["run", &spec, "--shard", "1/8"]), 2, &["--out"]);
     refused(&probity.run(&["run", &spec, &spec, "--out", &dir]), 2, &["the same experiment", "cell"]);

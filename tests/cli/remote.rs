@@ -270,7 +270,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     // Files that do not belong there. Data sent earlier is available to specs that come without it.
     let others = near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "9"]).stdout;
     near.file("rows.jsonl", &text(&others));
-    refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "other contents", "--out"]);
+    refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "different contents", "--out"]);
     near.file("grid.toml", &grid().replace("[1, 2, 3]", "[4]"));
     refused(&submit(&[]), 1, &["far: ", "another experiment", "grid.jsonl"]);
     near.file("grid.toml", &grid().replace("seed = [1", "seeds = [1"));

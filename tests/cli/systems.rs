@@ -287,7 +287,7 @@ fn a_plan_needs_no_data() {
     let w = &json_lines(&probity.run(&grown).stdout)[0];
     assert_eq!((w["design"].as_f64(), w["unpaired"].as_u64()), (Some(1.4), Some(9_110)), "{w}");
     assert_eq!(w["cost_unpaired"].as_f64(), Some(9_110.0), "{w}");
-    refused(&probity.run(&["power", "--plan", "--metric", "accuracy"]), 2, &["no answer to"]);
+    refused(&probity.run(&["power", "--plan", "--metric", "accuracy"]), 2, &["was not answered"]);
     refused(&probity.run(&["power", "--n", "9"]), 2, &["--p01"]);
 }
 

@@ -60,7 +60,8 @@ fn table(text: &str) -> Result<Vec<Vec<u64>>, CliError> {
     match rows.as_slice() {
         [one] if one.len() == 4 => Ok(one.chunks(2).map(<[u64]>::to_vec).collect()),
         [one] => Err(CliError::Usage(format!(
-            "--table has {} counts in one row: four make a table of two rows; in other tables, separate the rows by semicolons",
+            "--table has {} counts in one row; give four counts for a table of two rows, or separate the rows with \
+             semicolons",
             one.len()
         ))),
         _ => Ok(rows),

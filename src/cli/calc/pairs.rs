@@ -214,7 +214,7 @@ fn print(
     let level = percent(args.level);
     output::line(
         out,
-        &format!("{level} intervals (Wilson's; Clopper and Pearson's for few), as if pairs were independent"),
+        &format!("{level} intervals (Wilson; Clopper-Pearson for few pairs), computed as if pairs were independent"),
     )?;
     let lost = [
         (too_long, "too long for the model"),

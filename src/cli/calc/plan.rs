@@ -78,7 +78,7 @@ fn ask(given: Option<&str>, question: &str, input: &mut dyn BufRead) -> Result<S
     match read {
         Ok(n) if n > 0 && !line.trim().is_empty() => Ok(line.trim().to_owned()),
         _ => Err(CliError::Usage(format!(
-            "no answer to: {question} Give --metric, --accuracy (or --sd) and --difference"
+            "this question was not answered: {question} Give --metric, --accuracy (or --sd) and --difference"
         ))),
     }
 }

@@ -107,7 +107,7 @@ fn needed(discord: Discord, aim: Aim, json: bool, out: &mut dyn Write) -> Result
     }
     let mut text = format!("{} items give power {reached:.4}", grouped(n as usize));
     if found.for_good != n {
-        text += &format!("; from {} on, power stays at the target or above", grouped(found.for_good as usize));
+        text += &format!("; from {} on, power stays at or above the target", grouped(found.for_good as usize));
     }
     output::line(out, &text)
 }

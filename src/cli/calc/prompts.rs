@@ -124,7 +124,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(CliError::Usage(format!("{shown}: a table may have at most 256 MiB")));
+        return Err(CliError::Usage(format!("{shown}: a table can have at most 256 MiB")));
     }
     let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
     let report = table.report(args.ties.rule());

@@ -110,7 +110,9 @@ fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
         let text = base::read::text(path, 256 << 20).map_err(|e| usage(e.to_string()))?;
         let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
         if people.iter().any(|p| p.name == name) {
-            return Err(usage(format!("another file has the name {name} too; give each person a different name")));
+            return Err(usage(format!(
+                "another file is also called {name}; give each annotator's file a different name"
+            )));
         }
         people.push(Person { name, made: read(&text).map_err(usage)? });
     }
@@ -143,7 +145,7 @@ fn agreement(found: &Alphas) -> Vec<String> {
 
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
-    (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words in an earlier file"))
+    (n > 0).then(|| format!("left out: {n} annotations of sentences whose words differ from those in an earlier file"))
 }
 
 fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -177,7 +179,8 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let found = alphas(&people, level);
     match (people.iter().any(Person::is_rater), people.iter().any(Person::is_checker)) {
         (true, true) => Err(CliError::Usage(
-            "some files have confidence in masks, others scores of rationales: merge the masks first, then the rationales".into(),
+            "some files contain mask confidences, others rationale scores; merge the masks first, then the rationales"
+                .into(),
         )),
         (true, false) => merge_masks(args, (&people, found), out),
         (false, _) => merge_rationales(args, (&people, found), out),
@@ -222,7 +225,8 @@ fn merge_rationales(
     }
     let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
     let mut lines = vec![format!(
-        "round {} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at least {COMPACT}), {} go back, {} are dropped, {} have no scores",
+        "round {} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at least \
+         {COMPACT}), {} go back to their annotators, {} are dropped, {} have no scores",
         args.round,
         of(Fate::Passes).count(),
         all.len(),

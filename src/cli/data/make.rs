@@ -69,7 +69,7 @@ pub(crate) fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError>
     output::say(&printable_label(&format!("{} rows written as {format}, seed {}{unfit}", lines.len(), args.seed)));
     let shown = path.display();
     let next = match set.task() {
-        Some(task) => format!("under [task] of a spec: name = \"{}\" and data = \"{shown}\"", task.id),
+        Some(task) => format!("to use it, set name = \"{}\" and data = \"{shown}\" under [task] in a spec", task.id),
         None => format!("`probity data show {shown}` reads it"),
     };
     output::say(&printable_label(&next));
@@ -98,7 +98,7 @@ fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(
         doctor.examine(0, &l.row, line)
     });
     if lines.is_empty() {
-        let what = "no row can be used: in each one, a word is not a single token of these models";
+        let what = "no row can be used: each contains a word that is not a single token in these models";
         return Err(CliError::Usage(what.to_owned()));
     }
     Ok(())

@@ -140,7 +140,7 @@ mod far {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         };
-        let broke = |error: &RemoteError| told(error.to_string(), "the link is tried again");
+        let broke = |error: &RemoteError| told(error.to_string(), "Probity is reconnecting");
         if let Err(error) = super::super::far::watch(address, dir, (Some("--keep"), true), take, broke) {
             told(error.message().unwrap_or_default(), "the last known state is shown");
         }

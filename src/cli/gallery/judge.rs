@@ -107,7 +107,7 @@ fn text(card: &Card) -> String {
         vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];
     let usual = RECIPES.iter().find(|r| r.name == card.name).map_or(0, |r| r.steps);
     if usual != card.training.steps {
-        lines.push(format!("  note: {} steps; the recipe has {usual}", card.training.steps));
+        lines.push(format!("  note: trained for {} steps; the recipe has {usual}", card.training.steps));
     }
     lines.extend(spread::lines(card));
     lines.push("  where".to_owned());

@@ -43,7 +43,7 @@ pub(crate) fn text(cards: &[Card]) -> String {
     }
     let alone: Vec<&str> = cards.iter().filter(|c| c.seeds.len() < 2).map(|c| c.name.as_str()).collect();
     if !alone.is_empty() {
-        text += "\nonly one seed, so the spread over seeds is not known:\n";
+        text += "\nonly one seed, so the spread over seeds is unknown:\n";
         for names in alone.chunks(8) {
             let _ = writeln!(text, "  {}", names.join(", "));
         }
@@ -115,7 +115,7 @@ mod tests {
         }
         assert_eq!(text.matches("minimum of 5 seeds").count(), 4);
         assert_eq!(text.matches("median of 3 seeds").count(), 3);
-        assert!(text.contains(&format!("not known:\n  {}\n", cards[7].name)), "{text}");
+        assert!(text.contains(&format!("unknown:\n  {}\n", cards[7].name)), "{text}");
         let minimum = text.lines().find(|l| l.starts_with("  minimum of 5 seeds")).unwrap();
         assert!(minimum.ends_with("50.0 / 50.0      50.0 / 50.0      50.0 / 50.0"), "{minimum}");
         // Seeds 2 to 5 score .8, .7, .6 and .5 against a target of .97, each with an upper end of 1.

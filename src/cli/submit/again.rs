@@ -40,7 +40,7 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let still = if busy.is_empty() {
         String::new()
     } else {
-        format!("; {} of job {} wait for it, because it is still running", cells_in_words(busy.len()), listed(&busy))
+        format!("; {} of job {} must wait, because it is still running", cells_in_words(busy.len()), listed(&busy))
     };
     if wanted.is_empty() {
         let why = if busy.is_empty() {

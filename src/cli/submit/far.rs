@@ -103,7 +103,7 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if parcel.specs.iter().any(|s| s.name == name) {
             return Err(CliError::Usage(format!(
-                "two specs are called {name}, but they would share one folder there: rename one"
+                "two specs are called {name} and would share one folder there; rename one"
             )));
         }
         let sent = wrap(name, path, &mut room)?;
@@ -122,7 +122,8 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     let bytes = base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
-            "{}: at most {} MiB are sent with a grid; copy the file there and name it in the spec",
+            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file there and name it in the \
+             spec",
             path.display(),
             MOST >> 20
         ))
@@ -228,7 +229,8 @@ impl Arrived {
             // Existing cells were computed from it.
             if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
-                    "{}: exists with other contents, and cells were computed from it; name another folder with --out",
+                    "{}: exists with different contents, and cells were computed from it; name another folder with \
+                     --out",
                     path.display()
                 )));
             }
@@ -272,7 +274,7 @@ mod tests {
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();
-        assert!(message.contains("rows.tsv") && message.contains("other contents"), "{message}");
+        assert!(message.contains("rows.tsv") && message.contains("different contents"), "{message}");
         for name in ["../x", "/etc/x", ""] {
             assert!(arrived(&dir, vec![sent(name, b"x")], vec![]).is_err(), "{name}");
         }

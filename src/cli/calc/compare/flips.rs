@@ -101,7 +101,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
         let Some(values) = facts.get(key) else {
             let known = list(facts.keys().map(String::as_str).collect());
             return Err(CliError::Usage(format!(
-                "--where {}: no item has this fact; known facts: {known}",
+                "--where {}: no item has this key; known keys: {known}",
                 shortened(key, 60)
             )));
         };

@@ -357,7 +357,7 @@ fn text(all: &[Versus], asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     if all.len() > 1 {
         section(&mut lines, "Systems, points", &MATRIX, matrix_rows(all, asked));
-        lines.push(format!("Holm p: over the {} pairs of systems", all.len()));
+        lines.push(format!("Holm p: corrected across all {} pairs of systems", all.len()));
     }
     for versus in all {
         let title =

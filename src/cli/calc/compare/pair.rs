@@ -344,7 +344,7 @@ fn outlook(pilot: &Pilot, c: &ComparisonFinding, n: usize, aim: Aim, out: &mut d
     };
     let smallest = pilot.detectable(aim).map(|mde| {
         let amount = c.amount(mde);
-        format!("the smallest visible difference is {}{}", amount.trim_start_matches('+'), c.unit())
+        format!("the smallest detectable difference is {}{}", amount.trim_start_matches('+'), c.unit())
     });
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
     let says =
