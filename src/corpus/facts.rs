@@ -276,7 +276,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
         }
         for name in f.names() {
             if name.trim() != name || name.is_empty() || name.contains(['[', ']', '\t', '\n']) {
-                say(format!("name '{name}' is empty, has brackets, or has blanks around it"));
+                say(format!("name '{name}' is empty, contains brackets, or begins or ends with a space"));
             }
         }
     }

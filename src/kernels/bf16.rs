@@ -111,7 +111,7 @@ impl<'a> Pairs<'a> {
     /// Rounds one row of the left operand.
     #[inline]
     pub(crate) fn round(&self, from: &[f32], to: &mut [u32]) {
-        assert!(from.len().div_ceil(2) == to.len(), "pairs of another number");
+        assert!(from.len().div_ceil(2) == to.len(), "a different number of pairs");
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `self` proves that the processor has the instructions.
         unsafe {

@@ -32,7 +32,7 @@ const LEAST: usize = 16;
 pub fn norm(team: Team, n: &Norm<'_>, from: Option<&[f32]>, to: &mut [f32], keep: Option<Kept<'_>>) {
     let width = n.weight.len();
     let rows = to.len() / width;
-    assert!(to.len() == rows * width && from.is_none_or(|f| f.len() == to.len()), "rows of another width");
+    assert!(to.len() == rows * width && from.is_none_or(|f| f.len() == to.len()), "rows of a different width");
     let keep = keep.map(|k| (Shared::new(k.normed), Shared::new(k.factor)));
     let to = Shared::new(to);
     team.ranges(rows, LEAST, |r| {
@@ -117,8 +117,8 @@ pub fn norm_back(
 ) {
     let width = n.weight.len();
     let rows = d.len() / width;
-    assert!(normed.len() == d.len() && factor.len() == rows && d.len() == rows * width, "rows of another width");
-    assert!(into.as_ref().is_none_or(|i| i.len() == d.len()), "sums of another size");
+    assert!(normed.len() == d.len() && factor.len() == rows && d.len() == rows * width, "rows of a different width");
+    assert!(into.as_ref().is_none_or(|i| i.len() == d.len()), "sums of a different size");
     let (d, into) = (Shared::new(d), into.map(Shared::new));
     team.ranges(rows, LEAST, |r| {
         let at = r.start * width..r.end * width;

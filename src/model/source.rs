@@ -303,7 +303,9 @@ impl Files {
         if let Some(names) = shards_without_index(dir) {
             let absent = names.iter().find(|n| !dir.join(n).is_file());
             return match absent {
-                Some(name) => Err(self.missing(name, "the other parts of the checkpoint are there; fetch it")),
+                Some(name) => {
+                    Err(self.missing(name, "the other parts of the checkpoint are there; fetch this one too"))
+                }
                 None => Checkpoint::open(&names.iter().map(|n| dir.join(n)).collect::<Vec<_>>()),
             };
         }

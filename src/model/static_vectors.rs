@@ -181,7 +181,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn wrong<T>(&self, what: impl fmt::Display) -> Result<T> {
-        let hint = "expected one word and its numbers per line, separated by blanks";
+        let hint = "expected one word and its numbers per line, separated by spaces";
         Err(ModelError::Weights { file: self.label.to_owned(), what: format!("line {}: {what}; {hint}", self.line) })
     }
 }

@@ -274,7 +274,8 @@ impl Diagnosis {
         let several = || with_facts.iter().filter(|(_, r)| r.kind() == Some(RelationKind::ManyToMany));
         let much = several().filter(|(_, r)| r.ambiguous() >= MUCH).count();
         out.push(format!(
-            "  relations  {} with facts, {} of them N-M by their facts, {much} by {:.0} % of their facts or more",
+            "  relations  {} with facts; {} of them have subjects with several objects (N-M), {much} in {:.0} % of \
+             their facts or more",
             with_facts.len(),
             several().count(),
             100.0 * MUCH

@@ -103,7 +103,7 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
     let d = diagnose(&text, vec![]);
     let printed = d.lines(LISTED).join("\n");
     for part in [
-        "20 with facts, 2 of them N-M by their facts, 1 by 5 % of their facts or more",
+        "20 with facts; 2 of them have subjects with several objects (N-M), 1 in 5 % of their facts or more",
         "N-M by 2 (2.0 %)",
         "N-M by 2 (100.0 %) - none kept",
         "most frequent 100 %, N-1 - one object only",

@@ -11,8 +11,8 @@ use stats::rng::unit;
 pub enum FrequencyError {
     /// The correlation is impossible with these margins.
     #[error(
-        "a correlation (phi) of {phi} is impossible with the natural shares of subject and attractor number; allowed are \
-         {lo:.3} to {hi:.3}"
+        "a correlation (phi) of {phi} is impossible with the natural shares of subject and attractor number; choose \
+         one from {lo:.3} to {hi:.3}"
     )]
     Phi {
         phi: f64,

@@ -53,7 +53,7 @@ pub const PROBING: &[ProbingTask] = &[
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Labelled {
-    /// Lower-case words and punctuation separated by blanks, as in SentEval.
+    /// Lower-case words and punctuation separated by spaces, as in SentEval.
     pub text: String,
     /// Index into the task's labels.
     pub label: usize,

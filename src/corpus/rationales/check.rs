@@ -38,7 +38,9 @@ pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
 pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
     let text = &i.sent_text;
     if i.mask_index == 0 {
-        return Err(format!("'{text}': the mask is the first word, which a byte-level model sees without a blank"));
+        return Err(format!(
+            "'{text}': the mask is the first word, which a byte-level model sees without a leading space"
+        ));
     }
     if from_text && !i.sent_token.contains(&i.answer) {
         return Err(format!("'{text}' lacks its answer '{}', which should be one of its words", i.answer));
@@ -47,7 +49,7 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
         return Err(format!("'{text}' gives its answer '{}' away", i.answer));
     }
     if language == Language::Chinese && !i.several_tokens && i.answer.chars().count() != 1 {
-        return Err(format!("'{text}': '{}' has several characters, but is not marked so", i.answer));
+        return Err(format!("'{text}': '{}' has several characters, but is not marked as such", i.answer));
     }
     articles(i)
 }

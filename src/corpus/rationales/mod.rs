@@ -22,7 +22,7 @@ use stats::rng::stream;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// Words separated by blanks.
+    /// Words separated by spaces.
     English,
     /// Words written without blanks.
     Chinese,

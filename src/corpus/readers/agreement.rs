@@ -124,7 +124,7 @@ fn one_mask(text: &str) -> Result<(), Unread> {
     if count == 1 {
         return Ok(());
     }
-    Err(Unread::new(DropKind::Value, format!("{count} times {MASK} in `{text}`; expected once")))
+    Err(Unread::new(DropKind::Value, format!("`{text}` contains {MASK} {count} times; expected once")))
 }
 
 fn natural<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {

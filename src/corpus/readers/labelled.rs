@@ -91,7 +91,7 @@ pub(crate) const COLA: Format = Format {
     parser: |_, _| {
         Ok(Box::new(|line: &str, emit: &mut Emit<'_>| {
             let (label, text) = cola(line).ok_or_else(|| {
-                Unread::new(DropKind::Fields, "expected source, label 0 or 1, star and sentence with tabs between")
+                Unread::new(DropKind::Fields, "expected tab-separated source, label (0 or 1), star and sentence")
             })?;
             emit(Row::Sentence(Sentence { text: text.into(), label: Some(label.into()), ..Sentence::default() }));
             Ok(())

@@ -6,7 +6,7 @@ use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse};
 use super::row::{Row, Vector};
 
-/// Lines of a word and its coordinates, separated by blanks. In word2vec, the first line has both counts.
+/// Lines of a word and its coordinates, separated by spaces. In word2vec, the first line has both counts.
 pub(crate) const FORMAT: Format = Format {
     id: "vectors",
     title: "GloVe or word2vec text (described, not read)",

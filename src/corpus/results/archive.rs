@@ -31,7 +31,7 @@ struct Entry {
 
 /// Reads the samples of an Inspect log from its summaries, or one by one if it has none or texts are needed.
 pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError> {
-    let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
+    let broken = |what: String| ReadError::file(path, what, "a complete .eval log of Inspect; fetch it again");
     let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
     let mut entries = entries(&mut file).map_err(|e| broken(format!("the zip archive is damaged ({e})")))?;
     let mut read = |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
@@ -129,7 +129,7 @@ fn unpacked(file: &mut File, entry: &Entry) -> std::io::Result<Vec<u8>> {
         8 => DeflateDecoder::new(packed).take(most).read_to_end(&mut bytes)?,
         other => {
             return Err(wrong(&format!(
-                "compression method {other} is not read; convert it: inspect log convert --to json"
+                "compression method {other} is not supported; convert it: inspect log convert --to json"
             )));
         }
     };

@@ -241,7 +241,11 @@ impl<'a> Gather<'a> {
         }
         let known = base::text::shortened(&numbers.join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
-        self.refuse(number, "no key states what is correct", format!("`correct`, or `prediction` with `target`{hint}"))
+        self.refuse(
+            number,
+            "no key states whether an answer is correct",
+            format!("`correct`, or `prediction` with `target`{hint}"),
+        )
     }
 
     fn values(&mut self, shape: Shape, line: &Line<'_>, number: u64) -> Result<(), ReadError> {

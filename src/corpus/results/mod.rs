@@ -169,7 +169,7 @@ pub fn read(path: &Path, wanted: &Wanted) -> Result<Group, ReadError> {
     if groups.len() > 1 {
         let names: Vec<&str> = groups.iter().map(|g| g.filter.as_str()).collect();
         let what = format!("results of several filters: {}", base::text::shortened(&names.join(", "), 300));
-        return Err(ReadError::file(path, what, "one of them, by --filter"));
+        return Err(ReadError::file(path, what, "one of them, chosen with --filter"));
     }
     groups.pop().ok_or_else(|| ReadError::file(path, "it has no rows", "results with one item per row"))
 }

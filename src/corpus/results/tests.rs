@@ -83,7 +83,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
         ("{\"id\": 1, \"correct\": 0.5}\n", &["`correct` is 0.5", "0 or 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2}\n", &["line 2", "`correct`"]),
         ("{\"correct\": 1}\n", &["line 1", "without an identifier"]),
-        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["no key states what is correct", "length, cost"]),
+        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["no key states whether an answer is correct", "length, cost"]),
         ("{\"id\": 1, \"correct\": 1", &["line 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n", &["line 2", "cluster"]),
         ("id,correct\n1,nan\n", &["line 2", "not a finite number"]),

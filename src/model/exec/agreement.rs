@@ -258,7 +258,7 @@ proptest! {
                 (Ok(a), Ok(b)) => {
                     compare(&a, &b)?;
                     let again = cpu.run(&batch, &plan).unwrap();
-                    prop_assert!(a == again, "the same request twice gave other bits");
+                    prop_assert!(a == again, "repeating the request gave different bits");
                 }
                 (Err(ModelError::MissingGradient(_)), Err(ModelError::MissingGradient(_))) => {}
                 (a, b) => prop_assert!(false, "{:?}\n{:?}\n{plan:?}", a.err(), b.err()),

@@ -111,7 +111,7 @@ fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
         .and_then(|l| serde_json::from_str(l).ok())
         .ok_or_else(|| wrong("this file was not written by this command"))?;
     if first != *header {
-        return Err(wrong("it belongs to another model or other settings"));
+        return Err(wrong("it belongs to a different model or different settings"));
     }
     if whole < text.len() {
         let file = std::fs::OpenOptions::new().write(true).open(path).map_err(io)?;

@@ -364,7 +364,7 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
     let head_dim = f.common.head_dim(file, None)?;
     let rotated = f.rotated(head_dim);
     let even = rotated > 0 && rotated.is_multiple_of(2) && rotated <= head_dim;
-    file.only(even, "a partial_rotary_factor that gives no even number of rotated dimensions")?;
+    file.only(even, "a partial_rotary_factor that does not give an even number of rotated dimensions")?;
     file.only(f.sliding_window != Some(0), "a sliding_window of 0")?;
     if let Some(long) = &f.rope_scaling {
         let name: String = long.r#type.chars().take(40).collect::<String>().escape_debug().to_string();

@@ -83,7 +83,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     )?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings with a width of their own")?;
+    file.only(plain, "heads or embeddings of a different width")?;
     hidden_act(file, &f)?;
     Ok(f)
 }
