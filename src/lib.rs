@@ -117,7 +117,7 @@
 //! | site | the layers that an intervention writes and an oracle reads |
 //! | pulse | progress and cancellation of long work, called between batches |
 //! | recipe | the settings with which a probe is trained |
-//! | replicate | one training of several with the same recipe on the same data |
+//! | replicate | one training run of several with the same recipe on the same data |
 //! | rival | another recipe that validates equally well |
 //! | role | the meaning of a series of a figure, from which each renderer derives colour, dash and marker |
 //! | shard | a share of the cells of a grid, computed by one machine; a lane is the part of a shard for one of several processes |

@@ -143,7 +143,8 @@ fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Ve
     Ok(lines.collect())
 }
 
-/// Writes only facts in LAMA's layout; in plain rows also relations and prompts.
+/// Returns the lines of a knowledge set: facts only in LAMA's layout; relations and prompts as well in the plain
+/// layout.
 fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     let mut relations = facts::relations()?;
     if let Some(wanted) = n {

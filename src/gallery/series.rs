@@ -96,7 +96,7 @@ pub enum Event {
 
 /// Trains the planned models, `abreast` at a time, each on its share of the threads, with the options of `like` except
 /// seed and folder. `tell` is called on this thread with each event; after a failure the others continue, and when
-/// `stop` is set nothing new begins and the current trainings are abandoned.
+/// `stop` is set nothing new begins and the current training runs are abandoned.
 ///
 /// # Errors
 /// [`GalleryError::Threads`] before anything began. Later failures are events.
@@ -157,7 +157,7 @@ fn one(
         };
         train(&job.recipe, &options, &mut watch)
     };
-    // A panic in one training must not lose the others.
+    // A panic in one training run must not lose the others.
     catch_unwind(AssertUnwindSafe(|| pool.install(work)))
         .unwrap_or_else(|panic| Err(GalleryError::Internal(said(panic.as_ref()))))
 }

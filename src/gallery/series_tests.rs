@@ -1,4 +1,4 @@
-//! Tests of parallel trainings, with models of two steps.
+//! Tests of parallel training runs, with models of two steps.
 
 use super::super::score::Sizes;
 use super::super::{seeds, spread};

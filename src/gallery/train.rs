@@ -44,7 +44,7 @@ pub struct Options {
     pub device: Device,
 }
 
-/// The steps of a training: the given ones, or else the recipe's.
+/// The steps of a training run: the given ones, or else the recipe's.
 pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     let steps = wanted.unwrap_or(recipe.steps);
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }

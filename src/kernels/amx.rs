@@ -271,7 +271,7 @@ mod x86 {
     /// Multiplies 16 rows by 32 columns, with the same sums as [`two`].
     ///
     /// # Safety
-    /// As for [`two`], with one row of tiles.
+    /// Same requirements as [`two`], with one row of tiles.
     pub(crate) unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         // SAFETY: as in `two`; writes the upper half of the block.
         unsafe {

@@ -232,7 +232,8 @@ pub(super) struct Operands {
 /// Multiplies `rows` rows (at most `S::ROWS`) by one panel.
 ///
 /// # Safety
-/// As for [`tile`](super::tile::tile), with 32 readable columns at every inner index of the right operand.
+/// Same requirements as [`tile`](super::tile::tile), with 32 readable columns at every inner index of the right
+/// operand.
 #[inline(always)]
 pub(super) unsafe fn multiply<S: Simd>(s: S, rows: usize, o: &Operands, sums: &mut Sums) {
     let tile = s.tile(rows);

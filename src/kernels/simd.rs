@@ -199,7 +199,7 @@ impl Simd for Portable {
 
     fn tile(self, rows: usize) -> TileFn {
         /// # Safety
-        /// As for [`tile`].
+        /// Same requirements as [`tile`].
         unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
             // SAFETY: the caller guarantees it.
             unsafe { tile::<Portable, M, 1>(Portable, t) }
@@ -309,7 +309,7 @@ mod x86 {
 
         fn tile(self, rows: usize) -> TileFn {
             /// # Safety
-            /// As for [`tile`], and AVX-512F.
+            /// Same requirements as [`tile`]; the CPU must also support AVX-512F.
             #[target_feature(enable = "avx512f,avx2,fma")]
             unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
                 // SAFETY: the caller guarantees it.
@@ -379,7 +379,7 @@ mod x86 {
 
         fn tile(self, rows: usize) -> TileFn {
             /// # Safety
-            /// As for [`tile`], and AVX2 with FMA.
+            /// Same requirements as [`tile`]; the CPU must also support AVX2 and FMA.
             #[target_feature(enable = "avx2,fma")]
             unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
                 // SAFETY: the caller guarantees it.

@@ -47,7 +47,7 @@ impl Batch {
     /// Creates a batch with token types (sentence pairs), one list per row and of the same length.
     ///
     /// # Errors
-    /// As for [`Batch::new`]; [`ModelError::Plan`] if the lengths differ.
+    /// Same as [`Batch::new`]; [`ModelError::Plan`] if the lengths differ.
     pub fn with_types<R: AsRef<[u32]>, S: AsRef<[u32]>>(rows: &[R], types: &[S], pad: u32) -> Result<Batch> {
         let mut batch = Batch::new(rows, pad)?;
         if types.len() != rows.len() {
@@ -71,7 +71,7 @@ impl Batch {
     /// so that its position t predicts token t of the input.
     ///
     /// # Errors
-    /// As for [`Batch::new`]; [`ModelError::Plan`] if the numbers of rows differ.
+    /// Same as [`Batch::new`]; [`ModelError::Plan`] if the numbers of rows differ.
     pub fn with_decoder<R: AsRef<[u32]>>(mut self, rows: &[R], pad: u32) -> Result<Batch> {
         if rows.len() != self.rows() {
             return Err(ModelError::Plan(format!("{} decoder rows for {} sentences", rows.len(), self.rows())));

@@ -94,7 +94,7 @@ impl Model {
     /// Loads a model in any [`Dtype`]; `on` receives the progress of a download and can stop it.
     ///
     /// # Errors
-    /// As for [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that support only f32.
+    /// Same as [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that support only f32.
     pub fn load_with(source: &ModelSource, (device, dtype): (Device, Dtype), on: &mut OnTransfer<'_>) -> Result<Model> {
         match source {
             ModelSource::Vectors(address) => return static_vectors::load(address, device, dtype),
@@ -155,7 +155,7 @@ impl Model {
     /// is present.
     ///
     /// # Errors
-    /// As for [`Model::load`] with respect to the configuration; [`ModelError::Hub`] for a model that is not cached.
+    /// Same as [`Model::load`] with respect to the configuration; [`ModelError::Hub`] for a model that is not cached.
     pub fn describe(source: &ModelSource) -> Result<Arch> {
         if let ModelSource::Vectors(address) = source {
             // The number of words is known only after reading the file.

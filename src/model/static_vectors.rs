@@ -290,7 +290,7 @@ fn word2vec_header(text: &str) -> Option<(usize, usize)> {
     (parts.next().is_none() && d > 0).then_some((n, d))
 }
 
-/// Parses the last `d` numbers of a line into `values`; returns the word before them, which may contain blanks.
+/// Parses the last `d` numbers of a line into `values`; returns the word before them, which may contain spaces.
 fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>) -> Result<&'a str> {
     values.clear();
     let shown = |s: &str| s.chars().take(40).collect::<String>().escape_debug().to_string();
@@ -316,7 +316,7 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
         rest = before;
     }
     values.reverse();
-    // Words may contain blanks (GloVe 840B), but if a word ends in a number, the line has too many numbers.
+    // Words may contain spaces (GloVe 840B), but if a word ends in a number, the line has too many numbers.
     let extra = rest.rsplit_once(BLANKS).is_some_and(|(_, last)| last.parse::<f32>().is_ok_and(f32::is_finite));
     if rest.is_empty() || extra {
         return place.wrong(format_args!("more than {d} numbers, or no word before them"));

@@ -278,8 +278,8 @@ impl Tokenizer {
         self.inner.id_to_token(id)
     }
 
-    /// Returns the single id of a word in running text, with a blank before it if the tokenizer marks blanks; `None` for several tokens or
-    /// an unknown word.
+    /// Returns the single id of a word in running text, with a space before it if the tokenizer marks spaces; `None`
+    /// for several tokens or an unknown word.
     pub fn word_id(&self, word: &str) -> Option<u32> {
         for text in [format!(" {word}"), word.to_owned()] {
             if let Ok(e) = self.encode_bare(&text)

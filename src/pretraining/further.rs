@@ -370,7 +370,7 @@ impl Start {
     /// Trains on a mixture and tests the taught facts of both halves in the open prompts.
     ///
     /// # Errors
-    /// As for [`Start::feed`]; file errors if the weights are saved.
+    /// Same as [`Start::feed`]; file errors if the weights are saved.
     pub fn outcome(
         &self,
         diet: Diet,

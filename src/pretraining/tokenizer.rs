@@ -127,7 +127,7 @@ pub const GPT2_SPECIAL: &str = "<|endoftext|>";
 /// Special tokens of RoBERTa and BART, in order of their ids.
 pub(crate) const ROBERTA_SPECIAL: [&str; 5] = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"];
 
-/// Counts words for [`wordpiece`]: without accents, in lower case, split at blanks and punctuation.
+/// Counts words for [`wordpiece`]: without accents, in lower case, split at spaces and punctuation.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate fails on a text.
@@ -173,8 +173,8 @@ fn count<'a>(
     Ok(counts)
 }
 
-/// Splits a text before each blank if its only white space is single blanks; then both ways of splitting words give the same result for
-/// parts as for the whole. Any other text is one chunk.
+/// Splits a text before each space if its only white space is single spaces; then both ways of splitting words give the
+/// same result for parts as for the whole. Any other text is one chunk.
 fn chunks(text: &str) -> impl Iterator<Item = &str> {
     let single = !text.contains("  ") && text.chars().all(|c| c == ' ' || !c.is_whitespace());
     let mut rest = text;

@@ -159,10 +159,11 @@ pub struct Probe<R> {
     role: PhantomData<R>,
 }
 
-/// Trains every recipe of `grid` on `data` on rayon's threads and chooses a network by the rule of [`super::selection`]: within one
-/// standard error of the best validation accuracy, fewest parameters, then lowest learning rate, then earliest validation. Each recipe has
-/// separate random streams, so the number of threads and their timing do not change the result. `pulse` counts Adam steps over all recipes;
-/// trainings that stop before their cap leave it short of its total. `finished` is called for each recipe in order of completion.
+/// Trains every recipe of `grid` on `data` on rayon's threads and chooses a network by the rule of
+/// [`super::selection`]: within one standard error of the best validation accuracy, fewest parameters, then lowest
+/// learning rate, then earliest validation. Each recipe has separate random streams, so the number of threads and their
+/// timing do not change the result. `pulse` counts Adam steps over all recipes; training runs that stop before their
+/// cap leave it short of its total. `finished` is called for each recipe in order of completion.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled, if the grid is invalid, or if every trial diverged.

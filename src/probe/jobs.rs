@@ -1,4 +1,4 @@
-//! Runs many trainings as one batch, one network per thread.
+//! Trains many networks as one batch, one network per thread.
 //!
 //! These networks are too small to use several threads each, and a run trains dozens: recipes of a grid, replicates of oracles and attacked
 //! probes. Threads take them from one queue in order. Every training has separate random streams and runs on one thread, so the number of
@@ -53,7 +53,7 @@ impl<'a> Job<'a> {
         train(self.data, self.validation, &self.recipe, self.most, &self.purpose, beat)
     }
 
-    /// The trial of a training of this job, at index `index`.
+    /// The trial of a training run of this job, at index `index`.
     pub(super) fn trial(&self, index: usize, trained: Option<&Trained>) -> Trial {
         let parameters = self.recipe.parameters(self.data.x().cols(), self.data.classes());
         let run = trained.map(|t| t.run.clone()).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Finished {
 }
 
 /// Runs all jobs, earlier ones first. `finished` is called with each job's index when it ends (`None` if it diverged), on the thread that
-/// trained it. `pulse` counts steps; trainings that end before their cap leave it short of its total.
+/// trained it. `pulse` counts steps; training runs that end before their cap leave it short of its total.
 pub fn train_all(
     jobs: &[Job<'_>],
     pulse: &mut dyn Pulse,

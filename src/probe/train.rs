@@ -88,7 +88,7 @@ pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize,
     (correct, loss / data.len() as f64)
 }
 
-/// The result of each validation of one training.
+/// The result of each validation of one training run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Run {
     /// Number of validation examples.

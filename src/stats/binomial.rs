@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 /// The error of Stirling's formula, `ln n! - ln(sqrt(2πn) (n/e)^n)`, for n > 0.
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
-        // Integers and half-integers only; the definition is precise enough for small n.
+        // Callers pass only integers and half-integers; for n this small, direct evaluation is accurate enough.
         return super::special::ln_gamma(n + 1.0) - 0.5 * (2.0 * PI * n).ln() - n * n.ln() + n;
     }
     let s = 1.0 / (n * n);

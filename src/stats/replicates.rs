@@ -1,8 +1,8 @@
 //! Two bands around a statistic measured with K trained replicates on the same examples.
 //!
-//! The **narrow** band holds the replicates fixed and covers other examples: percentiles of the mean over replicates, with the same
-//! resample for all of them. The **wide** band covers other examples *and* other trainings. With theta_k the statistic of replicate k,
-//! theta_k^b its value in resample b, and bars for means over k:
+//! The **narrow** band holds the replicates fixed and covers other examples: percentiles of the mean over replicates,
+//! with the same resample for all of them. The **wide** band covers other examples *and* other training runs. With
+//! theta_k the statistic of replicate k, theta_k^b its value in resample b, and bars for means over k:
 //!
 //! - `s_w² = Var_b(mean_k theta_k^b)`, sampling variance of the mean;
 //! - `s_i² = sum_k Var_b(theta_k^b - mean^b) / (K-1)`, the part of the spread between replicates due to sampling;
@@ -61,23 +61,25 @@ impl Parts {
     }
 }
 
-/// Mean difference of two methods over the same trainings, tested by Student's t. Covers both other examples and other trainings.
+/// Mean difference of two methods over the same training runs, tested by Student's t. Covers both other examples and
+/// other training runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     pub mean: f64,
-    /// Standard error over examples and trainings.
+    /// Standard error over examples and training runs.
     pub error: f64,
-    /// Degrees of freedom, at least those of the trainings.
+    /// Degrees of freedom, at least those of the training runs.
     pub df: f64,
     pub replicates: usize,
 }
 
 impl Contrast {
-    /// From the differences by training, on all examples and in each resample; `None` with one training.
+    /// From the differences by training, on all examples and in each resample; `None` with one training run.
     ///
-    /// The degrees of freedom are Satterthwaite's, by the observed variance between trainings. With two trainings, or if trainings
-    /// contribute more than half of the variance, they are those of the trainings alone. Then five trainings reject a true null in at most
-    /// .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
+    /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training
+    /// runs, or if training runs contribute more than half of the variance, they are those of the training runs alone.
+    /// Then five training runs reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up
+    /// to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -98,7 +100,8 @@ impl Contrast {
         Some(theta * self.error)
     }
 
-    /// Two-sided p-value of no difference. If nothing varies, the probability that all trainings favour one side by chance.
+    /// Two-sided p-value of no difference. If nothing varies, the probability that all training runs favour one side by
+    /// chance.
     pub fn p(&self) -> f64 {
         if self.error > ROUNDING {
             let t = self.mean / self.error;
@@ -276,7 +279,8 @@ mod tests {
 
     const P_OF_FIVE: f64 = 0.07399774581530034;
 
-    /// Regression: resampling five trainings gave p <= .05 in 13 % of runs under a true null, and the minimum of .002 in 6 %.
+    /// Regression: resampling five training runs gave p <= .05 in 13 % of runs under a true null, and the minimum of
+    /// .002 in 6 %.
     #[test]
     fn a_contrast_keeps_its_level_where_training_is_all_that_varies() {
         use crate::rng::{stream, unit};

@@ -16,7 +16,7 @@ use gallery::series::{self, Event, Job, Plan};
 use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
 const FOLDER: &str = "gallery-seeds";
-/// Default number of seeds of a mini.
+/// Default number of seeds per mini model.
 const SEEDS: u64 = 5;
 /// Minimum interval between plain progress lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(30);
@@ -44,7 +44,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
         Event::Done(made) => {
             let line = board.done(job, made.map(|card| card.training.seconds));
             if let Some(Err(error)) = line.map(|line| output::line(out, &line)) {
-                // The reader of the output has gone: stop the current trainings, keep the files already written.
+                // The reader of the output has gone: stop the current training runs, keep the files already written.
                 closed.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }

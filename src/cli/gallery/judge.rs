@@ -101,7 +101,7 @@ fn judged(card: &Card) -> Judged<'_> {
     }
 }
 
-/// Formats a model's table and the meaning of each score; notes a training that differs from this program's recipe.
+/// Formats a model's table and the meaning of each score; notes a training run that differs from this program's recipe.
 fn text(card: &Card) -> String {
     let mut lines =
         vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];

@@ -24,7 +24,7 @@ use stats::rng::stream;
 pub enum Language {
     /// Words separated by spaces.
     English,
-    /// Words written without blanks.
+    /// Words written without spaces.
     Chinese,
 }
 

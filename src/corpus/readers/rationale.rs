@@ -1,7 +1,7 @@
 //! The rationale benchmark's JSON in TrustAI's layout: gold rationales and predictions.
 //!
 //! Gold rows have:
-//! - `sent_id`, and `sent_token` or `sent_text` (split at blanks);
+//! - `sent_id`, and `sent_token` or `sent_text` (split at spaces);
 //! - `rationale_ids`: token indices, a mask, or several sets of which any suffices;
 //! - `sent_label`, or `answer` with `other_answers`;
 //! - `sample_type` (`ori` or `disturb`) and `rel_ids`;

@@ -58,7 +58,7 @@ impl Reading {
     /// Opens a file with an observer that can stop reading.
     ///
     /// # Errors
-    /// As for [`Reading::open`], and if `watch` stops reading.
+    /// Same as [`Reading::open`]; also if `watch` stops reading.
     pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         Self::of(source::open_watched(path, watch)?)
     }

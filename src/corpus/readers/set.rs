@@ -71,7 +71,7 @@ impl Set {
     /// Opens a set with an observer that can stop reading.
     ///
     /// # Errors
-    /// As for [`Set::open`], and if `watch` stops reading.
+    /// Same as [`Set::open`]; also if `watch` stops reading.
     pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         let kind = fs::metadata(path)
             .map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a file or a folder"))?;
@@ -193,7 +193,7 @@ impl Set {
     /// Reads the rows with an observer that can stop reading, even between dropped rows.
     ///
     /// # Errors
-    /// As for [`Set::rows`], and if `watch` stops reading.
+    /// Same as [`Set::rows`]; also if `watch` stops reading.
     pub fn rows_watched(
         &self,
         watch: &Watch,

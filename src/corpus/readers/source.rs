@@ -72,7 +72,7 @@ pub(crate) fn open(path: &Path) -> Result<Frames, ReadError> {
 /// Opens a file with an observer.
 ///
 /// # Errors
-/// As for [`open`], and if `watch` stops reading.
+/// Same as [`open`]; also if `watch` stops reading.
 pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadError> {
     let watched = Watched { file: regular(path)?, watch: watch.clone() };
     Frames::new(Box::new(watched), path)
@@ -245,7 +245,7 @@ impl Frames {
     /// Returns the next record of a table: a line, or several if a quoted cell spans them (up to [`MAX_RECORD`]).
     ///
     /// # Errors
-    /// As for [`Frames::next_line`].
+    /// Same as [`Frames::next_line`].
     pub(crate) fn next_record(&mut self, mark: u8) -> Result<Option<Piece>, ReadError> {
         let Some((line, range)) = self.next_line()? else { return Ok(None) };
         if record_length(self.bytes(range.clone()), mark).is_some() {
@@ -303,7 +303,7 @@ impl Frames {
         }
     }
 
-    /// Skips blanks, commas and array brackets up to the next object; returns false at the end.
+    /// Skips white space, commas and array brackets up to the next object; returns false at the end.
     fn skip_between(&mut self) -> Result<bool, ReadError> {
         loop {
             let Some(&byte) = self.window().first() else {

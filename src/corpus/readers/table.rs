@@ -175,7 +175,7 @@ pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     (!quoted).then_some(bytes.len())
 }
 
-/// Converts a record to tab-separated fields without quotation marks. Tabs and line ends inside a field become blanks.
+/// Converts a record to tab-separated fields without quotation marks. Tabs and line ends inside a field become spaces.
 pub fn with_tabs(line: &str, mark: char) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
@@ -203,7 +203,7 @@ pub fn with_tabs(line: &str, mark: char) -> String {
     out
 }
 
-/// Returns byte offset and text of the token at `index`; tokens are separated by single blanks.
+/// Returns byte offset and text of the token at `index`; tokens are separated by single spaces.
 pub(crate) fn token(text: &str, index: usize) -> Option<(usize, &str)> {
     let mut at = 0;
     for (k, word) in text.split(' ').enumerate() {

@@ -52,7 +52,7 @@ impl Parse for Vectors {
             return Ok(());
         }
         let line = line.trim_end();
-        // Some GloVe words contain blanks, so coordinates are counted from the end.
+        // Some GloVe words contain spaces, so coordinates are counted from the end.
         let blanks = memchr_iter(b' ', line.as_bytes()).count();
         let cut = blanks.checked_sub(self.dimension).and_then(|k| memchr_iter(b' ', line.as_bytes()).nth(k));
         let Some(cut) = cut else {

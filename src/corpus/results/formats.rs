@@ -131,7 +131,7 @@ fn damaged_archives_are_refused_without_a_panic() {
     }
     let error = group(&zip(&[("other.txt", "x")], false), &Wanted::default()).unwrap_err();
     assert!(error.contains("without `summaries.json`"), "{error}");
-    // 100 MB of blanks compressed to 100 kB.
+    // 100 MB of spaces compressed to 100 kB.
     let bomb = zip(&[("summaries.json", &" ".repeat(100 << 20))], true);
     let error = group(&bomb, &Wanted::default()).unwrap_err();
     assert!(error.contains("64 MiB"), "{error}");

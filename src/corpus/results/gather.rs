@@ -91,7 +91,7 @@ pub(crate) struct Gather<'a> {
     /// True if all rows may come from filters that older harnesses did not name.
     unnamed: bool,
     unscored: usize,
-    /// Number of wrong predictions that differ from their target only in case or surrounding blanks.
+    /// Number of wrong predictions that differ from their target only in case or surrounding spaces.
     nearly: usize,
     rows: u64,
 }

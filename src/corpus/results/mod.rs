@@ -50,7 +50,7 @@ pub struct Wanted {
     pub filter: Option<String>,
     /// Metric to read; `None` for all.
     pub metric: Option<String>,
-    /// True to ignore case and surrounding blanks when comparing `prediction` and `target`.
+    /// True to ignore case and surrounding spaces when comparing `prediction` and `target`.
     pub lenient: bool,
     /// True to keep answers and facts about items for a list of flips.
     pub detail: bool,
@@ -62,7 +62,7 @@ impl Wanted {
     }
 }
 
-/// True if two answers are equal except for case and surrounding blanks.
+/// True if two answers are equal except for case and surrounding spaces.
 fn alike(prediction: &str, target: &str) -> bool {
     prediction.trim().to_lowercase() == target.trim().to_lowercase()
 }
@@ -163,7 +163,7 @@ pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
 /// Reads a file under its only filter or the requested one.
 ///
 /// # Errors
-/// As for [`read_all`], and if the file has several filters but none was requested.
+/// Same as [`read_all`]; also if the file has several filters but none was requested.
 pub fn read(path: &Path, wanted: &Wanted) -> Result<Group, ReadError> {
     let mut groups = read_all(path, wanted)?;
     if groups.len() > 1 {

@@ -100,7 +100,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// Digests the value as text without surrounding blanks; `lenient` ignores case. Null gives 0.
+    /// Digests the value as text without surrounding spaces; `lenient` ignores case. Null gives 0.
     pub(crate) fn digest(&self, lenient: bool) -> u32 {
         match self {
             Scalar::Null => 0,

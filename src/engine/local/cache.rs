@@ -23,8 +23,8 @@ const MAGIC: &[u8; 8] = b"PROBITY2";
 const CAP_BYTES: u64 = 512 << 20;
 /// Maximum size of an entry; a larger file was not written by this cache.
 const MAX_ENTRY: u64 = 128 << 20;
-/// Number of interrupted trainings kept until they are finished; the oldest are removed first. One of BERT-base takes
-/// 1.3 GB.
+/// Number of interrupted training runs kept until they are finished; the oldest are removed first. One of
+/// BERT-base takes 1.3 GB.
 const UNFINISHED: usize = 4;
 /// Extension of the files' names.
 const PROBE: &str = "probe";

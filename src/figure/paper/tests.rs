@@ -245,7 +245,8 @@ fn a_line_that_lies_on_another_is_moved_beside_it() {
     });
 }
 
-/// Regression: the legend used to explain intervals over one example and several trainings although all had zero length.
+/// Regression: the legend used to explain intervals over one example and several training runs although all had zero
+/// length.
 #[test]
 fn the_legend_explains_no_interval_that_is_not_drawn() {
     let intervals = Intervals { narrow: "examples alone".into(), ..Intervals::covering(0.95, "examples") };
@@ -352,7 +353,7 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
     scene.items.iter().filter(is).count()
 }
 
-/// Regression: Student's t over two trainings used to span the axis from 0 to 1; dots instead of it hid markers.
+/// Regression: Student's t over two training runs used to span the axis from 0 to 1; dots instead of it hid markers.
 #[test]
 fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {

@@ -443,7 +443,7 @@ mod tests {
     fn numbers_without_intervals_have_no_p() {
         let both = common((&[number("x", 1.0, 0.0)], &[]), (&[number("x", 2.0, 0.0)], &[]));
         assert_eq!((both[0].p, both[0].difference.lo), (None, 1.0));
-        // Values of two trainings have no interval, and a test needs two intervals.
+        // Values of two training runs have no interval, and a test needs two intervals.
         let both = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.6, 0.01)], &[]));
         assert_eq!(verdict(&both, false), "Nothing is tested: no number has an interval in both runs.");
         let told = table((1, 2), &both, false, 80).join(" ");

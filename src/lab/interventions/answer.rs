@@ -22,7 +22,7 @@ use lab::family::ALPHA;
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
-/// From this number of trainings on, a comparison omits the smallest detectable gap.
+/// From this number of training runs on, a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
 /// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
 /// best strength is chosen on one half and measured on the other.
@@ -231,7 +231,7 @@ pub(crate) fn compared<'a>(
 }
 
 /// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. Without
-/// significance, adds the smallest gap that the trainings could have shown.
+/// significance, adds the smallest gap that the training runs could have shown.
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
@@ -361,8 +361,8 @@ mod tests {
         assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
     }
 
-    /// Regression: two trainings used to have intervals with one degree of freedom. The answer gives their values instead, and once the
-    /// number of trainings needed for an interval.
+    /// Regression: two training runs used to have intervals with one degree of freedom. The answer gives their values
+    /// instead, and once the number of training runs needed for an interval.
     #[test]
     fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
         let mut results = sample::results();

@@ -1,4 +1,4 @@
-//! A score with its bands, as in findings: variation over other examples and over other trainings.
+//! A score with its bands, as in findings: variation over other examples and over other training runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +33,8 @@ pub struct Banded {
     pub form: Option<Form>,
 }
 
-/// Minimum number of trainings for an interval. With two, Student's t has one degree of freedom and an interval can span most of the range,
-/// so their two values are reported instead.
+/// Minimum number of training runs for an interval. With two, Student's t has one degree of freedom and an interval can
+/// span most of the range, so their two values are reported instead.
 pub const ENOUGH_TRAININGS: usize = 3;
 
 impl Banded {
@@ -46,7 +46,7 @@ impl Banded {
         self.estimate().half_width()
     }
 
-    /// The values of the single trainings, if they are too few for an interval.
+    /// The values of the single training runs, if they are too few for an interval.
     pub fn values(&self, trainings: usize) -> Option<[f64; 2]> {
         self.range.filter(|_| is_few(trainings))
     }
@@ -56,12 +56,12 @@ impl Banded {
         Estimate { mean: self.mean, lo: self.lo.max(0.0), hi: self.hi.min(1.0) }
     }
 
-    /// The mean with its interval; NaN ends if there are too few trainings.
+    /// The mean with its interval; NaN ends if there are too few training runs.
     pub fn reported(&self, trainings: usize) -> Estimate {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// The text beside the mean: `±.012`, the two ends if they are not symmetric, or the values of two trainings.
+    /// The text beside the mean: `±.012`, the two ends if they are not symmetric, or the values of two training runs.
     pub fn spread(&self, trainings: usize) -> String {
         if is_few(trainings) {
             return self.range.map_or_else(|| "–".into(), |[lo, hi]| format!("({}, {})", score(lo), score(hi)));
@@ -76,7 +76,8 @@ impl Banded {
     }
 }
 
-/// True for several trainings that are too few for an interval. One training has an interval over examples alone.
+/// True for several training runs that are too few for an interval. A single training run has an interval over examples
+/// alone.
 pub fn is_few(trainings: usize) -> bool {
     (2..ENOUGH_TRAININGS).contains(&trainings)
 }
@@ -121,7 +122,8 @@ mod tests {
         assert_eq!(narrow.spread(1), "±.012");
     }
 
-    /// Regression: two trainings used to show S .95 [.02, 1.00] beside R .92 [.75, .98], both by Student's t with one degree of freedom.
+    /// Regression: two training runs used to show S .95 [.02, 1.00] beside R .92 [.75, .98], both by Student's t with
+    /// one degree of freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {
         let range = Some([0.93, 0.97]);

@@ -34,7 +34,7 @@ pub struct BehaviourFinding {
     pub correct_before: Banded,
     /// Probability of the correct form after, relative to both forms.
     pub correct_after: Banded,
-    /// Number of trainings behind the values; 0 if unknown.
+    /// Number of training runs behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// Ranks and the paired test; absent in older recordings.

@@ -133,8 +133,8 @@ impl Distances {
     }
 }
 
-/// Distances of one method's states at one strength from real ones, for one training of the method. `n` of the finding is the number of
-/// measured examples; intervals are by Student's t over them.
+/// Distances of one method's states at one strength from real ones, for one training run of the method. `n` of the
+/// finding is the number of measured examples; intervals are by Student's t over them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Method in the registry.

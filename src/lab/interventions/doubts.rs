@@ -156,7 +156,7 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
 }
 
 /// The range of R of the best method at its strength under other probe settings that validate equally well. `None` unless it leaves the
-/// interval (or the values of two trainings) by more than `MOVED`.
+/// interval (or the values of two training runs) by more than `MOVED`.
 fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let same = |r: &&Tagged<RivalFinding>| {

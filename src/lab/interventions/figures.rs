@@ -52,7 +52,7 @@ fn score_look(score: usize) -> Role {
 const PANELS: &str =
     "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
 
-/// A legend entry for the intervals: over examples, and over trainings if there are several.
+/// A legend entry for the intervals: over examples, and over training runs if there are several.
 fn covered(level: f64, trainings: usize) -> Intervals {
     match trainings {
         0 | 1 => Intervals::covering(level, "examples"),
@@ -329,7 +329,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
     covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
 }
 
-/// Sources of uncertainty for points with this smallest and largest number of trainings.
+/// Sources of uncertainty for points with this smallest and largest number of training runs.
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {

@@ -142,12 +142,12 @@ pub struct ProbeFinding {
     pub cached: bool,
     /// Description of the grid from which it was chosen, for example `small: 12 of the paper's 36 points`.
     pub grid: String,
-    /// The choice of its settings, and the variation between its trainings.
+    /// The choice of its settings, and the variation between its training runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceFinding>,
 }
 
-/// Choice of probe settings, and the variation between trainings with them.
+/// Choice of probe settings, and the variation between training runs with them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
     /// Number of replicates that the audit averages.
@@ -223,7 +223,7 @@ pub struct ReliabilityFinding {
 /// Basis of a point, and its further scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
-    /// Number of trainings judged so far; 0 if unknown.
+    /// Number of training runs judged so far; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// True while the probes have provisional settings.
@@ -248,7 +248,7 @@ pub struct Beside {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ze_balanced_accuracy: Option<Estimate>,
     /// Answers of the oracle of the other property after the intervention, by true value (rows), as mean counts over
-    /// trainings.
+    /// training runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
     /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals). Otherwise this strength
@@ -308,7 +308,7 @@ pub struct OptimumFinding {
 /// The choice of an optimum, and the optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
-    /// Number of trainings behind the values; 0 if unknown.
+    /// Number of training runs behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// `held_out`: chosen on one half of the examples and measured on the other.

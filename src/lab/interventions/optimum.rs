@@ -5,8 +5,8 @@
 //! The choice is repeated in every resample, so the interval covers it. The paper's optimum, chosen and reported on all examples, is
 //! reported too.
 //!
-//! One strength is chosen in each half, by the mean over trainings. C and S are means over halves and trainings, and R is the harmonic mean
-//! of the two.
+//! One strength is chosen in each half, by the mean over training runs. C and S are means over halves and training
+//! runs, and R is the harmonic mean of the two.
 //!
 //! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than chance. An oracle
 //! with a constant answer has a selectivity of about the majority share.

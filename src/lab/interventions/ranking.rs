@@ -74,8 +74,8 @@ impl Ranking {
     }
 }
 
-/// The difference of two methods' reliability, tested over trainings and examples. `None` if one has no optimum, for a single training, and
-/// while their numbers of trainings differ.
+/// The difference of two methods' reliability, tested over training runs and examples. `None` if one has no optimum,
+/// for a single training run, and while their numbers of training runs differ.
 pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let (theta_a, theta_b) = (a.theta.as_deref()?, b.theta.as_deref()?);
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Effects shared by trainings cancel: the same trainings are drawn for both methods.
+    /// Effects shared by training runs cancel: the same training runs are drawn for both methods.
     #[test]
     fn replicates_are_drawn_jointly() {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
@@ -159,7 +159,8 @@ mod tests {
         assert!((0.3..0.7).contains(&open), "{open}");
     }
 
-    /// Five trainings of two methods that differ only by training: the difference, and the t test of the paired differences.
+    /// Five training runs of two methods that differ only by training: the difference, and the t test of the paired
+    /// differences.
     #[test]
     fn a_contrast_is_that_of_paired_trainings() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));

@@ -76,8 +76,8 @@ pub fn counterfactual_completeness(distance: Distance, after: &Dense<f64>, targe
     after.iter_rows().zip(targets).map(one).collect()
 }
 
-/// Nullifying completeness of each example (equation 2): 1 minus the distance to the uniform distribution, divided by the largest possible
-/// one; with total variation `1 - k/(k-1) TV(after, uniform)`.
+/// Nullifying completeness of each example (equation 2): 1 - d/d_max, where d is the distance to the uniform
+/// distribution and d_max its largest possible value; for total variation, `1 - k/(k-1) TV(after, uniform)`.
 pub fn nullifying_completeness(distance: Distance, after: &Dense<f64>) -> Vec<f64> {
     let k = after.cols() as f64;
     nullifying_completeness_to(distance, after, &vec![1.0 / k; after.cols()])
@@ -93,9 +93,10 @@ pub(crate) fn nullifying_completeness_to(distance: Distance, after: &Dense<f64>,
     after.iter_rows().map(|p| (1.0 - distance.between(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
 
-/// Reliability by training, linearised about the means over trainings. The mean of these values is the harmonic mean of mean completeness
-/// and mean selectivity; their spread is the contribution of training. (Means of the trainings' own harmonic means would not agree with the
-/// C and S that are shown.) For one training, its reliability; NaN if a score is undefined.
+/// Reliability by training, linearised about the means over training runs. The mean of these values is the harmonic
+/// mean of mean completeness and mean selectivity; their spread is the contribution of training. (Means of the training
+/// runs' own harmonic means would not agree with the C and S that are shown.) For one training run, its reliability;
+/// NaN if a score is undefined.
 pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (c, s) = (mean(completeness), mean(selectivity));

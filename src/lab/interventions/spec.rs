@@ -75,7 +75,7 @@ pub struct ProbeSpec {
     pub grid: String,
     /// Judging oracles; the first one is drawn by default.
     pub oracles: Vec<OracleKind>,
-    /// Number of trainings of oracles, attacked probe and method fits on the same data.
+    /// Number of training runs of oracles, attacked probe and method fits on the same data.
     pub replicates: usize,
     /// The seed of training: weights, batches and the methods' random draws. `seed` changes data and split instead.
     pub seed: u64,

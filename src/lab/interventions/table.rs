@@ -303,12 +303,12 @@ impl Table {
         from..from + self.replicates
     }
 
-    /// True if completeness at a strength is the same for all examples in every training.
+    /// True if completeness at a strength is the same for all examples in every training run.
     pub(super) fn complete_alike(&self, m: usize) -> bool {
         (0..self.replicates).all(|k| self.centres[k * self.strengths + m][0].constant)
     }
 
-    /// True if the selectivity on the properties `which` is the same for all examples in every training.
+    /// True if the selectivity on the properties `which` is the same for all examples in every training run.
     pub(super) fn selective_alike(&self, m: usize, mut which: std::ops::Range<usize>) -> bool {
         which.all(|j| (0..self.replicates).all(|k| self.centres[k * self.strengths + m][1 + j].constant))
     }

@@ -41,8 +41,8 @@ pub struct NoOptimumFinding {
     pub paper: Option<PaperFinding>,
 }
 
-/// One strength under probes with other settings that validate as well as the chosen ones: one training on some of the test examples, whose
-/// number is `n`.
+/// One strength under probes with other settings that validate as well as the chosen ones: one training run on some of
+/// the test examples, whose number is `n`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
     /// Method in the registry.
@@ -94,19 +94,19 @@ pub struct VersusFinding {
     /// Share of resamples of examples and replicates in which `a` is more reliable, with the strengths chosen again in each; ties count
     /// half. This is not the probability that `a` is more reliable.
     pub p_greater: f64,
-    /// Reliability of `a` minus that of `b`, with its interval over examples and trainings. Null if one has no optimum, with a single
-    /// training, and in older recordings.
+    /// Reliability of `a` minus that of `b`, with its interval over examples and training runs. Null if one has no
+    /// optimum, with a single training run, and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value of no difference, by Student's t on the paired differences of trainings. In recordings of older programs without
-    /// `difference`: twice the smaller share of resamples.
+    /// p-value of no difference, by Student's t on the paired differences of training runs. In recordings of older
+    /// programs without `difference`: twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
-    /// The smallest difference that this number of trainings and examples would detect in 80 of 100 runs in a single test at .05. Absent
-    /// without `difference`, and from older recordings.
+    /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a
+    /// single test at .05. Absent without `difference`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Changes that reverse the verdict and make it uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.
@@ -126,7 +126,7 @@ pub struct RankingFinding {
     pub places: Vec<Vec<f64>>,
     /// Share of resamples with exactly this order.
     pub stability: f64,
-    /// Number of trainings behind the ranking.
+    /// Number of training runs behind the ranking.
     pub replicates: usize,
 }
 

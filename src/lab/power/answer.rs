@@ -94,7 +94,7 @@ fn below_bound(results: &Results) -> Option<String> {
     ))
 }
 
-/// The doubt about a single training, which does not show how much training affects the difference.
+/// The doubt about a single training run, which does not show how much training affects the difference.
 fn one_seed(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     (c.seeds <= 1 && !spec.of_files())
         .then(|| "with one seed, the interval leaves out the randomness of training".to_owned())

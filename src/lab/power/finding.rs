@@ -357,9 +357,10 @@ pub struct ControlFinding {
     pub memorised: f64,
 }
 
-/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first is from
-/// the trained probe to the best one on its training examples, the second from that to the best one overall. The best one on the training
-/// examples of the largest size replaces the unknown best one overall. `n` of the finding is the number of test items of the largest size.
+/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure
+/// 12). The first is from the trained probe to the best one on its training examples, the second from that to the best
+/// one overall. The best one on the training examples of the largest size replaces the unknown best one overall. `n` of
+/// the finding is the number of test items of the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.
@@ -380,7 +381,7 @@ pub struct ShortfallFinding {
     /// Standard deviation of `optimisation` over seeds; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Number of trainings with different seeds.
+    /// Number of training runs with different seeds.
     pub seeds: usize,
 }
 

@@ -156,7 +156,7 @@ impl SideSpec {
 pub struct TrainingSpec {
     /// `paper` (20 settings) or `small` (4 of them).
     pub grid: String,
-    /// Number of trainings with different seeds.
+    /// Number of training runs with different seeds.
     pub seeds: usize,
 }
 

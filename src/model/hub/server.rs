@@ -40,7 +40,7 @@ pub(crate) struct Reply {
     pub length: Option<u64>,
     /// True to send nothing and keep the connection open.
     pub hang: bool,
-    /// True to send occasional blanks without ever ending the body.
+    /// True to send occasional spaces without ever ending the body.
     pub(crate) drip: bool,
     /// True to keep the connection open after the response.
     pub(crate) stall: bool,

@@ -183,7 +183,7 @@ fn replacements_that_double_a_text_again_and_again_are_refused() {
     }
     let every = replace(serde_json::json!({"Regex": ""}), &"x".repeat(1000));
     assert!(recipe(serde_json::json!({"normalizer": every})).is_err());
-    // Steps in real files: a mark for blanks, quotes, shorter forms.
+    // Steps in real files: a mark for spaces, quotes, shorter forms.
     let blank = replace(serde_json::json!({"String": " "}), "\u{2581}");
     let shorter = replace(serde_json::json!({"Regex": " {2,}"}), " ");
     let real = serde_json::json!({"type": "Sequence", "normalizers": [blank, shorter]});

@@ -18,7 +18,7 @@ pub enum Split {
     /// Runs of letters and digits, and runs of punctuation.
     #[default]
     Words,
-    /// Parts between blanks, for texts that are already tokenized.
+    /// Parts between spaces, for texts that are already tokenized.
     Spaces,
 }
 

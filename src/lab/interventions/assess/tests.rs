@@ -117,8 +117,8 @@ fn statistics_are_those_of_the_definitions() {
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }
 
-/// Regression: R used to be the mean of the trainings' R. With trainings that trade completeness for selectivity this is .046 off the R of
-/// the C and S shown.
+/// Regression: R used to be the mean of the training runs' R. With training runs that trade completeness for
+/// selectivity this is .046 off the R of the C and S shown.
 #[test]
 fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     let other = labels(300);
@@ -142,7 +142,7 @@ fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
         let [c, s] = [strength.completeness, strength.selectivity.unwrap()].map(|b| b.narrow.mean);
         let r = strength.reliability.unwrap();
         assert!((r.narrow.mean - reliability(c, s)).abs() < 1e-9);
-        // A single training shows its own harmonic mean: .32 for .2 and .8.
+        // A single training run shows its own harmonic mean: .32 for .2 and .8.
         assert!((r.range[0] - 0.32).abs() < 0.02, "{r:?}");
     }
 }
@@ -324,7 +324,7 @@ fn bands_cover() {
         let examples: Vec<f64> = (0..120).map(|_| normal(&mut rng)).collect();
         let mut c = |k: usize, _: usize, i: usize| logistic(examples[i] + training[k]);
         let judged = judge(&other, (5, 1), &mut c, &mut |_, _, _| 0.5, &|_, _, _| 1.0);
-        // By symmetry the mean over examples and trainings is .5.
+        // By symmetry the mean over examples and training runs is .5.
         let b = run(&other, &[1.0], &judged, 200).strengths[0].completeness.wide.unwrap();
         wide += usize::from(b.lo <= 0.5 && 0.5 <= b.hi);
         let hits: Vec<f64> = (0..120).map(|_| f64::from(u8::from(unit(&mut rng) < 0.01))).collect();

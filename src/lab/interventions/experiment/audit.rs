@@ -64,7 +64,7 @@ fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     Estimate { mean, lo: share(below.min(n), n, level).lo, hi: share(above.min(n), n, level).hi }
 }
 
-/// The test examples on which a probe is audited, and the audit of each training.
+/// The test examples on which a probe is audited, and the audit of each training run.
 fn audits(bench: &Bench, slot: Slot) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
     let (labels, classes) = bench.labels.of(slot.role());
     let (mut x, mut y, mut dim) = (Vec::new(), Vec::new(), 0);

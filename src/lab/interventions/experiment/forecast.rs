@@ -176,7 +176,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
-        // A method that reuses the attacked probe fits in almost no time; a method with random parts is fitted for each training.
+        // A method that reuses the attacked probe fits in almost no time; a method with random parts is fitted for each
+        // training run.
         let fits = if is_shared(method) { 1 } else { bench.spec.probe.replicates };
         for replicate in (1..=fits).filter(|_| !method.needs.mlp) {
             let key = bench.fit_key(method, &options, Which::Replicate(replicate));
@@ -212,8 +213,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     Ok((work, training))
 }
 
-/// Adds the training steps of the probes missing from the cache, by stage and kind: the search for settings, and the trainings with
-/// `rivals` rivals.
+/// Adds the training steps of the probes missing from the cache, by stage and kind: the search for settings, and the
+/// training runs with `rivals` rivals.
 pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mut dyn FnMut(&str, &str, f64)) {
     let threads = rayon::current_num_threads() as f64;
     let missing: Vec<Slot> =
@@ -419,7 +420,7 @@ impl<'a> Slices<'a> {
         Ok(chunk.len() as f64 * all / unit.max(f64::MIN_POSITIVE))
     }
 
-    /// Times `assess` on synthetic scores with the run's numbers of examples and trainings.
+    /// Times `assess` on synthetic scores with the run's numbers of examples and training runs.
     fn assess(&self) -> f64 {
         let begun = Instant::now();
         let bench = self.bench;

@@ -1,4 +1,5 @@
-//! A panel: the probes of one replicate. One run in the paper corresponds to one panel; several show the variation between trainings.
+//! A panel: the probes of one replicate. One run in the paper corresponds to one panel; several show the variation
+//! between training runs.
 
 use std::sync::Arc;
 

@@ -76,7 +76,7 @@ pub(crate) struct Named {
     pub key: MethodKey,
 }
 
-/// Baselines of scores: means over trainings before any intervention.
+/// Baselines of scores: means over training runs before any intervention.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     c_before: Option<f64>,
@@ -91,7 +91,7 @@ pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of trainings with these oracle outputs: by training, then oracle, on every chunk.
+/// The baselines of training runs with these oracle outputs: by training, then oracle, on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,
@@ -254,7 +254,7 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
     sum.into_iter().map(|row| row.into_iter().map(rounded).collect()).collect()
 }
 
-/// Behaviour of the model after one strength, averaged over the method's trainings.
+/// Behaviour of the model after one strength, averaged over the method's training runs.
 pub(crate) fn behaviour(bench: &mut Bench, named: &Named, value: f64, behaved: &[&Behaved]) -> Option<(Kind, usize)> {
     let n = behaved.first().map(|b| b.len()).filter(|n| *n > 0)?;
     let level = bench.label.level();

@@ -1,5 +1,6 @@
-//! Names of a run's stages: hidden states, searches for probe settings, trainings, fits and strengths of the methods, probes on edited
-//! states, the map, and the lens. The forecast counts work and the progress looks up seconds under these names.
+//! Names of a run's stages: hidden states, searches for probe settings, training runs, fits and strengths of the
+//! methods, probes on edited states, the map, and the lens. The forecast counts work and the progress looks up seconds
+//! under these names.
 
 use super::panel::Slot;
 use crate::key::MethodKey;

@@ -54,7 +54,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// Number of trainings behind the best strengths of a model.
+/// Number of training runs behind the best strengths of a model.
 fn trainings(results: &Results, model: &str) -> usize {
     results.optima.iter().find(|o| o.model == model).map_or(0, |o| o.value.how.replicates)
 }
@@ -330,7 +330,8 @@ fn span([lo, hi]: [f64; 2]) -> String {
     format!("{} to {}", score(lo), score(hi))
 }
 
-/// The mean with the wide band, and the narrow one if shown separately; or the mean with the values of two trainings.
+/// The mean with the wide band, and the narrow one if shown separately; or the mean with the values of two training
+/// runs.
 fn bands(b: &Banded, trainings: usize) -> String {
     if is_few(trainings) {
         let values = b.values(trainings).map_or(String::new(), |[lo, hi]| format!(" ({}, {})", score(lo), score(hi)));

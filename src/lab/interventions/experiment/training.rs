@@ -45,7 +45,7 @@ impl OracleData {
     }
 }
 
-/// True if one fit serves all trainings.
+/// True if one fit serves all training runs.
 pub(crate) fn is_shared(method: &Method) -> bool {
     !method.needs.mlp && !method.needs.random
 }

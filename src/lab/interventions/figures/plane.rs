@@ -114,7 +114,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
-    // The plane shows only the intervals of the knee and the stars, and none for two trainings.
+    // The plane shows only the intervals of the knee and the stars, and none for two training runs.
     provenance.entries.retain(|(key, _)| key != "intervals");
     if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
         let over =
@@ -157,7 +157,7 @@ fn dashed(look: Role) -> Role {
 }
 
 fn place(f: &ReliabilityFinding) -> Datum {
-    // In the plane no point of a line shows its spread, so its trainings are not drawn.
+    // In the plane no point of a line shows its spread, so its training runs are not drawn.
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 
@@ -187,7 +187,7 @@ fn knee(rated: &Rated<'_>) -> Option<Layer> {
     Some(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }))
 }
 
-/// Both scores of two trainings; `None` for other numbers.
+/// Both scores of two training runs; `None` for other numbers.
 fn pairs(c: Banded, s: Banded, trainings: usize) -> Option<[(f64, f64); 2]> {
     Some([c.values(trainings)?.into(), s.values(trainings)?.into()])
 }

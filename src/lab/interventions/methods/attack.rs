@@ -32,7 +32,7 @@ fn sign<T: Real>(x: T) -> T {
 /// The sign of each coordinate's step (n x D, each -1, 0 or 1) along `aim` from the rows of `h`.
 ///
 /// # Panics
-/// If the shapes do not fit or a class is not the perceptron's.
+/// If the shapes do not fit or a class is out of range for the perceptron.
 pub fn signs<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize], aim: Aim) -> Dense<T> {
     let (mut gradient, _) = mlp.input_direction(h, classes);
     let factor = if aim == Aim::Towards { -T::ONE } else { T::ONE };
@@ -63,7 +63,7 @@ pub struct Schedule<T> {
 /// fixed groups. `pulse` counts steps of groups; groups that finish early leave it short of its total.
 ///
 /// # Panics
-/// If the shapes do not fit or a class is not the perceptron's.
+/// If the shapes do not fit or a class is out of range for the perceptron.
 pub fn pgd<T: Real>(
     mlp: &Mlp<T>,
     h: &Dense<T>,
@@ -210,7 +210,7 @@ fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon
 /// Cross entropies of classes at the rows of `h`, in nats.
 ///
 /// # Panics
-/// If the shapes do not fit or a class is not the perceptron's.
+/// If the shapes do not fit or a class is out of range for the perceptron.
 pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> {
     mlp.input_direction(h, classes).1
 }

@@ -14,7 +14,7 @@ const BOTH_WAYS: u128 = 3;
 const CLASSES: u128 = 2;
 const PARTS: (u128, u128) = (3, 2);
 
-/// Multiply-adds of encoding each side's sentences up to its layer, and of all trainings; 0 for files of results.
+/// Multiply-adds of encoding each side's sentences up to its layer, and of all training runs; 0 for files of results.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let largest = spec.task.sizes.last().copied().unwrap_or(0) as u128;
     let side = |first: bool| {

@@ -145,7 +145,7 @@ fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Re
     Ok(Labelled::new(x, y, sentences.classes)?)
 }
 
-/// Number of trainings of a side at a size.
+/// Number of training runs of a side at a size.
 pub(crate) fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     let also = &spec.also;
     let largest = spec.task.sizes.last() == Some(&size);

@@ -146,7 +146,7 @@ pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
-/// Fixed weight of a training, besides its sentences.
+/// Fixed weight of a training run, besides its sentences.
 const BASE: usize = 64;
 
 /// Weight of training both sides at a size.

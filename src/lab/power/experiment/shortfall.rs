@@ -185,7 +185,8 @@ mod tests {
         }
     }
 
-    /// Simulated coverage at 95 %. `lost` is the share of answers that a training loses, `spread` its spread over trainings.
+    /// Simulated coverage at 95 %. `lost` is the share of answers that a training loses, `spread` its spread over
+    /// training runs.
     fn coverage(seeds: usize, n: usize, lost: f64, spread: f64) -> f64 {
         let spec = Spec::shipped();
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));
@@ -211,8 +212,8 @@ mod tests {
         held.count() as f64 / f64::from(runs)
     }
 
-    /// Coverage is nominal with two or more seeds. A single seed does not show the variation between trainings. If that is large, the
-    /// interval over test items covers too rarely; the lab's answer warns about this.
+    /// Coverage is nominal with two or more seeds. A single seed does not show the variation between training runs. If
+    /// that is large, the interval over test items covers too rarely; the lab's answer warns about this.
     #[test]
     fn the_interval_by_optimisation_covers_with_two_seeds_and_not_with_one() {
         for (seeds, n, lost, spread) in

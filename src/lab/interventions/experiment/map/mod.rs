@@ -30,7 +30,7 @@ use crate::tally::Tally;
 use base::SharedPulse;
 use lab::fault::Fault;
 
-/// Oracle outputs of a training for every chunk.
+/// Oracle outputs of a training run for every chunk.
 type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
 /// The oracles at or after the layer of the intervention, by replicate, with their outputs before it.
@@ -42,7 +42,7 @@ struct Judge {
 /// Tallies of one replicate: by strength, judge and oracle.
 type Seen = Vec<Vec<Vec<Tally>>>;
 
-/// Computes the map of the spec, if it has one. `sweeps` are its methods.
+/// Computes the map of the spec, if it has one. `sweeps` holds one sweep per method.
 pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.map.clone() else { return Ok(()) };
     // The oracles of the spec's own layer are already trained.
