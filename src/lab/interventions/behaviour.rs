@@ -37,7 +37,7 @@ pub struct BehaviourFinding {
     /// Number of training runs behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
-    /// Ranks and the paired test; absent in older recordings.
+    /// Ranks and the paired test; absent in recordings made by older versions.
     #[serde(flatten)]
     pub told: Option<Told>,
 }
@@ -58,7 +58,7 @@ pub struct Told {
     /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
     /// p-value of no change at any strength of the sweep: max-T over all of them. Absent before the sweep is complete,
-    /// and in older recordings.
+    /// and in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,
 }

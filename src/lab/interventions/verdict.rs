@@ -95,18 +95,19 @@ pub struct VersusFinding {
     /// half. This is not the probability that `a` is more reliable.
     pub p_greater: f64,
     /// Reliability of `a` minus that of `b`, with its interval over examples and training runs. Null if one has no
-    /// optimum, with a single training run, and in older recordings.
+    /// optimum, with a single training run, and in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value of no difference, by Student's t on the paired differences of training runs. In recordings of older
-    /// programs without `difference`: twice the smaller share of resamples.
+    /// p-value of no difference, by Student's t on the paired differences of training runs. In recordings made by older
+    /// versions, without `difference`: twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from older recordings.
+    /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from recordings made by
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
     /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a
-    /// single test at .05. Absent without `difference`, and from older recordings.
+    /// single test at .05. Absent without `difference`, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Changes that reverse the verdict and make it uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.

@@ -116,7 +116,7 @@ pub struct ComparisonFinding {
     pub difference: Estimate,
     /// Exact McNemar p-value; with several seeds, twice their median p-value, at most 1.
     pub exact_p: Option<f64>,
-    /// McNemar's mid-p-value, combined over seeds like `exact_p`; absent in older recordings.
+    /// McNemar's mid-p-value, combined over seeds like `exact_p`; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mid_p: Option<f64>,
     /// McNemar's p-value by χ² without correction, combined over seeds like `exact_p`.
@@ -228,7 +228,8 @@ pub struct RequiredFinding {
     pub alpha: f64,
     /// Number of test items for the target power.
     pub n_test: Open,
-    /// The smallest difference that this number of items shows with the target power; null if even the largest is not shown.
+    /// The smallest difference that this number of items would detect with the target power; null if even the largest
+    /// would not be detected.
     pub mde: Option<f64>,
     /// Power with the current items.
     pub power: f64,

@@ -129,7 +129,7 @@ pub struct RelationFinding {
     pub mentions: usize,
     /// Share of each prompt in the average; empty until it is known.
     pub weights: Vec<f64>,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -173,21 +173,24 @@ pub struct PromptPreferenceFinding {
     pub best: Estimate,
     /// Highest minus lowest P@1.
     pub gap: Estimate,
-    /// Population standard deviation over prompts, without an interval (null) except in older recordings.
+    /// Population standard deviation over prompts, without an interval (null) except in recordings made by older
+    /// versions.
     pub std: Estimate,
     /// Mean over prompts.
     pub mean: Estimate,
     /// The gap with best and worst prompt chosen on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Interval of `gap_held_out` by Student's t over the instances of one half; absent in older recordings.
+    /// Interval of `gap_held_out` by Student's t over the instances of one half; absent in recordings made by older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap expected from equally good prompts.
     pub gap_by_chance: Option<f64>,
-    /// The range of gaps of equally good prompts at the level of the intervals; absent in older recordings.
+    /// The range of gaps of equally good prompts at the level of the intervals; absent in recordings made by older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -211,20 +214,22 @@ pub struct PreferenceSummaryFinding {
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Mean of the gap with best and worst prompt chosen on other instances, over relations with such a gap; absent in older recordings.
+    /// Mean of the gap with best and worst prompt chosen on other instances, over relations with such a gap; absent in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
-    /// Mean of the gap expected from equally good prompts; absent in older recordings.
+    /// Mean of the gap expected from equally good prompts; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_by_chance: Option<Estimate>,
-    /// Mean of the verbalisation stability, over relations with a stability; absent in older recordings.
+    /// Mean of the verbalisation stability, over relations with a stability; absent in recordings made by older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
     pub unstable: Option<Estimate>,
     /// Number of relations on which the order of the models changes with the prompt.
     pub unstable_relations: Option<usize>,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -241,7 +246,7 @@ pub struct VerbalizationFinding {
     pub kept: usize,
     /// Maximum number of mentions per instance.
     pub mentions: usize,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -260,7 +265,7 @@ pub struct AdjustedFinding {
     pub mentions: usize,
     /// Weights: `uniform`, `user` or `perplexity`.
     pub weights: Weighting,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -294,7 +299,7 @@ pub struct RankConsistencyFinding {
     /// For `all`: number of distinct orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<usize>,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -309,13 +314,13 @@ pub struct RankCurveFinding {
     pub consistency: Estimate,
     /// Mean over models of the share of the most frequent place.
     pub mean_place: f64,
-    /// By model, in the order of the run: number of draws by place, 0 the worst, or by half places if ties share them; absent in older
-    /// recordings.
+    /// By model, in the order of the run: number of draws by place, 0 the worst, or by half places if ties share them; absent in recordings
+    /// made by older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
     /// Number of draws.
     pub draws: u64,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -333,7 +338,7 @@ pub struct LedgerFinding {
     pub draws: Sharing,
     /// Number of relations.
     pub relations: usize,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
     #[serde(flatten)]
@@ -350,7 +355,8 @@ pub struct DisparityFinding {
     pub p_at_1: Estimate,
     /// Number of training steps.
     pub steps: usize,
-    /// Rule for the words that count as candidate answers: `top_token`, independent of the run's rule; absent in older recordings.
+    /// Rule for the words that count as candidate answers: `top_token`, independent of the run's rule; absent in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
 }
@@ -411,7 +417,7 @@ pub struct InstancesFinding {
     pub rows: Vec<InstanceRow>,
     /// The omitted instances, with reasons.
     pub left_out: Vec<(String, String)>,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -424,7 +430,8 @@ pub struct InstanceRow {
     pub object: String,
     /// By model: the answer, and whether it is the object.
     pub said: Vec<(String, bool)>,
-    /// By model: whether the answer is the same under every name; empty for a single name, for a typed prompt, and in older recordings.
+    /// By model: whether the answer is the same under every name; empty for a single name, for a typed prompt, and in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stable: Vec<bool>,
 }
@@ -454,7 +461,7 @@ pub struct InstanceFinding {
     pub right: bool,
     /// Rank of the object among the candidates, from 1.
     pub rank: Option<u32>,
-    /// Rule for the words that count as candidate answers; absent in older recordings.
+    /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }

@@ -339,7 +339,7 @@ pub struct InterpretabilityFinding {
     pub stability: Option<Estimate>,
     /// Number of pairs of an original and a partner.
     pub pairs: usize,
-    /// Number of partners that could not be used.
+    /// Number of partners that the model could not process.
     pub missing: usize,
     /// Number of originals, the units of the intervals.
     pub originals: usize,
