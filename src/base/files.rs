@@ -61,8 +61,8 @@ fn own_prefix() -> String {
 }
 
 /// The scope of this process's id: eight digits for this boot of this machine and this container. Processes on machines
-/// that share a folder may have equal ids. Where the system does not report it, all unfinished files count as another
-/// machine's.
+/// that share a folder may have equal ids. Where the system does not report it, all unfinished files count as files of
+/// another machine.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -215,7 +215,7 @@ impl Whole {
     /// [`FileError`], also if something has appeared there in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
-        // A full disk may surface only here; the existing file at the destination stays.
+        // A full disk may surface only here; the existing file at the destination is kept.
         if let Err(source) = file.as_file().sync_all() {
             return Err(FileError::Write { path, source });
         }

@@ -68,11 +68,11 @@ pub type Matrix = Dense<f32>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{len} numbers do not make a matrix of {rows} rows and {cols} columns")]
 pub struct ShapeError {
-    /// Numbers given.
+    /// Number of values given.
     pub len: usize,
-    /// Rows asked for.
+    /// Requested number of rows.
     pub rows: usize,
-    /// Columns asked for.
+    /// Requested number of columns.
     pub cols: usize,
 }
 

@@ -63,7 +63,8 @@ const SHOWN: usize = 12;
 /// Line width for a terminal of unknown width.
 const WIDE: usize = 100;
 
-/// Fails with [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all cells have ended and some have failed.
+/// Fails with [`CliError::Usage`] for a folder that does not belong to a grid; [`CliError::Reported`] if all cells have
+/// ended and some have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {

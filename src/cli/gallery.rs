@@ -38,7 +38,7 @@ enum GalleryCommand {
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
     Judge(judge::JudgeArgs),
-    /// Measure a trained folder again and rewrite its card; its weights stay.
+    /// Measure a trained folder again and rewrite its card; its weights are kept.
     Score(ScoreArgs),
     /// Continue training a model on mixtures with different shares of facts, and query the facts after each one.
     Mix(super::mix::MixArgs),
@@ -108,7 +108,7 @@ struct ScoreArgs {
     #[arg(long)]
     development: bool,
     /// Measure only the rationale benchmark again, after its sentences have changed, on the half that the card is
-    /// judged on; the other scores stay.
+    /// judged on; the other scores are kept.
     #[arg(long, conflicts_with = "development")]
     benchmark: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.

@@ -131,7 +131,7 @@ pub enum RemoteCommand {
         #[arg(long)]
         json: bool,
     },
-    /// End an engine there; its run is cancelled, its session stays.
+    /// End an engine there: its run is cancelled, and its session is kept.
     Stop {
         /// The machine.
         #[arg(value_name = "ADDRESS")]

@@ -39,7 +39,7 @@ use session::record::Record;
   probity run grid.toml --out grid --shard 3/8")]
 pub struct RunArgs {
     /// Specs to run in order: files, `-` for the standard input, or the name of a lab for its shipped experiment. A
-    /// spec with [grid] stands for all combinations of its axes.
+    /// spec with [grid] expands to all combinations of its axes.
     #[arg(required_unless_present = "preset", value_name = "SPEC")]
     pub specs: Vec<PathBuf>,
     /// Run an experiment that is shipped under a name; an unknown name lists them. May be repeated.

@@ -29,7 +29,7 @@ pub(crate) const REPEATED: &str = "same text and position as an earlier row";
 pub struct Conversion {
     /// Rows that became examples.
     pub taken: u64,
-    /// Rows of another kind, or without mask, forms or subject number.
+    /// Rows of other kinds, or without mask, forms or subject number.
     pub unsuited: u64,
     /// Rows that repeat an earlier row's text and positions. Rows that only a causal model would confuse are dropped later, once the model
     /// is known.

@@ -115,7 +115,7 @@ pub const TASKS: &[Task] = &[
 pub struct Example {
     /// The sentence with [`MASK`] once in place of the verb.
     pub text: String,
-    /// Text before the mask without a trailing blank: the input of causal models.
+    /// Text before the mask without a trailing space: the input of causal models.
     pub prefix: String,
     /// Verb forms, indexed by the label of Z_c with which they agree.
     pub forms: [String; 2],
@@ -187,7 +187,8 @@ impl Example {
     }
 }
 
-/// Returns the character range (end exclusive) from the first to the last blank-separated word that differs from `other`.
+/// Returns the character range (end exclusive) from the first to the last space-separated word that differs from
+/// `other`.
 fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     let words = |text: &str| text.split(' ').map(|w| w.chars().count()).collect::<Vec<_>>();
     let same = |(a, b): &(&str, &str)| a == b;

@@ -85,7 +85,7 @@ pub struct Dossier {
     pub inspection: Option<Inspection>,
     /// Comparison with the reference numbers in the model's folder.
     pub check: Option<Vec<CheckRow>>,
-    /// The reason why the latest question has no answer.
+    /// The reason why the latest question could not be answered.
     pub problem: Option<Problem>,
     /// The question not yet answered.
     pub waiting: Option<ModelQuestion>,

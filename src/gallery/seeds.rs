@@ -254,8 +254,8 @@ pub fn together(cards: &[Card]) -> Option<Card> {
     Some(Card { seeds: cards.iter().map(SeedScores::of).collect(), ..first.clone() })
 }
 
-/// The card in `path` with the scores of `found` added. Seeds that it already lists stay; one with different numbers is
-/// refused unless it may be replaced.
+/// The card in `path` with the scores of `found` added. Seeds that it already lists are kept; one with different
+/// numbers is refused unless it may be replaced.
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] with a remedy; errors of reading.

@@ -64,8 +64,8 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
     Ok(card)
 }
 
-/// Measures a finished model again, on one half of the test material, and rewrites its card; the weights stay. The card
-/// keeps nothing of the other half, and no scores of other seeds.
+/// Measures a finished model again, on one half of the test material, and rewrites its card; the weights are kept. The
+/// card keeps nothing of the other half, and no scores of other seeds.
 pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, watch: Watch<'_>) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let mixture = &card.corpus.mixture;
@@ -82,8 +82,8 @@ pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, w
 }
 
 /// Measures the rationale benchmark again on a finished model after its sentences changed, on the half that its card is
-/// judged on. Other scores stay, because their material is unchanged; scores of other seeds are removed, because they
-/// were measured on the old sentences.
+/// judged on. Other scores are kept, because their material is unchanged; scores of other seeds are removed, because
+/// they were measured on the old sentences.
 pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;

@@ -186,7 +186,8 @@ pub struct Decoder {
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// First input token of the decoder. By default, the decoder's input is the encoder's, shifted right after this token.
+    /// First input token of the decoder. By default, the decoder's input is that of the encoder, shifted right after
+    /// this token.
     pub start_token: u32,
 }
 

@@ -218,7 +218,7 @@ impl Plan {
         extent
     }
 
-    /// Checks every shape, range and dependency, so that executors need not. `name` is the model's.
+    /// Checks every shape, range and dependency, so that executors need not. `name` is the name of the model.
     ///
     /// # Errors
     /// [`ModelError::Plan`] with the invalid part; [`ModelError::NoHead`] if logits are requested from a model without a head.

@@ -86,7 +86,7 @@ impl Pooler {
     /// Loads the pooler, if the weights have one.
     ///
     /// # Errors
-    /// [`ModelError::Weights`] for a pooler of another shape, or values that are not finite.
+    /// [`ModelError::Weights`] for a pooler of a different shape, or values that are not finite.
     pub fn read(arch: &Arch, family: &Family, weights: &Checkpoint) -> Result<Option<Pooler>> {
         let stems = ["pooler.dense", "pooler"];
         let names = stems.iter().flat_map(|stem| {

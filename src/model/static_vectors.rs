@@ -213,7 +213,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
             return place.wrong("it is empty");
         }
         lines += 1;
-        // The first line determines the width; its word contains no blank.
+        // The first line determines the width; its word contains no space.
         let d = *width.get_or_insert_with(|| text.split(BLANKS).count().saturating_sub(1));
         let word = numbers(text, d, &mut values, &place)?;
         has_upper_case |= word.chars().any(char::is_uppercase);

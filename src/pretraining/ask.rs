@@ -26,9 +26,9 @@ pub struct Asked<'a> {
 /// A text with one gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Text before the gap, without a trailing blank.
+    /// Text before the gap, without a trailing space.
     pub before: String,
-    /// Text after the gap, including any blank in between; invisible to causal models.
+    /// Text after the gap, including any space in between; invisible to causal models.
     pub after: String,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Asked<'a> {
         self.arch.decoder.map(|_| self.arch.layers)
     }
 
-    /// Returns the id of a single-token word; at the start of a text it is capitalized and has no blank before it.
+    /// Returns the id of a single-token word; at the start of a text it is capitalized and has no space before it.
     pub fn word(&self, word: &str, at_start: bool) -> Option<u32> {
         if !at_start {
             return self.tokenizer.word_id(word);

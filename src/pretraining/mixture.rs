@@ -266,7 +266,7 @@ impl Corpus {
         });
         let &(prompt, name, _) = chosen.or(written.phrasings.last()).unwrap_or(&(0, 0, 0.0));
         let name = fact.names().nth(name).unwrap_or(&fact.subject);
-        // In half of the lines there is no blank before the full stop, as in running text.
+        // In half of the lines there is no space before the full stop, as in running text.
         stated(&relation.asked(prompt, name), &fact.object, unit(rng) < 0.5)
     }
 

@@ -23,7 +23,7 @@ const COUNTED: usize = 20_000;
 /// Additional count of each word that must be a single token.
 const WHOLE: usize = 200;
 /// Maximum number of rounds of learning a vocabulary. Each further round adds the benchmark words that were split from their preceding
-/// blank.
+/// space.
 const ROUNDS: usize = 3;
 /// Size of every tokenizer in the gallery; chosen so that eight models fit 24 MB.
 pub const ENTRIES: usize = 4_400;
@@ -49,7 +49,7 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     let answers = rationales::one_token_answers()?;
     let words = micro::whole_words().into_iter().chain(objects).chain(answers.iter().map(String::as_str));
     let whole: BTreeSet<&str> = words.collect();
-    // Words include the preceding blank; connectives are also added as they begin a sentence.
+    // Words include the preceding space; connectives are also added as they begin a sentence.
     let mut whole: Vec<String> = whole.into_iter().map(|w| format!(" {w}")).collect();
     whole.extend(micro::order::CONNECTIVES.map(|w| micro::join(&[w])));
     let asked: Vec<String> = rationales::words()?.into_iter().map(|w| format!(" {w}")).collect();

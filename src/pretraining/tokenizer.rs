@@ -231,9 +231,9 @@ pub fn wordpiece(words: &BTreeMap<String, u64>, size: usize) -> Result<String> {
     }))
 }
 
-/// Creates a byte-level BPE tokenizer of at most `size` entries for GPT-2, or with `frame` for RoBERTa and BART; returns a
-/// `tokenizer.json`. `words` are counted as in running text, with any preceding blank (`" keys"`, `"The"`, `"."`), or by
-/// [`words_in_bytes`].
+/// Creates a byte-level BPE tokenizer of at most `size` entries for GPT-2, or with `frame` for RoBERTa and BART;
+/// returns a `tokenizer.json`. `words` are counted as in running text, with any preceding space (`" keys"`, `"The"`,
+/// `"."`), or by [`words_in_bytes`].
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate rejects the result.
@@ -244,7 +244,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     let mut alphabet: Vec<String> = special.iter().map(|s| (*s).to_owned()).collect();
     alphabet.extend(symbols.iter().map(char::to_string));
     let ids: HashMap<char, u32> = symbols.iter().copied().zip(special.len() as u32..).collect();
-    // In the byte-level alphabet, printable ASCII represents itself and U+0120 represents a blank.
+    // In the byte-level alphabet, printable ASCII represents itself and U+0120 represents a space.
     let spell = |word: &str| -> Vec<u32> {
         word.chars().filter_map(|c| ids.get(&if c == ' ' { '\u{120}' } else { c }).copied()).collect()
     };
@@ -262,7 +262,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     };
     let mut tokens: Vec<Value> = special.iter().enumerate().map(|(i, t)| added(i, t)).collect();
     if let (true, Some(mask)) = (frame, tokens.last_mut()) {
-        // The mask includes the blank before it, like the word that it hides.
+        // The mask includes the space before it, like the word that it hides.
         mask["lstrip"] = json!(true);
     }
     canonical(&json!({

@@ -111,7 +111,7 @@ impl Logistic {
     /// `beat` is called before every iteration.
     ///
     /// # Panics
-    /// If `gram` or `removed` has another embedding size.
+    /// If `gram` or `removed` has a different embedding size.
     pub fn fit(
         data: &Labelled,
         gram: &Gram,

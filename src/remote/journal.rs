@@ -219,7 +219,7 @@ impl Hub {
         self.journal.push(Noted { line: text.into(), by });
     }
 
-    /// Drops the line that this event replaces. The first line about a finding stays, because it determines the order
+    /// Drops the line that this event replaces. The first line about a finding is kept, because it determines the order
     /// of findings.
     fn replace(&mut self, event: &Event) {
         let Some((slot, ticket)) = Slot::new(event, self.generation) else { return };

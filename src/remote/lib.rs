@@ -26,7 +26,7 @@
 //! again is recognised by a number that it chose, and replaces its own old link.
 //!
 //! **How it ends**: on [`engine::message::Command::Shutdown`], on SIGTERM, or when nothing has run and no client has
-//! been attached for a given time. The folder `remote/NAME` is then removed; the session stays, and [`errand::fetch`]
+//! been attached for a given time. The folder `remote/NAME` is then removed; the session is kept, and [`errand::fetch`]
 //! copies it here.
 //!
 //! Neither end trusts the other: lengths are bounded, an invalid message breaks the link, and text is made printable

@@ -170,7 +170,7 @@ impl Bands {
         self
     }
 
-    /// Replaces the range by that of other single-replicate values.
+    /// Replaces the range with that of other single-replicate values.
     pub fn with_range(self, values: impl Iterator<Item = f64>) -> Self {
         let range = values.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], t| [lo.min(t), hi.max(t)]);
         Self { range, ..self }

@@ -26,7 +26,8 @@ const QUEUE: usize = 256;
 /// Opens the screen on a local or a remote folder.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that is not a grid's, [`CliError::Failed`] if the host or the terminal fails.
+/// [`CliError::Usage`] for a folder that does not belong to a grid, [`CliError::Failed`] if the host or the terminal
+/// fails.
 pub fn live(args: &TuiArgs, dir: &Path) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.far.remote {

@@ -44,7 +44,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Counts the blank-separated words of a text, without surrounding punctuation.
+    /// Counts the space-separated words of a text, without surrounding punctuation.
     pub(crate) fn add(&mut self, text: &str, models: &[Vocabulary<'_>]) {
         if models.is_empty() {
             return;

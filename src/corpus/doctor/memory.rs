@@ -73,7 +73,7 @@ impl Memory {
         }
     }
 
-    /// Records a key and returns the position where it first had another value, if any.
+    /// Records a key and returns the position where it first had a different value, if any.
     pub(crate) fn first_of(&mut self, key: u64, value: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST && !self.values.contains_key(&key) {
             self.full = true;

@@ -330,7 +330,8 @@ impl<'v> Doctor<'v> {
         self.text([text], found);
         let bare = sentence.label.iter().map(|l| ("label", l.as_str()));
         let labels: Vec<(&str, &str)> = bare.chain(sentence.named_labels()).collect();
-        // Labels without a name belong to the task of their file: the same sentence may have another label in another task.
+        // Labels without a name belong to the task of their file: the same sentence may have a different label in
+        // another task.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));
         if let Some(first) = self.memory.seen(hash(&("sentence", text, place, &labels))) {

@@ -59,7 +59,7 @@ impl Sentence {
         Sentence { tokens, subject_number: number, opposing: self.intervening - self.opposing, ..self.clone() }
     }
 
-    /// Returns the words before the verb, without a trailing blank.
+    /// Returns the words before the verb, without a trailing space.
     pub fn prefix(&self) -> String {
         join(&self.tokens[..self.verb].iter().map(String::as_str).collect::<Vec<_>>())
     }

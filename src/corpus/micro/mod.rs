@@ -151,7 +151,7 @@ pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     hash(0, construction.bytes().chain(parts)).is_multiple_of(5)
 }
 
-/// Joins tokens into written English: no blank before `.` and `,`, and a capital at the start.
+/// Joins tokens into written English: no space before `.` and `,`, and a capital at the start.
 pub fn join(tokens: &[&str]) -> String {
     let mut text = String::new();
     for (i, token) in tokens.iter().enumerate() {

@@ -73,7 +73,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         if self.flip(0.5) { Number::Pl } else { Number::Sg }
     }
 
-    /// Appends blank-separated words.
+    /// Appends space-separated words.
     pub(crate) fn words(&mut self, words: &'static str) {
         self.tokens.extend(words.split(' '));
     }

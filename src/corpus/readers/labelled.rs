@@ -1,9 +1,10 @@
 //! Labelled texts as a table with a header or as JSON lines (`text,label` and similar, GLUE's sentence pairs), and CoLA's own file without
 //! a header.
 //!
-//! One column is the text; two text columns form a pair, joined by a blank. `split` and `id` have their usual meaning. `form` and
-//! `other_form` are the correct and the wrong word for the mask, `twin` is the counterfactual text, and `start` and `end` (exclusive) are
-//! the characters of the marked word. Every other column is a label of that name; empty and NaN cells are missing labels.
+//! One column is the text; two text columns form a pair, joined by a space. `split` and `id` have their usual meaning.
+//! `form` and `other_form` are the correct and the wrong word for the mask, `twin` is the counterfactual text, and
+//! `start` and `end` (exclusive) are the characters of the marked word. Every other column is a label of that name;
+//! empty and NaN cells are missing labels.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds a name, optionally followed by a blank and a second part.
+    /// Adds a name, optionally followed by a space and a second part.
     pub fn push(&mut self, name: &str, more: Option<&str>) {
         self.text.push_str(name);
         if let Some(more) = more {

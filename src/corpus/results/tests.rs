@@ -216,7 +216,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
     assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
-    // Regression: a model whose answers end in a blank used to score 0 % without a note.
+    // Regression: a model whose answers end in a space used to score 0 % without a note.
     let notes = |wanted: Wanted| group(text.as_bytes(), &wanted).unwrap().notes.join("; ");
     assert!(
         notes(Wanted::default())

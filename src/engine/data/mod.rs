@@ -117,7 +117,7 @@ pub struct DataDossier {
     pub set: String,
     pub inspection: Option<DataInspection>,
     pub diagnosis: Option<DataDiagnosis>,
-    /// The reason why the latest question has no answer.
+    /// The reason why the latest question could not be answered.
     pub problem: Option<Problem>,
     /// Unanswered questions, oldest first.
     pub waiting: Vec<DataWaiting>,

@@ -86,7 +86,7 @@ impl Pace {
     }
 }
 
-/// Reasons why a question has no answer.
+/// Reasons why a question cannot be answered.
 enum Halt {
     Stopped,
     Failed(Problem),

@@ -220,7 +220,7 @@ impl Worker {
     /// examples, unless a newer question has arrived.
     fn ask(&mut self) -> Result<(), Cancelled> {
         let generation = self.current.as_ref().map_or(0, |c| c.generation);
-        // A question to an experiment that does not exist has no answer.
+        // A question to an experiment that does not exist cannot be answered.
         let Some(waiting) = self.inbox.queue.take_experiment(generation) else { return Ok(()) };
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let mut host = self.host(current.job, generation).answering();

@@ -1,4 +1,4 @@
-//! Subsets of TrueType fonts: outlines of unused glyphs are removed, glyph numbers stay.
+//! Subsets of TrueType fonts: outlines of unused glyphs are removed, and glyph numbers are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 

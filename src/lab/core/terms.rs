@@ -262,7 +262,7 @@ pub const TERMS: &[Term] = &[
         "interval",
         "[ ]",
         &[],
-        "The range that covers the true value 95 % of the time, unless the settings give another level.",
+        "The range that covers the true value 95 % of the time, unless the settings give a different level.",
     ),
     term("n", "n", &[], "Number of examples, facts or items on which a result is based."),
     term("p-value", "p", &[], "Probability of a difference at least this large if there were none."),

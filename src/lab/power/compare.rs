@@ -219,7 +219,7 @@ pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
         if equivalence {
             all[i].equivalence_holm_p = Some(largest);
         } else {
-            // A comparison stays open if its equivalence is a hypothesis too.
+            // A comparison remains open if its equivalence is a hypothesis too.
             open -= usize::from(all[i].equivalence_p > alpha);
         }
     }

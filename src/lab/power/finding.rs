@@ -142,8 +142,8 @@ pub struct ComparisonFinding {
     pub margin: f64,
     /// p-value of equivalence within the margin.
     pub equivalence_p: f64,
-    /// `equivalence_p` corrected together with the p-values of the differences, if it is small enough for a claim; absent in older
-    /// findings.
+    /// `equivalence_p` corrected together with the p-values of the differences, if it is small enough for a claim;
+    /// absent in findings recorded by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
     /// The anytime-valid p-value before all items are known, if items are the steps of the sequential test.

@@ -265,7 +265,7 @@ impl Spec {
         !self.of_files() && of(true) != of(false)
     }
 
-    /// Recommended training examples and total examples for a difference; `None` if the bound gives no number.
+    /// Recommended training examples and total examples for a difference; `None` if the bound does not give a number.
     pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
         let test = &self.test;
         let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
@@ -447,7 +447,8 @@ impl LabSpec for Spec {
             }
         } else if !(1..=2).contains(&self.models.len()) {
             let problem = format!(
-                "has {} names: name the encoder of both sides, or that of each, for example [\"bert-mini\", \"untrained:bert-mini\"]",
+                "has {} names: name one encoder for both sides, or one for each, for example [\"bert-mini\", \
+                 \"untrained:bert-mini\"]",
                 self.models.len()
             );
             return refuse.because("models", problem);

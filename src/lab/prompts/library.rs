@@ -126,7 +126,7 @@ impl Library {
         let mut gathered = Gathered::default();
         for relation in there.relations {
             gathered.order.push(relation.id.clone());
-            // The first prompt stays the original one.
+            // The first prompt remains the original one.
             gathered.templates.insert(relation.id.clone(), relation.prompts.clone());
             let relation = Relation { prompts: Vec::new(), ..relation };
             let key = |f: &Fact| (relation.id.clone(), f.names[0].clone(), f.object.clone());

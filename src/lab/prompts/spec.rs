@@ -100,8 +100,8 @@ impl DataSpec {
 
     /// Adds a file or folder; `path` is relative to the current folder, and repeated paths are ignored.
     ///
-    /// If only built-in relations were used, they stay, including a selection by name. A selection of relations from files is dropped, and
-    /// all are used.
+    /// If only built-in relations were used, they are kept, including a selection by name. A selection of relations
+    /// from files is dropped, and all are used.
     pub fn add(&mut self, path: String) {
         if self.files.is_empty() {
             (self.built_in, self.whole) = (true, !self.relations.is_empty());

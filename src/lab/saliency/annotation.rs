@@ -1,4 +1,5 @@
-//! Rationales marked by the user: their text form, which is the benchmark's, and the agreement of two annotators.
+//! Rationales marked by the user: their text format, which is that of the benchmark, and the agreement of two
+//! annotators.
 //!
 //! The benchmark's annotators chose a word to mask and rated their confidence that it is the only answer (1 to 4). They marked the
 //! sufficient tokens, then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections 3.2 and

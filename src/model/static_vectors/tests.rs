@@ -23,7 +23,7 @@ fn glove_and_word2vec_files_are_read() {
     assert_eq!(glove.words, ["the", "cat", "."]);
     assert_eq!(glove.vectors.data, [0.0, 0.0, 0.5, -1.0, 0.2, 3.0, 0.0, 1.0]);
     assert!(glove.fold, "a file without upper case is folded");
-    // word2vec files have a header, and a blank at the end of each line.
+    // word2vec files have a header, and a space at the end of each line.
     let word2vec = read(b"2 3\r\n</s> 1 2 3 \r\nThe 4 5 6 \r\n").unwrap();
     assert_eq!((word2vec.words.len(), word2vec.width(), word2vec.fold), (2, 3, false));
     assert_eq!(word2vec.vectors.row(2), [4.0, 5.0, 6.0]);

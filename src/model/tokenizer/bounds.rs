@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper};
 
-/// Maximum factor by which steps may lengthen a text. Replacing a blank by `\u{2581}` is a factor of 3.
+/// Maximum factor by which steps may lengthen a text. Replacing a space by `\u{2581}` is a factor of 3.
 const GROWTH: f64 = 64.0;
 
 /// Maximum number of steps in a component, because some always lengthen a text.
@@ -124,7 +124,7 @@ fn growth(step: &Value) -> f64 {
                 found => replaced(found, content),
             }
         }
-        // A byte that is not printable becomes a two-byte character; a blank is added before each piece.
+        // A byte that is not printable becomes a two-byte character; a space is added before each piece.
         "ByteLevel" if step.get("add_prefix_space") == Some(&Value::Bool(true)) => 4.0,
         "ByteLevel" => 2.0,
         "Prepend" => (field(step, "prepend").len() + 1) as f64,

@@ -29,7 +29,7 @@ use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
 pub(crate) struct Side {
-    /// Sentences and labels, shared with the other side unless it has another task.
+    /// Sentences and labels, shared with the other side unless it has a different task.
     pub sentences: Arc<Sentences>,
     pub reader: Reader,
     /// Settings from which the classifier is chosen.

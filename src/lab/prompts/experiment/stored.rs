@@ -14,7 +14,7 @@ use lab::store::instructions;
 
 /// Must increase when a change of the program alters replies.
 const VERSION: u32 = 2;
-/// Stored in place of a token if the query could not be asked.
+/// Stored in place of a token if the query could not be run.
 const UNASKED: u32 = u32::MAX;
 /// Stored in place of a rank if the object is not a candidate.
 const UNRANKED: u32 = 0;

@@ -100,7 +100,7 @@ impl Annotation {
         open
     }
 
-    /// Drops marks made for another mask. An alignment stays if the number of words does.
+    /// Drops marks made for another mask. An alignment is kept if the number of words is unchanged.
     fn forget_marks(&mut self, words: usize) {
         self.rationale.clear();
         self.line.other_answers.clear();

@@ -68,7 +68,7 @@ pub(super) fn by_sentence<'a>(
 pub struct Alphas {
     /// Number of sentences marked by at least two people.
     pub sentences: usize,
-    /// Number of annotations omitted because the sentence has other words in an earlier file.
+    /// Number of annotations omitted because the words of the sentence differ from those in an earlier file.
     pub differing: usize,
     /// Alpha of marked words (nominal), without masks.
     pub marks: Option<Estimate>,
