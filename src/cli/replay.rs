@@ -30,7 +30,7 @@ pub struct ReplayArgs {
     /// Print the results instead of showing them in the terminal program.
     #[arg(long)]
     pub headless: bool,
-    /// The run whose results are printed, from 1; by default the latest of each lab (implies --headless).
+    /// The run whose results are printed, from 1; by default the latest run of each lab (implies --headless).
     #[arg(long, value_name = "N")]
     pub run: Option<usize>,
     /// Print findings as JSON lines (implies --headless).

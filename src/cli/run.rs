@@ -56,7 +56,7 @@ pub struct RunArgs {
     /// Appearance of figures.
     #[command(flatten)]
     pub look: FigureArgs,
-    /// Compute only share I of N, counted from 1; the cells of a share follow from the specs and N alone.
+    /// Compute only shard I of N, counted from 1; the cells of a shard follow from the specs and N alone.
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
     pub shard: Option<Shard>,

@@ -28,7 +28,7 @@ pub enum SessionsCommand {
         /// Name or file of the session.
         session: String,
     },
-    /// Give a session another name; nothing is overwritten.
+    /// Rename a session; nothing is overwritten.
     #[command(after_help = "Example:\n  probity sessions rename agreement-2 first-look")]
     Rename {
         /// Name or file of the session.
@@ -53,7 +53,7 @@ pub enum SessionsCommand {
   probity diff agreement-2 agreement-3
   probity diff agreement-2:1 agreement-2:3")]
 pub struct DiffArgs {
-    /// A session by name or file, with `:N` for its run N; without it the latest.
+    /// A session by name or file; append `:N` for its run N [default: its latest run].
     pub first: String,
     /// The session to compare it with, in the same form.
     pub second: String,

@@ -35,7 +35,7 @@ pub struct SubmitArgs {
     /// Specs and grids to compute.
     #[arg(required_unless_present_any = ["again", "received"], value_name = "SPEC.toml")]
     pub specs: Vec<PathBuf>,
-    /// Submit to Slurm with sbatch, on the machine that has it.
+    /// Submit to Slurm with sbatch, which this machine must have.
     #[arg(long, required_unless_present = "again")]
     pub slurm: bool,
     /// Resubmit the tasks whose cells failed or were left by jobs that have ended.

@@ -26,8 +26,8 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// Trains the models that are missing.
 ///
 /// # Errors
-/// [`CliError::Usage`] for invalid names, numbers and folders, [`CliError::Cancelled`] after Ctrl-C, [`CliError::Reported`] if a training
-/// failed.
+/// [`CliError::Usage`] for invalid names, numbers and folders, [`CliError::Cancelled`] after Ctrl-C,
+/// [`CliError::Reported`] if a training run failed.
 pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let only = args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
     // In gallery order, each name once.

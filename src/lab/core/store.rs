@@ -85,18 +85,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The system's error, for the caller to report.
     fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()>;
-    /// Returns the state of an interrupted training.
+    /// Returns the state of an interrupted training run.
     fn unfinished(&self, _key: &str) -> Option<Vec<u8>> {
         None
     }
-    /// Stores the state of an interrupted training, replacing an earlier one.
+    /// Stores the state of an interrupted training run, replacing an earlier one.
     ///
     /// # Errors
     /// The system's error; the training then starts over.
     fn keep_unfinished(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
         Ok(())
     }
-    /// Removes the state of a finished training.
+    /// Removes the state of a finished training run.
     fn finish(&self, _key: &str) {}
     /// Location of the store, for messages.
     fn place(&self) -> Option<PathBuf>;

@@ -51,7 +51,7 @@ pub struct Told {
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples for which the model prefers the correct form before but not after, by the first training.
+    /// Examples for which the model prefers the correct form before but not after, by the first training run.
     pub lost: u64,
     /// Examples for which the model prefers the correct form after but not before.
     pub won: u64,

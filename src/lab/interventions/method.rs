@@ -144,7 +144,7 @@ pub enum InterventionError {
 /// Result of fitting a method, or of reading a fit.
 pub(crate) type Learning = Result<Box<dyn Learnt>, InterventionError>;
 
-/// Returns the options of a short fit, and how many times as long a fit with the given options should take.
+/// Returns the options of a short fit, and the factor by which a fit with the given options should take longer.
 pub(crate) type Short = fn(&Options) -> (Options, f64);
 
 /// An intervention method, as used by the picker, the help, the command line and the sweep.

@@ -130,7 +130,7 @@ impl MethodSpec {
 }
 
 /// Version 2: probes are trained by steps, the simplest within one standard error of the best is kept, attacks use exact signs, and
-/// everything is retrained several times. Another number means another procedure.
+/// everything is retrained several times. A different number means a different procedure.
 const PROCEDURE: u32 = 2;
 
 fn procedure() -> u32 {

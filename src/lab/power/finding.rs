@@ -342,9 +342,10 @@ pub struct MdlFinding {
     pub n_train: Option<u64>,
 }
 
-/// Share of random labels of its training sentences that the probe learns. Labels are dealt by hashes of the sentences, as balanced as the
-/// task's. Control-task selectivity (Hewitt and Liang 2019) is undefined here, because it needs labels of word types shared by training and
-/// test. Accuracy on other sentences would be chance by construction.
+/// Share of random labels of its training sentences that the probe learns. Labels are assigned by hashes of the
+/// sentences, balanced like those of the task. Control-task selectivity (Hewitt and Liang 2019) is undefined here,
+/// because it needs labels of word types shared by training and test. Accuracy on other sentences would be chance by
+/// construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// Name of the side.

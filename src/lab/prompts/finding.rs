@@ -119,7 +119,7 @@ pub struct RelationFinding {
     pub prompts: Vec<String>,
     /// Number of facts of the relation.
     pub facts: usize,
-    /// Number of facts asked of every model.
+    /// Number of facts queried in every model.
     pub kept: usize,
     /// Omitted facts, by reason.
     pub left_out: Vec<LeftOut>,
@@ -361,7 +361,7 @@ pub struct DisparityFinding {
     pub candidates: Option<String>,
 }
 
-/// A prompt found automatically. `n` is the number of instances asked.
+/// A prompt found automatically. `n` is the number of queried instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct TunedFinding {
     /// Identifier of the relation.
@@ -390,9 +390,9 @@ pub struct TunedFinding {
     pub stability: Option<Estimate>,
     /// Verbalisation stability with the first prompt.
     pub first_stability: Option<Estimate>,
-    /// Subjects of the facts used in the search, which are not asked.
+    /// Subjects of the facts used in the search, which are not queried.
     pub subjects: Vec<String>,
-    /// Share of the asked facts whose object is also that of a fact used in the search.
+    /// Share of the queried facts whose object is also that of a fact used in the search.
     pub objects_seen: f64,
     /// Mean of -log P(object) on the facts of the search, at the start and after each replaced word.
     pub losses: Vec<f64>,
@@ -413,7 +413,7 @@ pub struct InstancesFinding {
     pub prompt: String,
     /// The models, in the order of the answers.
     pub models: Vec<String>,
-    /// The instances asked.
+    /// The queried instances.
     pub rows: Vec<InstanceRow>,
     /// The omitted instances, with reasons.
     pub left_out: Vec<(String, String)>,

@@ -108,16 +108,16 @@ pub struct CompareArgs {
     /// List the items that changed, with both answers and shared facts.
     #[arg(long, conflicts_with = "summary")]
     flips: bool,
-    /// Only changed items with this fact (may be repeated).
+    /// Only changed items with this key and value (may be repeated).
     #[arg(long, value_name = "KEY=VALUE", requires = "flips")]
     r#where: Vec<String>,
     /// Sort changed items by this fact, or by item, a, b, answer_a, answer_b, target or input.
     #[arg(long, value_name = "KEY", requires = "flips")]
     sort: Option<String>,
-    /// Exit with 3 if this holds: "worse by 1 at 95 %".
+    /// Exit with code 3 if this condition holds: "worse by 1 at 95 %".
     #[arg(long, value_name = "CONDITION")]
     fail_if: Option<String>,
-    /// Exit with 3 unless this holds: "not worse by 1".
+    /// Exit with code 3 unless this condition holds: "not worse by 1".
     #[arg(long, value_name = "CONDITION")]
     fail_unless: Option<String>,
     /// Print only one line, for a log.

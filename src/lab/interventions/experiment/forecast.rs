@@ -190,8 +190,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         let sweep = work.at(&sweep_of(&m.key()));
         let values = strengths(m) as f64;
         let test = bench.test.len();
-        // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only the head remains to
-        // run.
+        // The model's behaviour is evaluated for the first training run, and for the others if their fits differ and
+        // only the head remains to run.
         let alone = is_shared(method) || method.is_control || !bench.model.ends_at(bench.site.layer);
         let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let full = if alone { test as f64 } else { all };

@@ -20,7 +20,7 @@ pub(crate) enum Which {
     Provisional,
     /// A replicate with the chosen settings, from 1.
     Replicate(usize),
-    /// One training with other settings that validate equally well, by rank from 1.
+    /// One training run with other settings that validate equally well, by rank from 1.
     Rival(usize),
 }
 

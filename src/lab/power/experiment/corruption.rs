@@ -1,4 +1,4 @@
-//! Encoders trained on sentences with words in random order. A stopped training resumes.
+//! Encoders trained on sentences with words in random order. A stopped training run resumes.
 
 use std::time::Instant;
 
@@ -74,7 +74,7 @@ impl Corruption {
         self.train(&*host.store(), &mut |done, total| host.beat(done, total))
     }
 
-    /// Trains, resuming after an earlier stop or kill. `beat` receives the steps of this training only.
+    /// Trains, resuming after an earlier stop or kill. `beat` receives the steps of this training run only.
     fn train(
         self,
         store: &dyn Store,

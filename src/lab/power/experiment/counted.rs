@@ -6,7 +6,7 @@ use lab::demand::{Size, WORDS};
 use pretraining::further::CORRUPTED_BATCH;
 use probe::epochs::recipes;
 
-/// Average number of epochs per training.
+/// Average number of epochs per training run.
 const EPOCHS: u128 = 9;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;

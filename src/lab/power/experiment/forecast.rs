@@ -20,7 +20,7 @@ use stats::Purpose;
 
 /// Number of sentences in a timed slice of encoding.
 const SLICE: usize = 32;
-/// Average epochs per training, measured on the default spec; each training takes between [`PATIENCE`] and [`EPOCHS`].
+/// Average epochs per training run, measured on the default spec; each run takes between [`PATIENCE`] and [`EPOCHS`].
 const EXPECTED: f64 = 9.0;
 
 /// Forecast of a run of this spec, one entry per model; empty for files of results.

@@ -1,5 +1,6 @@
-//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on varying shares of the facts before it is asked.
-//! The training is that of `probity gallery mix`. A measured mixture is not trained again, and a stopped training resumes bit-identically.
+//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on varying shares of the facts
+//! before it is asked. The training is that of `probity gallery mix`. A measured mixture is not trained again, and a
+//! stopped training run resumes bit-identically.
 
 use std::time::Instant;
 

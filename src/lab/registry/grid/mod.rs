@@ -49,7 +49,7 @@ impl Cell {
         label(&self.at)
     }
 
-    /// The same cell with another seed for all its random streams.
+    /// The same cell with a different seed for all its random streams.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.spec.common_mut().set_seed(seed);
         self.hash = self.spec.hash();

@@ -109,7 +109,7 @@ impl Annotation {
         }
     }
 
-    /// The unmasked sentence, for choosing another word than the one that did not pass.
+    /// The unmasked sentence, for choosing a different word from the one that did not pass.
     fn unmasked(&self) -> Self {
         let mut open = self.opened();
         open.line.refused.extend(self.line.answer.clone());

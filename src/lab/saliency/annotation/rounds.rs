@@ -32,7 +32,7 @@ impl Person {
     }
 }
 
-/// People whose work is judged: those who judge nothing, or everyone if all judge.
+/// People whose work is judged: those who do not judge, or everyone if all do.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
