@@ -34,7 +34,7 @@ fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() 
     h.event(adjusted(&spec, generation, ticket));
     let after = needed(&h);
     assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
-    assert!(h.screen().contains("wanted power") || h.screen().contains("needed for 0.9"));
+    assert!(h.screen().contains("target power") || h.screen().contains("needed for 0.9"));
     // An older answer changes nothing.
     h.event(adjusted(&probity::lab::power::Spec::shipped(), generation, ticket - 1));
     assert_eq!(needed(&h), after);

@@ -86,7 +86,7 @@ pub fn power() -> Figure {
             line(0, 900.0),
             line(1, 2500.0),
             line(2, 8000.0),
-            Layer::Rule(Rule::level(0.8, "wanted power .8")),
+            Layer::Rule(Rule::level(0.8, "target power .8")),
         ],
     )
 }

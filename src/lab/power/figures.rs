@@ -68,7 +68,7 @@ const STOPS: &str = "all stopping times";
 const WORDS: [(&str, &str); 6] = [
     ("untrained", "the same architecture with random weights"),
     ("pilot", "the test items that both sides were measured on"),
-    ("needed", "the number of test items that give the wanted power"),
+    ("needed", "the number of test items that give the target power"),
     ("bag of words", "a classifier on the words of a sentence, without hidden states"),
     ("margin of the bound", "the excess risk that learning theory allows after this number of training examples"),
     ("discordant items", "items that only one side gets right"),
@@ -163,7 +163,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     layers.extend(covering(first, PILOT));
     if let Some(required) = results.needed() {
         let target = required.value.target;
-        layers.push(Layer::Rule(Rule::level(target, format!("wanted power {target}"))));
+        layers.push(Layer::Rule(Rule::level(target, format!("target power {target}"))));
         let needed = required.value.n_test.mean.filter(|n| *n <= 131_072.0);
         if let Some(n) = needed.filter(|_| results.collapsed().is_none()) {
             layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
@@ -211,7 +211,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let target = first.value.target;
     let mut layers = vec![
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
-        Layer::Rule(Rule::level(target, format!("wanted power {target}"))),
+        Layer::Rule(Rule::level(target, format!("target power {target}"))),
     ];
     layers.extend(covering(first, PILOT));
     let mut provenance = provenance(first, engine, REGION);
@@ -334,7 +334,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
     layers.extend(covering(first, PILOT));
     if let Some(target) = results.needed().map(|r| r.value.target) {
-        layers.push(Layer::Rule(Rule::level(target, format!("wanted power {target}"))));
+        layers.push(Layer::Rule(Rule::level(target, format!("target power {target}"))));
     }
     Some(finished(Figure {
         name: "noise".into(),

@@ -300,7 +300,7 @@ fn planned_items() -> Setting<Spec> {
 fn target() -> Setting<Spec> {
     row(
         "test.target",
-        "Wanted power",
+        "Target power",
         "Probability that the comparison detects the difference; .8 in Card et al. and Zhu et al.",
     )
     .number(

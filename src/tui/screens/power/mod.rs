@@ -329,7 +329,7 @@ impl Screen for Power {
             CURVE => "How often a comparison on this many items would show the difference, if it is as observed.",
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power with the available test items, by training size.",
-            RECOMMENDED => "Test items needed for the wanted power, by training size.",
+            RECOMMENDED => "Test items needed for the target power, by training size.",
             SEQUENTIAL => "Whether one may stop after the first items: a test that may be checked at any time.",
             NOISE => "Power if the vectors of the second side get more noise.",
             KNOWN => "Sizes of published data sets, and the items that this comparison needs.",
