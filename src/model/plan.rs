@@ -399,7 +399,10 @@ impl Check<'_> {
 
     fn gradient(&self, g: &Gradient) -> Result<()> {
         if self.arch.network == Network::Table {
-            return refuse(format!("'{}' has word vectors, read from a table: nothing to differentiate", self.name));
+            return refuse(format!(
+                "'{}' has word vectors, read from a table, so there is nothing to differentiate",
+                self.name
+            ));
         }
         if g.wrt.is_empty() {
             return refuse("a gradient without hook points".into());

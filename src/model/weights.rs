@@ -174,7 +174,7 @@ impl Shard {
         };
         let claimed = u64::from_le_bytes(*first);
         let Some(header) = usize::try_from(claimed).ok().filter(|&n| n <= LONGEST_HEADER) else {
-            return wrong(format!("claims a header of {claimed} bytes: not a safetensors file, or damaged"));
+            return wrong(format!("claims a header of {claimed} bytes: it is damaged or not a safetensors file"));
         };
         let Some(text) = rest.get(..header) else {
             return wrong(format!(
@@ -277,11 +277,13 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
         let (from, to) = t.data_offsets;
         let name = printable(name);
         if from > to || to > data {
-            return Err(format!("tensor '{name}' claims bytes {from} to {to} of {data}: truncated or damaged"));
+            return Err(format!(
+                "tensor '{name}' claims bytes {from} to {to} of {data}: the file is truncated or damaged"
+            ));
         }
         if from != end {
             let what = if from < end { "overlaps another" } else { "leaves a gap before it" };
-            return Err(format!("tensor '{name}' at byte {from} {what}: damaged"));
+            return Err(format!("tensor '{name}' at byte {from} {what}: the file is damaged"));
         }
         let bits = t
             .shape
@@ -291,7 +293,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
             .ok_or_else(|| format!("tensor '{name}' claims the shape {:?}", t.shape))?;
         if bits % 8 != 0 || bits / 8 != to - from {
             return Err(format!(
-                "tensor '{name}' of shape {:?} and type {:?} cannot take {} bytes: damaged",
+                "tensor '{name}' of shape {:?} and type {:?} cannot take {} bytes: the file is damaged",
                 t.shape,
                 t.dtype,
                 to - from
@@ -300,7 +302,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
         end = to;
     }
     if end != data {
-        return Err(format!("{} bytes follow the last tensor: damaged", data - end));
+        return Err(format!("{} bytes follow the last tensor: the file is damaged", data - end));
     }
     Ok(())
 }

@@ -327,11 +327,7 @@ fn a_folder_of_parquet_files_says_how_to_convert_them() {
     let details = std::path::Path::new(&a).parent().unwrap().join("details");
     std::fs::create_dir(&details).unwrap();
     std::fs::write(details.join("details_arc_2024-05-01T12-00-00.parquet"), b"PAR1\x15\x04").unwrap();
-    refused(
-        &probity.run(&["compare", &a, &details.display().to_string()]),
-        2,
-        &["no results in this folder", "to_json"],
-    );
+    refused(&probity.run(&["compare", &a, &details.display().to_string()]), 2, &["contains no results", "to_json"]);
 }
 
 /// The power lab accepts folders too: tasks, pooled differences and changed items are its findings.

@@ -52,7 +52,7 @@ pub struct StatesArgs {
 /// Fails with [`CliError::Usage`] for an unusable spec or model, [`CliError::Failed`] if the file cannot be written.
 pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
-        let what = format!("{}: not a spec of the interventions lab", args.spec.display());
+        let what = format!("{}: this is not a spec of the interventions lab", args.spec.display());
         return Err(CliError::Usage(printable_label(&what)));
     };
     let name = match &args.model {

@@ -64,7 +64,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     }
     if system.tasks.is_empty() {
         let why = skipped.first().map_or(String::new(), |first| format!("; for example {first}"));
-        return Err(SystemsError::Folder(format!("{}: no results in this folder{why}", path.display())));
+        return Err(SystemsError::Folder(format!("{}: this folder contains no results{why}", path.display())));
     }
     notes.extend(skipped.iter().take(3).map(|what| format!("not results: {what}")));
     Ok(Read { system, notes })

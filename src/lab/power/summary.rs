@@ -100,7 +100,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     if !c.is_final {
-        let anytime = v.anytime_p.map_or(String::new(), |p| format!("; p at any time {}", p_value(p)));
+        let anytime = v.anytime_p.map_or(String::new(), |p| format!("; anytime-valid p {}", p_value(p)));
         return format!("interim p {}, valid only for an n fixed in advance{anytime}", p_value(v.p));
     }
     let mut text = format!("p {}", p_value(v.p));

@@ -215,12 +215,9 @@ fn systems(
         return Err(CliError::Usage(what.into()));
     }
     let baseline = match &args.baseline {
-        Some(path) => Some(
-            args.results
-                .iter()
-                .position(|r| r == path)
-                .ok_or_else(|| CliError::Usage(format!("--baseline {}: not one of the results", path.display())))?,
-        ),
+        Some(path) => Some(args.results.iter().position(|r| r == path).ok_or_else(|| {
+            CliError::Usage(format!("--baseline {}: this is not one of the given results", path.display()))
+        })?),
         None => None,
     };
     let names = distinct_names(&args.results);

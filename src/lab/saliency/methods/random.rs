@@ -25,7 +25,7 @@ impl Method for Random {
     }
 
     fn about(&self) -> &'static str {
-        "A random number: the baseline."
+        "A random number, as a baseline."
     }
 
     fn refuses(&self, _model: &Model, _spec: &Spec) -> Option<String> {
