@@ -46,6 +46,11 @@ impl Halves {
         &self.blocks
     }
 
+    /// The blocks in the first half of each halving.
+    pub fn firsts(&self) -> &[Vec<usize>] {
+        &self.firsts
+    }
+
     /// Sums rows of `width` values, one per block, over both halves of each halving, and passes the two sums to `each`.
     pub fn sums(&self, blocks: &[f32], width: usize, each: &mut dyn FnMut([&[f32]; 2])) {
         let mut total = vec![0.0f32; width];
@@ -87,7 +92,7 @@ mod tests {
                     prop_assert!(here >= all / blocks && here <= all.div_ceil(blocks));
                 }
             }
-            for first in &halves.firsts {
+            for first in halves.firsts() {
                 let mut distinct = first.clone();
                 distinct.sort_unstable();
                 distinct.dedup();
