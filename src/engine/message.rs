@@ -19,22 +19,26 @@ pub(crate) type Ticket = u64;
 #[serde(tag = "command", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "commands are few, and questions are the usual ones")]
 pub enum Command {
+    /// Lists the available models.
     ListModels,
     /// Runs an experiment; a run in progress is cancelled.
     Run {
+        /// Number of the run.
         job: JobId,
         generation: Generation,
         spec: Box<Spec>,
     },
+    /// Asks a question.
     Ask {
+        /// Number of the question.
         ticket: Ticket,
         question: Question,
     },
     /// Stops answering all questions on a topic.
-    Withdraw {
-        topic: Topic,
-    },
+    Withdraw { topic: Topic },
+    /// Stops a run.
     Cancel {
+        /// Number of the run.
         job: JobId,
     },
     /// Pauses or resumes the current run.
@@ -42,6 +46,7 @@ pub enum Command {
         /// True to pause, false to resume.
         hold: bool,
     },
+    /// Ends the engine.
     Shutdown,
 }
 
@@ -81,8 +86,15 @@ pub enum ModelQuestion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Answer {
-    Experiment { generation: Generation, findings: Vec<Finding> },
-    Model { model: String, answer: ModelAnswer },
+    Experiment {
+        generation: Generation,
+        findings: Vec<Finding>,
+    },
+    Model {
+        /// Model name as in the question.
+        model: String,
+        answer: ModelAnswer,
+    },
     Data(DataAnswer),
 }
 
