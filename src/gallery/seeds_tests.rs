@@ -1,4 +1,4 @@
-//! Tests of a model's cards read together: joining, refusals, merging.
+//! Tests of reading a model's cards together: joining, refusals, merging.
 
 use super::*;
 
@@ -8,7 +8,7 @@ struct Home {
     shipped: Card,
 }
 
-/// Scores unique to a seed.
+/// Sets scores unique to a seed.
 fn scores(card: &mut Card, seed: u64) {
     card.seed = seed;
     for score in &mut card.scores {
@@ -168,7 +168,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     assert!(error.contains("lists seed 2 with different numbers; --replace"), "{error}");
     let card = add(&[other.clone()], true).unwrap();
     assert_eq!((seeds(&card), &card.seeds[1]), (vec![1, 2, 3], &SeedScores::of(&other)));
-    // The card's own numbers are never replaced: they belong to the weights next to it.
+    // The card's own numbers are never replaced, because they belong to the weights next to it.
     let mut first = found[0].clone();
     first.scores[0].share.mean -= 0.01;
     for replace in [false, true] {

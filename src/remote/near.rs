@@ -16,12 +16,11 @@ use base::text::printable_message;
 
 /// Maximum bytes kept of ssh's messages.
 const SAID: usize = 4096;
-/// Time for the last messages of a child to arrive.
+/// Maximum wait for the last messages of a child.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time in which a child should end after its channel has closed.
+/// Maximum wait for a child to end after its channel has closed.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// A unique random number.
 pub(super) fn random() -> u64 {
     // The seed of the standard library's hash maps is random.
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
@@ -29,7 +28,6 @@ pub(super) fn random() -> u64 {
     hasher.finish().max(1)
 }
 
-/// A channel to the far end.
 pub(super) struct Channel {
     pub child: Arc<Mutex<Child>>,
     pub stdin: Option<ChildStdin>,
@@ -47,7 +45,7 @@ impl Channel {
             |what: String, hint: &str| RemoteError::Link { host: address.host().to_owned(), what, hint: hint.into() };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if !can_ask {
-            // Signals from the terminal do not reach it.
+            // Keeps signals of the terminal from the child.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn().map_err(|e| {
@@ -63,7 +61,7 @@ impl Channel {
         let collect = move || collect(stderr, &heard);
         // Without this thread, errors lack ssh's own message.
         let listener = std::thread::Builder::new().name("said".into()).spawn(collect).ok();
-        // If this fails, the following read reports why.
+        // If this fails, the following read reports the reason.
         let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
         Ok(Self {
             child: Arc::new(Mutex::new(child)),
@@ -83,7 +81,7 @@ impl Channel {
     pub(crate) fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
         self.stdin = None;
         let status = end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
-        // Its last messages may still be in transit; a process that it started may keep the pipe open.
+        // The last messages may still be in transit. The wait is limited, because a process started by ssh may keep the pipe open.
         let until = Instant::now() + LAST_WORDS;
         while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -100,7 +98,7 @@ impl Drop for Channel {
     }
 }
 
-/// Waits briefly for the child if it should end by itself, then kills it.
+/// Waits briefly if the child should end by itself, then kills it.
 fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
     let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + if by_itself { ENDING } else { Duration::from_millis(200) };
@@ -111,7 +109,7 @@ fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
             Err(_) => return None,
         }
     }
-    // It may already have ended.
+    // The child may already have ended.
     let _ = child.kill();
     child.wait().ok();
     None
@@ -134,7 +132,7 @@ fn collect(source: impl Read, said: &Mutex<String>) {
     let _ = std::io::copy(&mut source.into_inner(), &mut std::io::sink());
 }
 
-/// Explains a broken channel, from the messages of ssh, the remote shell and the remote program.
+/// Explains a broken channel from the messages of ssh, the remote shell and the remote program.
 fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let target = address.target();
@@ -162,8 +160,8 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
 /// Exit code of ssh when the link failed.
 pub(super) const LINK: i32 = 255;
 
-/// Explains a failed command of the remote program, from the output of ssh, the shell and the program. A refusal by the
-/// program itself is passed on unchanged.
+/// Explains a failed command of the remote program from the output of ssh, the shell and the program. A refusal by the program itself is
+/// passed on unchanged.
 pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let printable: Vec<String> = said.lines().map(printable_message).collect();
