@@ -31,7 +31,7 @@ pub(crate) use facts::*;
 pub(crate) use fake::*;
 pub(crate) use sets::*;
 
-/// The state under test with everything that it sent and received.
+/// The state under test, with everything that it sent and received.
 pub(crate) struct Harness {
     pub state: State,
     pub effects: Vec<Effect>,
@@ -39,7 +39,6 @@ pub(crate) struct Harness {
     pub record: Vec<Record>,
 }
 
-/// A line of a recording.
 #[derive(Debug, Clone)]
 pub(crate) enum Record {
     Command(Command),
@@ -67,7 +66,7 @@ impl Harness {
         self.state.here_mut().focus = pane;
     }
 
-    /// Leaves the lab's list for the figure, where steps move the main slider.
+    /// Moves the focus from the lab's list to the figure, where steps move the main slider.
     pub(crate) fn slide(&mut self) -> &mut Self {
         let slots = self.state.screen().slots();
         if slots[1].contains(&self.state.here().focus) {
@@ -86,14 +85,14 @@ impl Harness {
         self.state.here_mut().row = at.expect(key);
     }
 
-    /// A harness whose engine is up and whose first experiment has been requested.
+    /// A harness with a running engine and a requested first experiment.
     pub(crate) fn started(columns: u16, rows: u16) -> Self {
         let mut harness = Self::new(columns, rows);
         harness.act(Action::Start);
         harness.event(ready());
         harness.event(models());
         harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::shipped().hash() });
-        // PGD, to which the answers below belong, rather than the best method of the run.
+        // PGD, which the answers below belong to, instead of the best method of the run.
         harness.state.screens.interventions.picked = true;
         harness
     }
@@ -171,7 +170,7 @@ impl Harness {
         self.events_of(1, findings);
     }
 
-    /// Findings of the run of a generation.
+    /// Sends the findings of a generation's run.
     pub(crate) fn events_of(&mut self, generation: u64, findings: Vec<Finding>) {
         for finding in findings {
             self.event(Event::Finding { generation, finding: Box::new(finding) });

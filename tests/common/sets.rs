@@ -6,12 +6,11 @@ use probity::engine::message::{Answer, Event, Progress};
 /// The number of the first question after the finished run of the harness.
 pub(crate) const TICKET: u64 = 3;
 
-/// The answer to a question about data.
 pub(crate) fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }
 }
 
-/// The content of a set of Chinese rationales, some of it dropped.
+/// The content of a set of Chinese rationales with some dropped rows.
 pub(crate) fn held(ticket: u64) -> Event {
     let part = |name: &str, n, validation, counts: [usize; 6], phi| PartCounts {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Model folders that were once refused or gave wrong predictions, with correct values (`PROBITY_CASES`).
+//! Model folders that used to be refused or to give wrong predictions, with correct values (`PROBITY_CASES`).
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -10,7 +10,7 @@ use super::file;
 /// The variable that makes the tests write the lists instead of comparing them.
 const VARIABLE: &str = "PROBITY_PINS";
 
-/// Maximum differences shown in a failure.
+/// Maximum number of differences shown in a failure.
 const MOST_SHOWN: usize = 40;
 
 /// SHA-256 in hexadecimal digits.
@@ -52,7 +52,6 @@ impl List {
     }
 }
 
-/// The text of a pinned file.
 pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
 }
