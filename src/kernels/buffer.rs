@@ -1,4 +1,4 @@
-//! Memory reused between calls, aligned to cache lines.
+//! Memory that is reused between calls, aligned to cache lines.
 #![allow(unsafe_code)]
 
 use super::simd::LANE;
@@ -55,7 +55,6 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), 2 * self.len) }
     }
 
-    /// Allocated bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()

@@ -2,7 +2,7 @@
 //! storing the gradient of the weights.
 //!
 //! Rows of inputs and of weights have the same length, a multiple of [`LANE`], zero-padded. A bias is a weight on an input of 1. A zero
-//! input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one; the order of summation of each output
+//! input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one. The order of summation of each output
 //! and weight does not depend on the other layers.
 
 use super::adamw::{Numbers, Step};
@@ -132,7 +132,7 @@ impl Pass for Descend<'_> {
     fn run<S: Simd>(mut self, s: S) {
         let outs = self.w.len() / self.width;
         let across = ACROSS * LANE;
-        // Column by column, so that this part of the rows stays in cache for all outputs.
+        // Column by column, so that this part of the rows stays in the cache for all outputs.
         let mut at = 0;
         while at < self.width {
             let whole = self.width - at >= across;
