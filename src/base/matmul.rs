@@ -56,7 +56,7 @@ impl<'a, T> View<'a, T> {
 /// Computes `dst = keep * dst + scale * (a b)`, with `dst` row-major `a.rows x b.cols`. With `keep` 0 the old content is not read.
 ///
 /// # Panics
-/// If the shapes do not fit.
+/// If the shapes do not match.
 pub fn matmul<T: Element>(dst: &mut [T], keep: T, a: View<'_, T>, b: View<'_, T>, scale: T) {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     assert_eq!(k, b.rows, "inner sizes differ: {m} x {k} times {} x {n}", b.rows);

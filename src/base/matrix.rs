@@ -164,7 +164,7 @@ impl<T: Real> Dense<T> {
     /// `self * other`.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn dot(&self, other: &Self) -> Self {
         self.dot_view(other.view(), other.cols)
     }
@@ -172,7 +172,7 @@ impl<T: Real> Dense<T> {
     /// `self * otherᵀ`.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn dot_t(&self, other: &Self) -> Self {
         self.dot_view(other.view().t(), other.rows)
     }
@@ -186,7 +186,7 @@ impl<T: Real> Dense<T> {
     /// Computes `self += scale * a * b`, with rows divided among threads in fixed groups.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn add_product(&mut self, a: &Self, b: View<'_, T>, scale: T) {
         assert_eq!(self.rows, a.rows, "the product has a different number of rows");
         if self.cols == 0 || a.cols == 0 {
@@ -202,7 +202,7 @@ impl<T: Real> Dense<T> {
     /// Computes `selfᵀ * other` on one thread.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn t_dot(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.cols, other.cols);
         matmul(&mut product.data, T::ZERO, self.view().t(), other.view(), T::ONE);

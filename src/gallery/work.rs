@@ -80,7 +80,7 @@ pub(crate) fn sweep(folder: &Path) {
 
 fn remove_if_left(work: &Path) {
     match File::open(work.join(LOCK)) {
-        // Held until the folder is gone, so that a process about to lock its own new folder notices.
+        // The lock is held until the folder is removed, so that a process about to lock its own new folder detects the removal.
         Ok(lock) => match lock.try_lock() {
             Ok(()) => drop(std::fs::remove_dir_all(work)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}

@@ -20,7 +20,7 @@ const PAIR: usize = 2;
 /// Computes `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
 ///
 /// # Panics
-/// If the shapes do not fit, or the width is not a multiple of [`LANE`].
+/// If the shapes do not match, or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
     assert_eq!((x.len() / width) * (w.len() / width), z.len(), "one output for each row and each row of weights");
@@ -31,7 +31,7 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
 /// `delta` (rows x outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
 /// # Panics
-/// If the shapes do not fit, or the width is not a multiple of [`LANE`].
+/// If the shapes do not match, or the width is not a multiple of [`LANE`].
 pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], usize), [w, m, v]: [&mut [f32]; 3]) {
     check(width, &[x, w]);
     let (rows, outs) = (x.len() / width, w.len() / width);

@@ -170,7 +170,7 @@ fn session() -> &'static [u8] {
     })
 }
 
-/// Reads a session and, if that succeeds, does with it everything that the program does.
+/// Reads a session and, if that succeeds, does everything with it that the program does.
 fn open(bytes: &[u8]) {
     let Ok(session) = timed(|| Session::parse(bytes, Path::new("fuzz"))) else { return };
     let printed = |text: &str| assert!(!text.chars().any(char::is_control), "{text:?}");

@@ -7,7 +7,7 @@ use probity::lab::saliency::metrics::map::Membership;
 use probity::lab::saliency::metrics::summary::cell;
 use probity::lab::saliency::metrics::top_k::Size;
 
-/// Reads a data set and does with its rows everything that the program does.
+/// Reads a data set and does everything with its rows that the program does.
 pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows").join(file);
     let told = |e: &ReadError| {

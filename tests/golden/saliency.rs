@@ -267,7 +267,7 @@ fn published_vectors_of_two_models(dir: &Path) {
     report.finish();
 }
 
-/// The same F1 through the calculator's join of rows.
+/// The calculator gives the same F1 when it joins the rows.
 fn cues_and_published_vectors(dir: &Path) {
     let mut report = Report::new("Ding & Koehn, cues");
     for (system, want) in [("sota_verum", 0.203185), ("distilled_verum", 0.198567)] {

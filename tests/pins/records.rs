@@ -15,7 +15,7 @@ use super::list::{read, writes};
 /// SHA-256 over the findings of `part.jsonl`, without times.
 const PART_DIGEST: &str = "bf7381175ad6a30c";
 
-/// Finds changes that equal boards would not show: a key that is renamed in both directions, or that moves.
+/// Detects changes that do not alter the board: a key that is renamed in both directions, or that moves.
 #[test]
 fn findings_of_the_first_format_are_written_as_they_were_read() {
     for line in read(&file("tests/replay/kinds.jsonl")).lines() {

@@ -276,7 +276,7 @@ fn prompts() {
     }
 }
 
-/// Rejection rate of the test of a sweep if nothing changes systematically.
+/// Rejection rate of a sweep's test if there is no systematic change.
 fn sweeps() {
     let mut rng = stream(4, "sweeps");
     for n in [100, 400, 2_000] {
