@@ -20,7 +20,7 @@ pub fn fits(bytes: u64) -> Result<()> {
         return Ok(());
     }
     let [needed, limit] = [bytes, limit].map(super::size::show);
-    Err(Error::other(format!("it takes {needed} of memory, and --memory-limit allows {limit}; raise it")))
+    Err(Error::other(format!("it needs {needed} of memory, but --memory-limit allows {limit}; raise the limit")))
 }
 
 /// Opens a regular file. Anything else is refused: opening a pipe can block, and a device may never end.

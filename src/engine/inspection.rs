@@ -129,7 +129,7 @@ fn facts(model: &Model) -> Vec<(String, String)> {
         true => format!("{} of width {}", arch.heads, arch.head_dim),
         false => format!("{} of width {}, {} for keys and values", arch.heads, arch.head_dim, arch.kv_heads),
     };
-    let tokenizer = model.tokenizer().map_or("none: texts cannot be read".to_owned(), |t| {
+    let tokenizer = model.tokenizer().map_or("none: the model cannot tokenize text".to_owned(), |t| {
         let mask = t.mask_token().map_or("no mask token".to_owned(), |m| format!("mask token {m}"));
         format!("{} entries, {mask}", t.len())
     });

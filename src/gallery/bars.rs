@@ -40,9 +40,9 @@ const BARS: &[Bar] = &[
     bar("p1_gap", "P@1, best minus worst prompt, against chance", Limit::Above("p1_gap_chance", "chance")),
     bar("preference", "weight and P@1 of a prompt, rank correlation", Limit::AtLeast(0.0)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
-    bar("p1_never", "P@1, facts never read", Limit::Below("p1_held", "held-out phrasings")),
-    bar("stability", "one answer under all names that were read", Limit::AtLeast(0.40)),
-    bar("stability_unseen", "one answer under names never read", Limit::Below("stability", "names that were read")),
+    bar("p1_never", "P@1, facts never trained", Limit::Below("p1_held", "held-out phrasings")),
+    bar("stability", "same answer under all trained names", Limit::AtLeast(0.40)),
+    bar("stability_unseen", "same answer under names never trained", Limit::Below("stability", "trained names")),
     bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
     bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
     bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
@@ -52,7 +52,7 @@ const BARS: &[Bar] = &[
     // Only encoder-decoders have two sides to compare; older cards lack the score.
     Bar {
         where_measured: true,
-        ..bar("encoder_drop", "P@1 lost when the encoder reads of another subject", Limit::AtLeast(0.50))
+        ..bar("encoder_drop", "P@1 lost if the encoder reads about another subject", Limit::AtLeast(0.50))
     },
 ];
 
@@ -96,7 +96,7 @@ pub fn count(verdicts: &[Verdict]) -> String {
         .filter(|(s, _)| of(*s) > 0)
         .map(|(s, name)| format!(", {} {name}", of(s)))
         .collect();
-    format!("{} of {} bars met{}", of(Standing::Met), verdicts.len(), rest.concat())
+    format!("{} of {} targets met{}", of(Standing::Met), verdicts.len(), rest.concat())
 }
 
 /// True if the targets apply to this model; they are for the minis.
@@ -136,10 +136,10 @@ impl fmt::Display for Verdict {
             None => write!(f, "not measured")?,
         }
         match self.limit {
-            Limit::AtLeast(x) if is_share(self.id) => write!(f, " (bar: at least {:.1})", 100.0 * x),
-            Limit::AtLeast(x) => write!(f, " (bar: at least {x:.1})"),
-            Limit::Below(_, other) => write!(f, " (bar: clearly below {other})"),
-            Limit::Above(_, other) => write!(f, " (bar: clearly above {other})"),
+            Limit::AtLeast(x) if is_share(self.id) => write!(f, " (target: at least {:.1})", 100.0 * x),
+            Limit::AtLeast(x) => write!(f, " (target: at least {x:.1})"),
+            Limit::Below(_, other) => write!(f, " (target: clearly below {other})"),
+            Limit::Above(_, other) => write!(f, " (target: clearly above {other})"),
         }
     }
 }
@@ -185,11 +185,14 @@ mod tests {
             assert_eq!(gaps(&card), expected, "{gap} against {chance}");
         }
         card.scores.retain(|s| s.id != "p1_gap_chance");
-        assert_eq!(gaps(&card)[1], Missed, "a bar with unmeasured chance is not met");
+        assert_eq!(gaps(&card)[1], Missed, "a target with unmeasured chance is not met");
         card.scores.retain(|s| s.id != "p1_best");
         assert_eq!(stands(&card, "p1_best"), Missed);
         let text: Vec<String> = verdicts(&card).iter().map(Verdict::to_string).collect();
-        assert!(text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"), "{text:?}");
+        assert!(
+            text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (target: at least 70.0)"),
+            "{text:?}"
+        );
     }
 
     /// A model with one side does not miss a target that needs two sides.

@@ -175,7 +175,7 @@ impl fmt::Display for Card {
         grammar.into_iter().try_for_each(|score| writeln!(f, "  {score}"))?;
         self.write_groups(f)?;
         if bars::apply_to(self) {
-            writeln!(f, "\nbars for a mini:")?;
+            writeln!(f, "\ntargets for a mini:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;
         }
         spread::write(self, f)?;

@@ -58,7 +58,7 @@ fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
 /// The card of a finished model in `folder`, which must be of this model and seed.
 pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
-        return Err(wrong(&missing, "is not there; remove the folder, and train this seed again"));
+        return Err(wrong(&missing, "is missing; remove the folder, and train this seed again"));
     }
     let path = folder.join("card.json");
     let card = super::read(&path, name)
@@ -127,7 +127,7 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     found.sort();
     if let Some(twice) = found.windows(2).find(|w| w[0].0 == w[1].0) {
         let other = twice[0].1.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("is seed {} a second time; {other} has it too. Remove one of them", twice[0].0);
+        let what = format!("is a second copy of seed {}; {other} has it too. Remove one of them", twice[0].0);
         return Err(wrong(&twice[1].1, what));
     }
     let cards = found.iter().map(|(seed, path)| card_of(path, name, *seed)).collect::<Result<Vec<Card>>>()?;
@@ -284,7 +284,7 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
             }
             Some(old) if replace => *old = new,
             Some(_) => {
-                let what = format!("lists seed {} with different numbers; --replace takes the new ones", new.seed);
+                let what = format!("lists seed {} with different numbers; --replace uses the new ones", new.seed);
                 return Err(wrong(path, what));
             }
         }

@@ -106,7 +106,7 @@ fn hostile_files_are_refused() {
     assert!(file(&vec![b' '; 2 << 20]).contains("larger than the limit of 1.0 MB"));
     let home = Home::new(&[1, 2]);
     std::fs::remove_file(folder(home.path(), "bert-mini", 2).join("card.json")).unwrap();
-    assert!(home.refusal().contains("card.json: is not there; remove the folder"), "{}", home.refusal());
+    assert!(home.refusal().contains("card.json: is missing; remove the folder"), "{}", home.refusal());
     let home = Home::new(&[1]);
     std::fs::rename(folder(home.path(), "bert-mini", 1), home.path().join("x")).unwrap();
     for name in ["seed-1", "seed-01"] {
@@ -117,7 +117,7 @@ fn hostile_files_are_refused() {
         }
     }
     let error = home.refusal();
-    assert!(error.contains("is seed 1 a second time; seed-0") && error.contains("Remove one"), "{error}");
+    assert!(error.contains("is a second copy of seed 1; seed-0") && error.contains("Remove one"), "{error}");
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());

@@ -120,5 +120,5 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     assert!(error.contains("seed-1/card.json: training.steps is 2, but 4 for the model"), "{error}");
     std::fs::remove_file(dir.join("small/seed-2/tokenizer.json")).unwrap();
     let error = Plan::new(dir, &[SMALL], 3, None, Judgement::Final).unwrap_err().to_string();
-    assert!(error.contains("seed-2/tokenizer.json: is not there; remove the folder"), "{error}");
+    assert!(error.contains("seed-2/tokenizer.json: is missing; remove the folder"), "{error}");
 }

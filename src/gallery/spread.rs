@@ -167,7 +167,7 @@ pub fn lines(card: &Card) -> Vec<String> {
     );
     let bars = bar_spreads(card);
     if !bars.is_empty() {
-        out.push("  bars, number of seeds that met / left open / missed each:".to_owned());
+        out.push("  targets, number of seeds that met / left undecided / missed each:".to_owned());
         out.extend(bars.iter().map(|b| format!("  {:>4} / {} / {}  {}", b.met, b.open, b.missed, b.title)));
     }
     out

@@ -51,7 +51,7 @@ impl Work {
             std::fs::create_dir(&model).map_err(io(&model))?;
             return Ok(Self { _lock: lock, _dir: dir, model });
         }
-        let source = std::io::Error::other("no working folder could be kept");
+        let source = std::io::Error::other("cannot create a working folder");
         Err(GalleryError::Io { path: parent.to_owned(), source })
     }
 

@@ -22,8 +22,7 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            |what: &str| format!("{what}; an address is ssh://[user@]host[:port], for example ssh://ada@gpu1:2222");
+        let wrong = |what: &str| format!("{what}; write ssh://[user@]host[:port], for example ssh://ada@gpu1:2222");
         let rest = text.strip_prefix("ssh://").ok_or_else(|| wrong("it does not begin with ssh://"))?;
         let (place, path) = rest.split_once('/').map_or((rest, ""), |(place, path)| (place, path));
         let (user, place) = place.rsplit_once('@').map_or((None, place), |(user, place)| (Some(user), place));
@@ -46,13 +45,13 @@ impl FromStr for Address {
                 && text.chars().all(|c| c.is_alphanumeric() || "._-".contains(c) || more.contains(&c))
         };
         if !name(host, &[':', '%']) {
-            return Err(wrong("the host is missing or not a name"));
+            return Err(wrong("the host is missing or invalid"));
         }
         if user.is_some_and(|u| !name(u, &['+', '\\', '@'])) {
-            return Err(wrong("the user is missing or not a name"));
+            return Err(wrong("the user is missing or invalid"));
         }
         if path.chars().any(char::is_control) {
-            return Err(wrong("the path of the program has control characters"));
+            return Err(wrong("the program's path contains control characters"));
         }
         let ssh = std::env::var_os(SSH).filter(|s| !s.is_empty()).unwrap_or("ssh".into());
         let program = Some(path).filter(|p| !p.is_empty()).map(|p| format!("/{p}"));

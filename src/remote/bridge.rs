@@ -41,8 +41,8 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
         Want::List => return Message::List(list(&root)).write(out).map_err(|e| e.to_string()),
         Want::Fetch => return fetch(&hello.name, out),
         Want::Open => {
-            let (name, folder) =
-                place::reserve(&root, &hello.name).map_err(|e| format!("the folder of engines there: {e}"))?;
+            let (name, folder) = place::reserve(&root, &hello.name)
+                .map_err(|e| format!("cannot create a folder for the engine there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
                 // Errors are ignored: a leftover folder is listed as an ended engine.
@@ -65,11 +65,11 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
 /// Error for an unknown engine, with the names of the running ones.
 fn gone(root: &Path, name: &str) -> String {
     let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
-    let there = if running.is_empty() { "none runs".into() } else { format!("running: {}", running.join(", ")) };
+    let there = if running.is_empty() { "none is running".into() } else { format!("running: {}", running.join(", ")) };
     let session = name::file(&root.with_file_name("sessions"), name);
     let kept =
         if session.is_file() { "; its session is still there: `probity remote fetch` copies it here" } else { "" };
-    format!("no engine {name} runs there ({there}){kept}")
+    format!("no engine {name} is running there ({there}){kept}")
 }
 
 /// Starts a keeper and waits until it listens.
@@ -146,7 +146,7 @@ fn list(root: &Path) -> Vec<Status> {
     let mut all: Vec<Status> = Vec::new();
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let killed = || Status { name, state: "killed; its session ends there".into(), ..Status::default() };
+        let killed = || Status { name, state: "killed; its session is incomplete".into(), ..Status::default() };
         all.push(ask(&entry.path()).unwrap_or_else(killed));
     }
     all.sort_by(|a, b| (!a.alive, &a.created, &a.name).cmp(&(!b.alive, &b.created, &b.name)));
@@ -169,7 +169,7 @@ fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
         std::io::ErrorKind::NotFound => {
             format!("no session {name} on the remote machine; `probity remote list` lists its sessions")
         }
-        _ => format!("the session {name}: {e}"),
+        _ => format!("cannot send the session {name}: {e}"),
     };
     let mut file = base::read::open(&path).map_err(fail)?;
     parcel::send(&mut file, out).map_err(fail)

@@ -264,7 +264,7 @@ fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, Rem
         bytes += line.len() as u64;
         if bytes > MOST_KEPT {
             let most = base::size::show(MOST_KEPT);
-            return Err(refused(format!("its journal is longer than {most}, the maximum that a keeper stores")));
+            return Err(refused(format!("its journal is larger than {most}, the maximum that an engine stores")));
         }
         entries.extend(line::entry(&line));
     }

@@ -29,7 +29,7 @@ pub enum FrameError {
     #[error("received `{0}`, which is not a message of Probity")]
     Foreign(String),
     /// The other end uses another version of the protocol.
-    #[error("the other end speaks protocol {0}, this one {PROTOCOL}")]
+    #[error("the other end uses protocol {0}, this one {PROTOCOL}")]
     Version(u8),
     /// The frame exceeds the maximum length.
     #[error("a message of {0} bytes exceeds the limit")]

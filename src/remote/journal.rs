@@ -106,7 +106,7 @@ impl Hub {
             next: 1,
             alone: Instant::now(),
             running: false,
-            state: "nothing has run".into(),
+            state: "no run yet".into(),
             stopping: 0,
             closing: false,
             ended: false,
@@ -249,7 +249,7 @@ impl Hub {
     fn say_forgotten(&mut self) {
         let problem = Problem::new(
             format!(
-                "results of earlier runs are no longer sent to clients that attach: the engine keeps {} of them",
+                "clients that attach from now on do not get the results of earlier runs: the engine keeps at most {}",
                 size::show(MOST_KEPT)
             ),
             self.name.clone(),

@@ -183,7 +183,7 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
 
 fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     if hello.engine != 0 && hello.engine != shared.number {
-        let why = format!("the engine {} that ran here has ended; another one now has its name", hello.name);
+        let why = format!("the earlier engine {} has ended; another one now has its name", hello.name);
         let _ = Message::Refused(why).write(&mut stream);
         return;
     }
@@ -222,7 +222,7 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
 fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     let Ok(Message::File(name)) = Message::read(stream) else { return false };
     let arrive = |stream: &mut UnixStream| -> std::io::Result<String> {
-        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name leads out of the folder"))?;
+        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name points outside the folder"))?;
         let path = shared.lock().sent().join(inner);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
         let mut arriving = parcel::Parcel::new(&path, MAX_SENT)?;

@@ -18,8 +18,7 @@ use session::format::{Entry, Item, parse_entry};
 use session::replay::Step;
 
 /// Error for a far end that violates the protocol.
-pub(super) const DISORDER: &str =
-    "messages arrived out of order; the two programs do not understand each other, so use the same version of both";
+pub(super) const DISORDER: &str = "messages arrived out of order; use the same version of Probity on both machines";
 /// Time without a message after which the link counts as broken; the far end sends keep-alives more often.
 const SILENCE: Duration = Duration::from_secs(20);
 /// Minimum and maximum pause before the next attempt; the screen counts it down, and a key skips it.
@@ -160,7 +159,7 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint = "the engine continues there; the link is retried, and then whatever was missed arrives";
+        let hint = "the engine continues there; once the link is back, everything missed arrives";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 

@@ -141,7 +141,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
     let has = |words: &[&str]| words.iter().any(|w| said.contains(w));
     let (what, hint) = match error {
         Unreadable::Frame(FrameError::Version(theirs)) => {
-            let which = if *theirs > PROTOCOL { "this program" } else { "the one there" };
+            let which = if *theirs > PROTOCOL { "this program" } else { "the remote one" };
             (error.to_string(), format!("update {which}, so that both have the same version"))
         }
         Unreadable::Frame(FrameError::Foreign(_)) => (
@@ -152,7 +152,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
             let what = if last.is_empty() { error.to_string() } else { last };
             (what, advice(&target, code, &has))
         }
-        _ => (error.to_string(), "the two programs do not understand each other; use the same version of both".into()),
+        _ => (error.to_string(), "use the same version of Probity on both machines".into()),
     };
     RemoteError::Link { host, what, hint }
 }
@@ -180,31 +180,31 @@ pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
 
 fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> String {
     if has(&["Could not resolve", "not known"]) {
-        return format!("no such host; `ssh {target}` must work by itself");
+        return format!("no such host; check that `ssh {target}` works");
     }
     if has(&["Permission denied", "Too many authentication"]) {
         return format!(
-            "the host accepts none of your keys: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` says more"
+            "the host accepts none of your keys: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` shows details"
         );
     }
     if has(&["Host key verification", "HOST IDENTIFICATION"]) {
         return format!("connect once with `ssh {target}` and compare the host's key");
     }
     if has(&["refused", "timed out", "No route", "unreachable"]) {
-        return "nothing answers there; check that the machine is up, and the port".into();
+        return "no answer; check the port, and that the machine is running".into();
     }
     if has(&["unrecognized subcommand", "unexpected argument"]) {
-        return "the program there is older and cannot compute for another machine; update it".into();
+        return "the remote program is too old for remote runs; update it".into();
     }
     if code == Some(126) || has(&["Exec format"]) {
-        return "the program there is for another kind of machine; build it there".into();
+        return "the remote program is built for another kind of machine; build it there".into();
     }
     if code == Some(127) || has(&["not found", "No such file"]) {
         return format!(
-            "there is no `probity` there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
+            "`probity` is not installed there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
         );
     }
-    format!("`ssh {target}` must work by itself")
+    format!("check that `ssh {target}` works")
 }
 
 #[cfg(test)]
@@ -219,12 +219,12 @@ mod tests {
     #[test]
     fn a_failure_names_the_host_quotes_ssh_and_says_what_to_do() {
         for (said, hint) in [
-            ("ssh: Could not resolve hostname gpu1: Name or service not known\n", "`ssh ada@gpu1` must work"),
+            ("ssh: Could not resolve hostname gpu1: Name or service not known\n", "`ssh ada@gpu1` works"),
             ("ada@gpu1: Permission denied (publickey).\n", "ssh-copy-id ada@gpu1"),
             ("Host key verification failed.\n", "compare the host's key"),
             ("ssh: connect to host gpu1 port 22: Connection refused\n", "the port"),
             ("sh: 1: exec: probity: not found\n", "scp"),
-            ("error: unrecognized subcommand 'engine'\n", "older"),
+            ("error: unrecognized subcommand 'engine'\n", "too old"),
         ] {
             let text = told(said);
             assert!(text.starts_with("gpu1: ") && text.contains(said.trim_end()) && text.contains(hint), "{text}");
@@ -239,7 +239,7 @@ mod tests {
             (255, "ssh: Could not resolve hostname gpu1: Name or service not known", "no such host"),
             (255, "ada@gpu1: Permission denied (publickey).", "ssh-copy-id ada@gpu1"),
             (127, "sh: 1: exec: probity: not found", "scp"),
-            (2, "error: unexpected argument '--received' found\n\nUsage: probity", "older"),
+            (2, "error: unexpected argument '--received' found\n\nUsage: probity", "too old"),
             (1, "error: sbatch refused (exit status: 1): invalid\u{7} partition", "gpu1: sbatch refused"),
             (1, "", "without a message"),
         ] {
@@ -262,6 +262,6 @@ mod tests {
         let address: Address = "ssh://gpu1".parse().unwrap();
         let text = |v| explain(&address, &FrameError::Version(v).into(), None, "").to_string();
         assert!(text(PROTOCOL + 1).contains("update this program"));
-        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the one there"));
+        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the remote one"));
     }
 }

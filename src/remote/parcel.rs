@@ -40,7 +40,7 @@ impl Parcel {
     }
 
     pub(crate) fn take(&mut self, piece: &[u8]) -> Result<()> {
-        self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too long"))?;
+        self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too large"))?;
         self.hash.update(piece);
         self.file.write_all(piece)
     }
@@ -89,7 +89,7 @@ mod tests {
         };
         assert_eq!(arrive(1 << 20, false).unwrap(), vec![7; PIECE + 5]);
         assert!(arrive(1 << 20, true).unwrap_err().to_string().contains("corrupted"));
-        assert!(arrive(10, false).unwrap_err().to_string().contains("too long"));
+        assert!(arrive(10, false).unwrap_err().to_string().contains("too large"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of those");
     }
 

@@ -55,7 +55,8 @@ pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)
         let name = if k == 1 { wanted.clone() } else { format!("{wanted}-{k}") };
         let folder = root.join(&name);
         if socket(&folder).as_os_str().len() > MAX_SOCKET {
-            let what = "the path of its socket would be longer than a system allows; set PROBITY_STATE_DIR there to a shorter one";
+            let what =
+                "the path of its socket is too long for the system; set PROBITY_STATE_DIR there to a shorter path";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         if name::file(&sessions, &name).exists() {

@@ -107,7 +107,7 @@ impl Losses {
             let more = if self.damaged > lines.len() { ", …" } else { "" };
             let long = match self.long {
                 0 => String::new(),
-                n => format!("; {n} of them longer than {} MiB, the limit for a session", MAX_LINE >> 20),
+                n => format!("; {n} of them longer than {} MiB, the limit of a line", MAX_LINE >> 20),
             };
             out.push(format!(
                 "{} damaged line(s) skipped (line {}{more}){long}; the replay lacks their content",

@@ -225,7 +225,7 @@ impl Record for Recorder {
 /// The notice that replaces a line too long for readers.
 pub fn too_long(bytes: usize, place: &str) -> Event {
     let what = format!("a result of {bytes} bytes is too long to be recorded or sent");
-    let hint = "it is left out of the recording; please report it";
+    let hint = "it is missing from the recording; please report this";
     Event::Notice(Notice { level: NoticeLevel::Error, problem: Problem::new(what, place, hint) })
 }
 

@@ -57,7 +57,7 @@ fn what_is_complete_is_not_trained_again_and_what_is_other_is_refused() {
     refused(&all(&["--force"]), 2, &["--force"]);
     refused(&probity.run(&["gallery", "train", "--all", "--only", "bert-mimi"]), 2, &["`bert-mini`?"]);
     std::fs::remove_file(dir.join("bert-tiny/seed-2/model.safetensors")).unwrap();
-    refused(&all(&[]), 2, &["seed-2/model.safetensors", "is not there", "remove the folder"]);
+    refused(&all(&[]), 2, &["seed-2/model.safetensors", "is missing", "remove the folder"]);
     put(&dir.join("bert-tiny/seed-2"), &card("bert-tiny", 3));
     refused(&all(&[]), 2, &["seed-2/card.json", "seed 3, not of seed 2"]);
 }

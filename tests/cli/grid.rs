@@ -169,7 +169,7 @@ fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
     let (spec, out) = (probity.file("tiny.toml", TINY), dir.display().to_string());
     for more in [&[][..], &["--force"]] {
         let output = probity.run(&[&["run", &spec, "--out", &out, "--quiet"], more].concat());
-        refused(&output, 2, &["parts of a grid (grid.jsonl)", "name another folder"]);
+        refused(&output, 2, &["parts of a grid (grid.jsonl)", "choose another folder"]);
     }
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing was written");
 }

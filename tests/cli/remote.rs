@@ -62,7 +62,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
         1,
         &["far: no session no-such on the remote machine", "probity remote list"],
     );
-    refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
+    refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none is running"]);
     refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]), 2, &["--send ../x", "relative"]);
     refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "y"]), 2, &["--send y", "no such file"]);
     refused(&errand(&["run", &spec, "--forecast", "--remote", "ssh://far"]), 2, &["--forecast", "ssh far"]);
@@ -156,7 +156,7 @@ fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself(
             told.push(notice.problem.to_string());
         }
     }
-    assert!(told.iter().any(|t| t.contains("no engine killed runs there")), "{told:?}");
+    assert!(told.iter().any(|t| t.contains("no engine killed is running there")), "{told:?}");
     assert!(far.send(Command::ListModels).is_err(), "as a local engine that is gone");
     let near = Probity::new();
     let list = near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();

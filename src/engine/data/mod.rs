@@ -243,9 +243,11 @@ pub fn problem(error: &SetError, set: &str) -> Problem {
         }
         SetError::Frequency(_) => (error.to_string(), "change φ in the setup".to_owned()),
         SetError::Task(_) | SetError::Probing(_) => {
-            (error.to_string(), "ask for fewer examples in the setup".to_owned())
+            (error.to_string(), "reduce the number of examples in the setup".to_owned())
         }
-        SetError::Facts(_) | SetError::Template(_) => (error.to_string(), "this is a defect of the program".to_owned()),
+        SetError::Facts(_) | SetError::Template(_) => {
+            (error.to_string(), "this is a bug in Probity; please report it".to_owned())
+        }
     };
     Problem::new(cut(&what), set, cut(&hint))
 }

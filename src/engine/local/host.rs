@@ -228,7 +228,7 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
 fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::message::Progress> {
     let step = match t.step {
         Step::Asking => "asking for",
-        Step::Waiting => "waiting for another process to finish fetching",
+        Step::Waiting => "waiting for another process to download",
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",
     };

@@ -164,7 +164,7 @@ impl Worker {
                 }),
                 Err(e) => {
                     // The list continues without this model, and a notice gives the reason.
-                    let hint = "correct the folder, or remove the model";
+                    let hint = "fix the folder, or remove the model from the list";
                     // A model that has not been downloaded yet is not an error.
                     let level = match e {
                         ModelError::Hub { .. } => NoticeLevel::Info,
@@ -203,8 +203,8 @@ impl Worker {
                 let report = match dir {
                     Ok(Some(dir)) => check(&model, &dir, &mut pulse),
                     Ok(None) => {
-                        let hint = "add a folder that holds expected.json beside its weights";
-                        return Err(problem(&"a built-in model has no values to compare with", name, hint));
+                        let hint = "add a folder with expected.json next to the weights";
+                        return Err(problem(&"built-in models have no reference values", name, hint));
                     }
                     Err(e) => Err(e),
                 };
@@ -267,7 +267,7 @@ pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     Problem::new(
         format!("internal error: {what}"),
         "engine",
-        "this is a defect of the program; the session file shows what led to it",
+        "this is a bug in Probity; please report it with the session file",
     )
 }
 

@@ -94,14 +94,14 @@ impl Folder {
         let folder = Self { dir: dir.to_owned(), head, cells: listed.collect() };
         let refuse = |problem: &str| PartError::NoFolder { path: dir.to_owned(), problem: problem.into() };
         if dir.symlink_metadata().is_ok() && !dir.is_dir() {
-            return Err(refuse("is not a folder: name one with --out"));
+            return Err(refuse("is not a folder; choose one with --out"));
         }
         if dir.join(LIST).exists() {
             let there = Self::head_of(dir)?;
             return if there.hash == folder.head.hash { Ok(folder) } else { Err(folder.other(&there)) };
         }
         if dir.join(PLAIN).exists() {
-            return Err(refuse("contains the results of a plain run (findings.jsonl): name another folder"));
+            return Err(refuse("contains the results of a plain run (findings.jsonl); choose another folder"));
         }
         folder.make()?;
         Ok(folder)
@@ -112,7 +112,7 @@ impl Folder {
         if dir.join(LIST).symlink_metadata().is_err() {
             return Ok(());
         }
-        let problem = format!("contains the parts of a grid ({LIST}): name another folder");
+        let problem = format!("contains the parts of a grid ({LIST}); choose another folder");
         Err(PartError::NoFolder { path: dir.to_owned(), problem })
     }
 
@@ -128,7 +128,7 @@ impl Folder {
         let mut cells: Vec<Listed> = Vec::new();
         while let Some(cell) = lines.next::<Listed>()? {
             if cell.cell != cells.len() + 1 {
-                return Err(lines.wrong(&format!("is cell {}, but {} comes next", cell.cell, cells.len() + 1)));
+                return Err(lines.wrong(&format!("is cell {}, but cell {} is expected", cell.cell, cells.len() + 1)));
             }
             cells.push(cell);
         }

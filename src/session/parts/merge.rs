@@ -145,7 +145,7 @@ pub fn write(
         let mut reader = Reader::open(path)?;
         let wrong =
             |problem: &str| PartError::Line { path: path.clone(), line: 2, problem: format!("{problem}; {AGAIN}") };
-        let Some(first) = reader.entry()? else { return Err(wrong("ends before it began")) };
+        let Some(first) = reader.entry()? else { return Err(wrong("contains no results")) };
         let spec = match &first.item {
             Item::Command(Command::Run { job, generation, spec })
                 if *job == listed.cell as u64 && generation == job && spec.hash() == listed.spec =>

@@ -139,7 +139,7 @@ impl Reporter {
         match self.path.is_file() {
             true => Ok(()),
             false => {
-                let source = std::io::Error::other("nothing can be written there");
+                let source = std::io::Error::other("the folder is not writable");
                 Err(PartError::Write { path: self.path.clone(), source })
             }
         }

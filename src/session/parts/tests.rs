@@ -262,7 +262,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
         (text.replace(VERSION, "9.9.9"), "written by version 9.9.9"),
         (text[..text.len() - 5].to_owned(), "in the middle of a line"),
         (text.lines().take(3).map(|l| format!("{l}\n")).collect(), "2 of 3 cells"),
-        (text.replace("\"cell\":2", "\"cell\":3"), "2 comes next"),
+        (text.replace("\"cell\":2", "\"cell\":3"), "cell 2 is expected"),
         (String::new(), "before its first line"),
         ("hello\n".into(), "line 1"),
     ] {

@@ -174,7 +174,7 @@ impl Watch {
                     let said = log.and_then(|log| Some((log, log::last_line(folder.dir(), log)?)));
                     let said = said.map_or(String::new(), |(log, line)| format!(", last line of {log}: {line}"));
                     view.silent.push(format!(
-                        "shard {}{at}: nothing since {}{said}; if its process {} is gone, compute the shard again",
+                        "shard {}{at}: no progress since {}{said}; if its process {} has ended, run the shard again",
                         status.shard, status.updated, status.process
                     ));
                 }
@@ -213,7 +213,7 @@ impl Watch {
         if new || old && heard.moved && !quiet {
             let which = if new { "ahead of" } else { "behind" };
             view.clocks.push(format!(
-                "shard {}: its clock is {which} the one here: it wrote {} at {} by this clock; synchronise them with NTP",
+                "shard {}: its clock is {which} this machine's: it wrote {} at {} by the clock here; synchronise both with NTP",
                 status.shard,
                 status.updated,
                 utc(now)
@@ -258,7 +258,7 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
         if ended {
             view.lost.push(latest.task);
             view.silent
-                .push(format!("task {} ended before its first cell, last line of {}: {line}", latest.task, latest.log));
+                .push(format!("task {} ended before its first cell; last line of {}: {line}", latest.task, latest.log));
         }
     }
 }
@@ -343,7 +343,7 @@ mod tests {
         let view = look(0);
         assert_eq!(view.lost, [1], "{view:?}");
         assert!(
-            view.silent[0].contains("task 1 ended before its first cell, last line of 31-1.log: error: rows.jsonl")
+            view.silent[0].contains("task 1 ended before its first cell; last line of 31-1.log: error: rows.jsonl")
         );
         assert_eq!(look(SILENT + 5).lost, [1, 2], "the other one has said nothing for long");
         let mut later = Reporter::new(&folder, "1/2", 1);

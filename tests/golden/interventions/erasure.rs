@@ -1,4 +1,4 @@
-//! LEACE against concept-erasure, RLACE against the remaining information after the authors' code, and the mean difference against its
+//! LEACE against concept-erasure, RLACE against the authors' code (by the information that remains), and the mean difference against its
 //! definition.
 
 use super::{Set, head, matrix, number};
