@@ -71,7 +71,7 @@ fn bars_of(card: &Card, text: &mut String) {
     if several {
         let _ = writeln!(
             text,
-            "  below each, over {} seeds: minimum, median, maximum in % with intervals; seeds that met it / are undecided / missed it",
+            "  below each, over {} seeds: minimum, median, maximum in % with intervals; number of seeds: met / undecided / missed",
             card.seeds.len()
         );
     }
