@@ -209,7 +209,6 @@ impl<T: Real> Dense<T> {
         product
     }
 
-    ///
     /// # Panics
     /// If the shapes differ.
     pub fn add_scaled(&mut self, scale: T, other: &Self) {

@@ -50,7 +50,6 @@ pub struct LocalEngine {
 }
 
 impl LocalEngine {
-    ///
     /// # Errors
     /// The system's reason if a thread cannot be started.
     pub fn start(options: LocalOptions) -> std::io::Result<Self> {
