@@ -18,7 +18,6 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Each document with its folder.
 fn documents() -> impl Iterator<Item = (&'static str, PathBuf, &'static str)> {
     let pages = PAGES.iter().map(|p| (p.name, root().join("assets/guide"), p.text));
     std::iter::once(("README", root().to_path_buf(), README)).chain(pages)

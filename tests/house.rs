@@ -103,7 +103,6 @@ fn version(text: &str) -> [u64; 3] {
     [(); 3].map(|()| parts.next().unwrap_or(0))
 }
 
-/// The output of a cargo command.
 fn cargo(arguments: &[&str]) -> String {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     let output = cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo");

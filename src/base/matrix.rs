@@ -49,7 +49,6 @@ macro_rules! real {
 real!(f32);
 real!(f64);
 
-/// A row-major matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dense<T> {
     rows: usize,

@@ -30,13 +30,11 @@ pub const MOST_HELD: usize = 30_000;
 pub struct Board {
     /// Description of the engine; `None` until its first message.
     pub engine: Option<EngineInfo>,
-    /// The available models.
     pub models: Vec<ModelInfo>,
     /// Questions about single models and their answers, ordered by first question.
     pub dossiers: Vec<Dossier>,
     /// Questions about data sets and their answers, ordered by first question.
     pub sets: Vec<DataDossier>,
-    /// Number of the latest question.
     pub ticket: Ticket,
     /// Every run of every lab, in starting order.
     pub runs: Vec<Run>,

@@ -89,7 +89,6 @@ impl Inspection {
         }
     }
 
-    /// The model's entry in the list of models.
     pub fn info(&self) -> ModelInfo {
         ModelInfo {
             name: self.model.clone(),

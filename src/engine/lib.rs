@@ -24,7 +24,6 @@ pub const EVENT_QUEUE: usize = 256;
 #[error("the engine has stopped; restart the program")]
 pub struct EngineGone;
 
-/// State of a lost connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Down {
     /// Whole seconds until the next attempt; `None` during an attempt.

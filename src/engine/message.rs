@@ -101,7 +101,6 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelAnswer {
-    /// Answer to [`ModelQuestion::Inspect`].
     Inspected(Box<Inspection>),
     /// Answer to [`ModelQuestion::Check`]: one row per quantity.
     Checked(Vec<CheckRow>),
@@ -128,7 +127,6 @@ pub enum Event {
     /// Needs of a run, sent before the long work begins and again after the run's first estimates.
     Forecast {
         generation: Generation,
-        /// Memory and time of one of the run's models.
         forecast: Box<Forecast>,
     },
     Finding {

@@ -56,7 +56,6 @@ const BARS: &[Bar] = &[
     },
 ];
 
-/// A target and a card's result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub id: &'static str,

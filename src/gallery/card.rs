@@ -46,11 +46,9 @@ pub struct Card {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Number of blocks.
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Number of attention heads.
     pub heads: usize,
     pub parameters: usize,
     /// Bytes of `model.safetensors`.
@@ -188,7 +186,6 @@ impl fmt::Display for Card {
 }
 
 impl Card {
-    /// Writes the scores on facts by group.
     fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.scores.iter().all(|s| group(s).is_none()) {
             return Ok(());

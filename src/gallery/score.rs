@@ -44,7 +44,6 @@ impl Default for Sizes {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Proportions of correct answers.
     pub scores: Vec<Score>,
     pub facts: Vec<RelationRecall>,
 }

@@ -8,7 +8,6 @@ struct Home {
     shipped: Card,
 }
 
-/// Sets scores unique to a seed.
 fn scores(card: &mut Card, seed: u64) {
     card.seed = seed;
     for score in &mut card.scores {

@@ -147,7 +147,6 @@ pub fn title(card: &Card) -> String {
     }
 }
 
-/// Writes a card's section on seeds.
 pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
         return writeln!(f, "\n{}: the spread over other seeds is not known", title(card));

@@ -55,7 +55,6 @@ impl Work {
         Err(GalleryError::Io { path: parent.to_owned(), source })
     }
 
-    /// Folder of the model's files.
     pub(crate) fn model(&self) -> &Path {
         &self.model
     }

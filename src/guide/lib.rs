@@ -10,7 +10,6 @@ const END: &str = "<!-- end -->";
 pub struct Page {
     /// The file's name without its extension, and the argument of `probity guide`.
     pub name: &'static str,
-    /// The page in Markdown.
     pub text: &'static str,
 }
 
@@ -18,7 +17,6 @@ pub struct Page {
 pub static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 impl Page {
-    /// The page's heading.
     pub fn title(&self) -> &'static str {
         self.text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or(self.name)
     }

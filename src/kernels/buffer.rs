@@ -3,7 +3,6 @@
 
 use super::simd::LANE;
 
-/// One cache line of floats.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Line([f32; LANE]);

@@ -97,7 +97,6 @@ impl Address {
         self.ssh.to_string_lossy().into_owned()
     }
 
-    /// True if the ssh program is installed.
     fn has_ssh(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let named = std::path::Path::new(&self.ssh);

@@ -233,7 +233,6 @@ impl Far {
     }
 }
 
-/// Sends a file and waits until it has arrived.
 fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Result<(), RemoteError> {
     let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
     let mut file = base::read::open(path).map_err(fail)?;

@@ -42,7 +42,6 @@ pub enum FrameError {
     Io(#[from] std::io::Error),
 }
 
-/// An encoded message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     pub kind: u8,

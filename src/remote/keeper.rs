@@ -104,7 +104,6 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     Ok(())
 }
 
-/// Requests the engine's end.
 fn stop(shared: &Shared) {
     shared.lock().command(0, &Command::Shutdown);
     shared.changed.notify_all();
@@ -144,7 +143,6 @@ fn pump(shared: &Shared, mut events: Receiver<Event>) {
     shared.changed.notify_all();
 }
 
-/// Serves each connection on separate threads.
 fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
     for stream in listener.incoming().flatten() {
         let shared = shared.clone();

@@ -41,7 +41,6 @@ impl Sink {
         }
     }
 
-    /// Passes on an entry that may be dropped.
     fn offer(&self, entry: Entry) {
         match (self, entry) {
             (Sink::Events(events), Entry { item: Item::Event(event), .. }) => drop(events.try_send(event)),
@@ -78,7 +77,6 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
     }
 }
 
-/// Reasons for the end of a link.
 enum End {
     Over,
     /// This end leaves, or the listener is gone.

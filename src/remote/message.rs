@@ -72,7 +72,6 @@ pub struct Welcome {
     pub wait: u64,
 }
 
-/// Status of a remote engine or session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -95,7 +94,6 @@ pub struct Status {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// The client's first message.
     Hello(Box<Hello>),
     Welcome(Welcome),
     /// The reason why the client gets no engine, and the remedy.

@@ -38,7 +38,6 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Starts ssh and sends the greeting.
     pub(crate) fn open(address: &Address, can_ask: bool, hello: &Hello) -> Result<Self, RemoteError> {
         let mut command = address.command(can_ask);
         let link =

@@ -163,7 +163,7 @@ mod tests {
         assert!(packed * 2 < plain, "{packed} of {plain} bytes");
     }
 
-    /// Regression: a few bytes could fill the memory.
+    /// Regression: a few bytes used to be enough to fill the memory.
     #[test]
     fn what_would_unpack_to_more_than_any_message_is_refused() {
         let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();

@@ -11,7 +11,6 @@ use engine::board::Board;
 use engine::message::{Command, Event};
 use labs::Spec;
 
-/// Version of the file format.
 pub const FORMAT: u32 = 2;
 /// Maximum length of a line in bytes. The recorder never writes a longer one, and readers skip longer ones without buffering them.
 pub const MAX_LINE: usize = 4 << 20;
@@ -67,7 +66,6 @@ impl Header {
 pub enum Item {
     Command(Command),
     Event(Event),
-    /// The user's note.
     Note(String),
     /// State of the screen: focus, theme, zoom. Not part of the measurements.
     View(Value),
@@ -228,7 +226,6 @@ pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
 
-/// Reasons for rejecting a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// Written by a newer program.

@@ -21,7 +21,6 @@ const FINDING_EVERY: f64 = 5.0;
 /// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
 
-/// Interface for recording a run.
 pub trait Record {
     /// Records a command at `t` seconds after the start.
     ///
@@ -130,7 +129,6 @@ impl Recorder {
         self.write(Entry { t, item }.to_line())
     }
 
-    /// Writes the withheld lines, the oldest first.
     fn release(&mut self) -> Result<(), SessionError> {
         let mut withheld: Vec<(Slot, (f64, Event))> = self.withheld.drain().collect();
         withheld.sort_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));

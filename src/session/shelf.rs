@@ -38,11 +38,8 @@ pub struct Recorded {
 /// End of a session, judged by its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The last run computed everything.
     Done,
-    /// The last run was cancelled.
     Cancelled,
-    /// The last run failed.
     Failed,
     /// The last run did not end, or none began.
     Open,
@@ -151,7 +148,6 @@ fn glance(path: PathBuf, name: String) -> Recorded {
     }
 }
 
-/// Subject and models of a run.
 fn about(spec: &Spec) -> String {
     let models: Vec<&str> = spec.models().iter().map(|model| base::text::last_part(model)).collect();
     let subject = spec.common().subject().replace('_', " ");

@@ -35,7 +35,6 @@ use probity::stats::special::normal_quantile;
 const LEVEL: f64 = 0.95;
 const ROUNDS: usize = 400;
 const RESAMPLES: usize = 400;
-/// Number of points of the numerical integration.
 const POINTS: usize = 201;
 
 struct World {

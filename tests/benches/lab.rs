@@ -97,7 +97,6 @@ fn slider(ticket: u64) -> Command {
     Command::Ask { ticket, question: Question::Experiment { generation: 1, question: question.into() } }
 }
 
-/// The program in a pseudo-terminal, and its drawn output.
 struct Screen {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
@@ -210,7 +209,6 @@ fn screen(folder: &Path) {
     }
 }
 
-/// Position of the focus mark.
 fn focus(screen: &str) -> Option<usize> {
     screen.find('»')
 }

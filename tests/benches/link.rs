@@ -21,7 +21,6 @@ const HEADER: usize = 12;
 /// Maximum duration of a measured run.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// Wall-clock time in seconds.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }

@@ -20,7 +20,6 @@ use probity::probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, Training
 const ROWS: usize = 20_000;
 const WIDTH: usize = 768;
 const HIDDEN: usize = 256;
-/// Number of rows to attack.
 const ATTACKED: usize = 5_000;
 /// Number of rows for AutoAttack, which makes up to 5,000 queries per row and radius on the other side.
 const STANDING: usize = 250;

@@ -22,7 +22,6 @@ const RELATIONS: usize = 32;
 const PROMPTS: usize = 6;
 const DRAWS: usize = 1000;
 const SUBSET: usize = 20;
-/// Number of our rounds.
 const ROUNDS: usize = 15;
 /// Number of paired rounds with Python.
 const PAIRS: usize = 5;

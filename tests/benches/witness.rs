@@ -73,7 +73,6 @@ fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len() as f64
 }
 
-/// Runs the lab on all built-in models.
 fn run() -> String {
     let models: Vec<String> = gallery::cards().expect("cards").iter().map(|c| format!("{:?}", c.name)).collect();
     let models = models.join(", ");

@@ -120,7 +120,6 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment that trains for a long time.
 pub(crate) const LARGE: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]

@@ -308,7 +308,6 @@ fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
     assert!(!output.status.success(), "{}", text(&output.stderr));
 }
 
-/// Waits for a program that must end soon.
 fn ended(mut child: std::process::Child, args: &[&str]) -> std::process::Output {
     let begun = std::time::Instant::now();
     while child.try_wait().unwrap().is_none() {

@@ -56,12 +56,10 @@ impl Harness {
         Self { state, effects: Vec::new(), record: Vec::new() }
     }
 
-    /// The view state of the interventions lab.
     pub(crate) fn lab(&mut self) -> &mut View {
         &mut self.state.screens.interventions
     }
 
-    /// Focuses a pane of the shown screen.
     pub(crate) fn focus(&mut self, pane: Pane) {
         self.state.here_mut().focus = pane;
     }
@@ -136,7 +134,6 @@ impl Harness {
         Self::of(Start { size: (columns, rows), spec, ..start() })
     }
 
-    /// Answers the latest question of the prompts lab.
     pub(crate) fn answer_facts(&mut self) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask { ticket, question: Question::Experiment { generation, question } }) => {
@@ -177,7 +174,6 @@ impl Harness {
         }
     }
 
-    /// Answers the latest question about a point.
     pub(crate) fn answer(&mut self, n: usize) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask {
@@ -198,7 +194,6 @@ impl Harness {
         keys.flat_map(|key| self.act(Action::Key(key))).collect()
     }
 
-    /// Types a text, character by character.
     pub(crate) fn typed(&mut self, text: &str) {
         for c in text.chars() {
             let name = if c == ' ' { "space".to_owned() } else { c.to_string() };

@@ -436,7 +436,6 @@ pub(crate) fn latest(effects: &[Effect]) -> Option<(u64, u64, lab::Question)> {
     })
 }
 
-/// Answers the latest question to the lab.
 pub(crate) fn answer_latest(h: &mut Harness) {
     let (ticket, generation, question) = latest(&h.effects).expect("a question");
     h.event(seen(ticket, generation, &question));

@@ -60,7 +60,6 @@ pub(crate) fn held(ticket: u64) -> Event {
     answer(ticket, DataAnswer::Inspected(Box::new(inspection)))
 }
 
-/// The data doctor's report on a set of facts.
 pub(crate) fn diagnosed(ticket: u64) -> Event {
     let diagnosis = DataDiagnosis {
         models: vec!["bert-mini".into(), "gpt2-mini".into()],
@@ -94,7 +93,6 @@ pub(crate) fn diagnosed(ticket: u64) -> Event {
     answer(ticket, DataAnswer::Examined(Box::new(diagnosis)))
 }
 
-/// Progress of a question about data.
 pub(crate) fn data_progress(ticket: u64) -> Event {
     let progress = Progress {
         stage: "examining /data/facts.jsonl.gz".into(),

@@ -44,7 +44,6 @@ fn sent(effects: &[Effect]) -> Vec<&Command> {
     effects.iter().filter_map(|e| if let Effect::Send(command) = e { Some(command) } else { None }).collect()
 }
 
-/// The point in a command.
 fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
         return None;

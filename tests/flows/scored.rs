@@ -7,7 +7,6 @@ use probity::tui::screens::saliency::{HEADS, HEATMAP, ID, SENTENCES};
 use super::*;
 use crate::common::saliency::{answer_latest, has_scored, latest, scored, scoring};
 
-/// The latest question sent to the lab.
 fn asked(effects: &[Effect]) -> Option<Asked> {
     latest(effects).map(|(_, _, question)| match question {
         lab::Question::Saliency(asked) => asked,

@@ -252,7 +252,6 @@ fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
     }
 }
 
-/// A small model on which a check can run.
 fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {

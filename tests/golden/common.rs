@@ -139,7 +139,6 @@ impl Report {
         );
     }
 
-    /// Requires equality.
     pub(crate) fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, got: &T, want: &T) {
         let ok = got == want;
         self.record(what, ok, if ok { "equal".into() } else { format!("got {got:?}, expected {want:?}") });

@@ -66,7 +66,6 @@ fn counts_are_those_that_the_descriptions_state(root: &Path) {
     }
 }
 
-/// The program's output as JSON lines.
 fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

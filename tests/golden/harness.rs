@@ -24,7 +24,6 @@ pub(crate) enum Needs {
     Cases(&'static str),
     /// Python 3 with these modules.
     Python(&'static str),
-    /// Only the fixtures.
     Fixtures,
 }
 
@@ -51,7 +50,6 @@ pub(crate) fn device() -> Device {
     std::env::var("PROBITY_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().unwrap())
 }
 
-/// The project's own fixtures.
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")
 }

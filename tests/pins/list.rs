@@ -13,7 +13,6 @@ const VARIABLE: &str = "PROBITY_PINS";
 /// Maximum number of differences shown in a failure.
 const MOST_SHOWN: usize = 40;
 
-/// SHA-256 in hexadecimal digits.
 pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes.as_ref()).iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -30,7 +30,6 @@ impl There {
         self.path().join("ssh").display().to_string()
     }
 
-    /// A local screen.
     fn screen(&self, args: &[&str]) -> Screen {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("spec.toml"), SMALL).unwrap();

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::{LARGE, Screen, recording, soon};
 use probity::session::format::Session;
 
-/// Sends a signal by name.
 pub(crate) fn send(signal: &str, pid: u32) {
     let pid = pid.to_string();
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
@@ -69,7 +68,6 @@ impl Screen {
 
 #[cfg(target_os = "linux")]
 impl Screen {
-    /// An interactive shell with job control.
     fn interactive() -> Self {
         let mut screen = Self::shell(recording(), &["-i"]);
         screen.sees("ready> ");

@@ -36,7 +36,6 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment that trains for a long time.
 const LARGE: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -216,7 +215,6 @@ impl Screen {
         code
     }
 
-    /// Checks that the terminal is restored.
     fn given_back(&self) {
         let begun = Instant::now();
         // The last bytes may still be in transit.

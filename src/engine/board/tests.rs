@@ -67,7 +67,6 @@ fn forecast(generation: u64, model: &str, seconds: f64) -> Event {
     Event::Forecast { generation, forecast: Box::new(forecast) }
 }
 
-/// All events of one run.
 fn of_run(generation: u64) -> Vec<Event> {
     vec![
         started(generation),

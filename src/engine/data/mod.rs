@@ -51,7 +51,6 @@ pub struct DataRequest {
 }
 
 impl DataRequest {
-    /// Builds the request from an experiment's settings.
     pub fn of(task: &TaskSpec, seed: u64, models: &[String], set: &str, question: DataQuestion) -> Self {
         let models = if question == DataQuestion::Doctor { models.to_vec() } else { Vec::new() };
         let set = set.to_owned();
@@ -64,7 +63,6 @@ impl DataRequest {
     }
 }
 
-/// Contents of a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInspection {
     pub title: String,
@@ -87,7 +85,6 @@ pub struct DataInspection {
     pub examples: Vec<String>,
 }
 
-/// Findings of the data doctor on a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataDiagnosis {
     pub models: Vec<String>,
@@ -107,7 +104,6 @@ pub struct DataDiagnosis {
     pub examples: Vec<String>,
 }
 
-/// Questions about one data set and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDossier {
     pub set: String,
@@ -131,9 +127,7 @@ pub struct DataWaiting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum DataAnswer {
-    /// Answer to [`DataQuestion::Inspect`].
     Inspected(Box<DataInspection>),
-    /// Answer to [`DataQuestion::Doctor`].
     Examined(Box<DataDiagnosis>),
     Failed(Problem),
     Stopped,

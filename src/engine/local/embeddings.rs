@@ -29,7 +29,6 @@ const LIMIT: &str = "limit";
 const HEAD: usize = 16;
 const SUM: usize = 8;
 
-/// Summary of the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     pub dir: Option<PathBuf>,

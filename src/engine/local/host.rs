@@ -19,7 +19,6 @@ use labs::{Channel, Fault, Finding, Forecast, Host, Kinds, Question, Store, Wait
 use model::Model;
 use model::hub::{Settings, Step, Transfer};
 
-/// Sends events to the front end.
 #[derive(Clone)]
 pub(crate) struct Outbox(Sender<Event>);
 
@@ -61,7 +60,6 @@ pub(crate) struct Loan<'a> {
     pub asked: bool,
 }
 
-/// A run in progress.
 pub(crate) struct LocalHost<'a> {
     lent: Loan<'a>,
     outbox: Outbox,

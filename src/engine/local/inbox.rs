@@ -16,7 +16,6 @@ pub(crate) struct WaitingRun {
     pub spec: Box<Spec>,
 }
 
-/// A pending question about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AboutModel {
     pub ticket: Ticket,

@@ -149,7 +149,6 @@ impl Rig {
         self.board.results()
     }
 
-    /// The findings of all answers to one question.
     fn answers(&self, ticket: u64) -> Vec<&Finding> {
         self.log
             .iter()

@@ -33,7 +33,6 @@ pub(crate) struct Worker {
     current: Option<Current>,
 }
 
-/// The experiment that questions refer to.
 struct Current {
     job: JobId,
     generation: Generation,

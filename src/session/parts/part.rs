@@ -258,7 +258,6 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a part and reads its first line.
     pub fn open(path: &Path) -> Result<Self, PartError> {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
         let mut source = BufReader::new(base::read::open(path).map_err(fail)?);

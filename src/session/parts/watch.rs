@@ -11,7 +11,6 @@ use super::status::{SILENT, Status};
 use crate::name::utc;
 use base::numbers::about;
 
-/// A cell being computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Running {
     pub cell: String,
@@ -50,7 +49,6 @@ pub struct Share {
     pub cells: usize,
     /// Number of finished cells, including those finished before the shard began.
     pub done: usize,
-    /// Number of failed cells.
     pub failed: usize,
     /// Expected seconds until the shard ends; `None` while unknown.
     pub left: Option<f64>,

@@ -153,7 +153,6 @@ pub(crate) fn levels() {
     }
 }
 
-/// Logarithms of the factorials up to n.
 fn ln_factorials(n: u64) -> Vec<f64> {
     let mut sum = 0.0;
     std::iter::once(0.0)

@@ -31,7 +31,6 @@ pub(crate) struct Job {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
-    /// The device of both sides.
     pub device: Device,
     pub quick: bool,
 }
@@ -142,7 +141,6 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
     Ok(())
 }
 
-/// Deviation between the numbers of the two sides.
 #[derive(Clone, Copy)]
 struct Deviation {
     /// Largest absolute difference.
@@ -178,7 +176,6 @@ fn print_line(job: &Job, ours: &[f64], theirs: &[f64], deviation: Option<Deviati
     println!("| {id}: {what} | {goal} | {ratio} | {spread} | {ours:.4} | {theirs} | {n} | {deviation} |");
 }
 
-/// A quantile, interpolated between neighbours.
 fn quantile(values: &[f64], q: f64) -> f64 {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);

@@ -95,7 +95,6 @@ impl Torch {
         Ok(bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
     }
 
-    /// Frees a job.
     pub(crate) fn drop_job(&mut self, job: &str) -> Result<(), String> {
         self.ask(&json!({"op": "drop", "job": job})).map(|_| ())
     }

@@ -122,7 +122,6 @@ echo 4711
         Cutter { thread, cut }
     }
 
-    /// Cuts the link now.
     pub(crate) fn cut(&self) {
         kill(std::fs::read_to_string(self.path().join("pid")).unwrap().trim());
     }

@@ -17,7 +17,6 @@ fn mapped(model: &str) -> Spec {
     spec
 }
 
-/// The cells of a method under an oracle.
 fn cells<'a>(results: &'a Results, method: &str, oracle: OracleKind) -> Vec<&'a Tagged<MapFinding>> {
     let mine = |c: &&Tagged<MapFinding>| c.value.point.method == method && c.value.point.oracle == oracle;
     results.map.iter().filter(mine).collect()
