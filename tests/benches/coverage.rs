@@ -1,10 +1,10 @@
 //! Simulates the coverage of intervals and the error rates of tests, and times an assessment and its replicates.
 //!
 //! Run `cargo bench --bench coverage`; one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency` after `--`
-//! selects a part. Prints one line per figure; nothing is asserted. Each row of the bands simulates a lab many times: K trained replicates
-//! and n test examples, of which a sixth has the other property. Scores are logistic, with an effect of the example, of the training and of
-//! both. The narrow band should contain the value of *these* replicates on infinitely many examples; the wide one should contain the value
-//! of infinitely many replicates. Each should do so at its nominal rate (.95).
+//! selects a part. Each row of the bands simulates a lab many times: K trained replicates and n test examples, of which a sixth has the
+//! other property. Scores are logistic, with an effect of the example, of the training and of both. The narrow band should contain the
+//! value of *these* replicates on infinitely many examples; the wide one should contain the value of infinitely many replicates. Each
+//! should do so at its nominal rate (.95).
 
 #[path = "coverage/paired.rs"]
 mod paired;

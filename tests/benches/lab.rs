@@ -1,6 +1,6 @@
 //! Latency of the interventions lab: first frame, first point, the whole default experiment, sliders, idle cost.
 //!
-//! Run `cargo bench --bench lab`. Prints one line per figure; nothing is asserted. Times are wall seconds.
+//! Run `cargo bench --bench lab`. Times are wall seconds.
 
 use std::io::{Read, Write};
 use std::path::Path;

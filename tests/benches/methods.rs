@@ -2,7 +2,7 @@
 //!
 //! Run `cargo bench --bench methods`; one of `inlp`, `rlace`, `pgd`, `autoattack` after `--` selects a part. The other side is
 //! `methods_theirs.py`, run by the interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; needs numpy, scipy, scikit-learn and PyTorch).
-//! It generates the data for both sides. Prints one line per figure; nothing is asserted.
+//! It generates the data for both sides.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Speed of drawing ranks from existing predictions (1,000 draws × 8 models × 32 relations × 3 regimes), compared with a plain Python loop
 //! over the same predictions.
 //!
-//! Run `cargo bench --bench prompts` (or, in the development profile, `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo test --bench prompts`). Prints
-//! one line per figure; nothing is asserted. Our rounds and Python's alternate. Without `python3` the ratio is omitted. Processor time
-//! (Linux), summed over threads, is printed with wall time, because it is the better measure on a busy machine.
+//! Run `cargo bench --bench prompts` (or, in the development profile, `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo test --bench prompts`). Our
+//! rounds and Python's alternate. Without `python3` the ratio is omitted. Processor time (Linux), summed over threads, is printed with wall
+//! time, because it is the better measure on a busy machine.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Speed of reading data sets, in bytes of text per second, for each kind of file that can be gigabytes large.
 //!
-//! Run `cargo bench --bench readers`. Prints one line per figure; nothing is asserted. Rates are of uncompressed text, by wall time and by
-//! the reading thread's processor time (Linux), the better measure on a busy machine.
+//! Run `cargo bench --bench readers`. Rates are of uncompressed text, by wall time and by the reading thread's processor time (Linux), the
+//! better measure on a busy machine.
 
 use std::fmt::Write;
 use std::io::{Cursor, Write as _};

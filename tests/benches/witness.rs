@@ -2,10 +2,10 @@
 //! training, with which names and proportions of facts.
 //!
 //! `cargo bench --bench witness` runs the lab on all built-in models (`-- FINDINGS.jsonl` reads an existing run) and prints one row per
-//! model; nothing is asserted. The first column is the correlation, over relations and prompts, of a prompt's weight in training with its
-//! P@1, within relations, with a 95 % bootstrap interval over relations. The others are verbalisation stability, P@1 of the unchanged model
-//! and its slope over γ, and rank consistency under the three regimes with Wilson's intervals. The slope's interval treats the facts as
-//! random; it is wide, because the same facts are asked at every γ.
+//! model. The first column is the correlation, over relations and prompts, of a prompt's weight in training with its P@1, within relations,
+//! with a 95 % bootstrap interval over relations. The others are verbalisation stability, P@1 of the unchanged model and its slope over γ,
+//! and rank consistency under the three regimes with Wilson's intervals. The slope's interval treats the facts as random; it is wide,
+//! because the same facts are asked at every γ.
 
 use std::collections::BTreeMap;
 use std::io::Write;
