@@ -1,6 +1,6 @@
 //! Probity tells people who probe language models how far each probe can be trusted.
 //!
-//! This page describes the architecture; `assets/guide/decisions.md` says why it is so.
+//! This page describes the architecture; `assets/guide/decisions.md` gives the reasons.
 //!
 //! # One loop, three sources
 //!
@@ -13,33 +13,31 @@
 //!                           (local thread | remote engine | recording | scripted fake)
 //! ```
 //!
-//! - [`engine`] takes [`engine::message::Command`]s and answers with a stream of [`engine::message::Event`]s. All its
-//!   implementations behave the same.
-//! - [`engine::board::Board`] holds all measurements: a fold over commands and events, with no clock, no I/O and no
-//!   randomness. The terminal program, the headless run and the replay of a session all build their numbers through this
-//!   one fold, so a replay shows exactly what the live run showed. It keeps the latest run of every lab. The state of the
-//!   screen (focus, theme, zoom) is separate, in [`tui::state`].
-//! - A [`lab::Spec`] is a complete experiment; a [`lab::Finding`] is one typed result. Every number traces to (spec
-//!   hash, model hash, data hash, seed, program version, n).
-//! - Findings come early and are refined: each point of a curve is computed first on a subsample and then on all test examples,
-//!   always with its n and its interval. Cancellation is polled between batches and never queues behind work.
-//! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user chooses; a
-//!   run is sent to the engine, and recorded, when it begins, so recordings and replays contain no waiting.
-//! - A question is one [`engine::message::Question`] with a number, and has one [`engine::message::Answer`]: points of an
-//!   experiment (only the latest is answered), models (answered in turn), data sets (answered on a separate thread, so that
-//!   they and runs do not wait for each other).
-//! - Earlier results are looked up by everything that affected them: hidden states ([`engine::local::embeddings`]) and trained probes
-//!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is recomputed. Labs see both as a
-//!   [`lab::Store`].
-//! - A spec with `[grid]` stands for many cells ([`lab::grid`]), each a plain spec. Shards compute them, each cell into a separate
-//!   file ([`session::parts`]), as a pure function of specs, version and number of shards; merging makes one session of them.
-//! - A run forecasts its needs before it begins ([`lab::demand`]): memory from counts, time from counted work and the measured
-//!   rate of each kind of work. Smaller batches keep a memory limit.
+//! - [`engine`] receives [`engine::message::Command`]s and sends a stream of [`engine::message::Event`]s. All its implementations behave the
+//!   same.
+//! - [`engine::board::Board`] contains all measurements. It is a fold over commands and events, with no clock, no I/O and no randomness. The
+//!   terminal program, the headless run and the replay of a session all use this one fold, so a replay shows exactly what the live run
+//!   showed. It keeps the latest run of every lab. The state of the screen (focus, theme, zoom) is separate, in [`tui::state`].
+//! - A [`lab::Spec`] is a complete experiment; a [`lab::Finding`] is one typed result. Every number can be traced to its spec hash, model
+//!   hash, data hash, seed, program version and n.
+//! - Findings arrive early and are refined. Each point of a curve is computed first on a subsample and then on all test examples, always
+//!   with its n and its interval. Cancellation is polled between batches and never queues behind work.
+//! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user chooses. A run is sent to the
+//!   engine, and recorded, when it begins, so recordings and replays contain no waiting.
+//! - An [`engine::message::Question`] has a number and one [`engine::message::Answer`]. Of questions about points of an experiment, only the
+//!   latest is answered. Those about models are answered in turn. Those about data sets are answered on a separate thread, so that they and
+//!   runs do not wait for each other.
+//! - Cached results are keyed by everything that affected them: hidden states ([`engine::local::embeddings`]) and trained probes
+//!   ([`engine::local::cache`]). Each file has checksums, and a damaged one is recomputed. Labs see both caches as a [`lab::Store`].
+//! - A spec with `[grid]` is expanded to many cells ([`lab::grid`]), each a plain spec. Shards compute the cells, each into a separate file
+//!   ([`session::parts`]), and merging makes one session of them. The assignment depends only on specs, version and number of shards.
+//! - A run forecasts its needs before it begins ([`lab::demand`]): memory from counts, time from counted work and the measured rate of each
+//!   kind of work. If memory is limited, batches become smaller.
 //!
 //! # The crates, from the bottom up
 //!
-//! Each folder of `src` with a `Cargo.toml` is a crate; it can use only the crates that its `Cargo.toml` names, so the compiler enforces
-//! the layers. External dependencies are declared once, in the root `Cargo.toml`, each with its reason.
+//! Each folder of `src` with a `Cargo.toml` is a crate. It can use only the crates that its `Cargo.toml` names, so the compiler enforces the
+//! layers. External dependencies are declared once, in the root `Cargo.toml`, each with its reason.
 //!
 //! | crate | contents |
 //! | --- | --- |
@@ -52,10 +50,10 @@
 //! | [`probe`] | classifiers on hidden states, splits enforced by type, grid search, audit |
 //! | [`pretraining`] | the training texts of the built-in models, and further training of any model on facts or on corrupted text |
 //! | `lab` (`src/lab/core`) | the parts that labs share: specs, findings with their provenance, hosts, stores, settings, forecasts, tables |
-//! | [`interventions`], [`prompts`], [`power`], [`saliency`] | the four labs; science with no terminal, no threads, no files |
+//! | [`interventions`], [`prompts`], [`power`], [`saliency`] | the four labs; they use no terminal, no threads and no files |
 //! | [`lab`](mod@lab) (`src/lab/registry`) | the list of labs and the types with one case per lab; grids |
 //! | [`gallery`] | training and scoring of the built-in models; only the command line uses it |
-//! | [`engine`] | commands, events, the board, the worker that runs any lab and its cache, answers to questions about data |
+//! | [`engine`] | commands, events, the board, the worker that runs any lab, its cache, answers to questions about data |
 //! | [`session`] | recordings and their replay; parts of grids |
 //! | `remote` | an engine on another machine: message frames, the keeper that owns it there, the bridge that ssh starts, the link (Unix) |
 //! | [`guide`] | the pages of the guide, which the command line and the help of the terminal program show |
@@ -64,13 +62,13 @@
 //! No crate up to the labs depends on ratatui, crossterm or tokio. `tests/house.rs` checks that no file outside a lab's own folders
 //! names the lab, except the few that list all labs. This root crate holds `main.rs`, the tests from outside and the benches.
 //!
-//! # How a lab lives here
+//! # Structure of a lab
 //!
-//! A lab is a crate below `src/lab` with its `Spec`, its kinds of finding (`Kind`), the questions it answers (`Question`), the fold of its
-//! findings (`Results`), its figures and its procedure; it implements [`lab::Instrument`] in these types. Its screen is a folder in
-//! `src/tui/screens`. One line in `labs!` (`src/lab/registry/lib.rs`) makes it part of [`lab::Spec`], [`enum@lab::Kinds`], [`lab::Question`]
-//! and [`lab::Results`]; the rest of the program uses it through [`lab::Lab`]. An experiment uses its host through
-//! [`lab::Host`] and [`lab::Channel`].
+//! A lab is a crate in `src/lab` with its `Spec`, its kinds of finding (`Kind`), the questions it answers (`Question`), the fold of its
+//! findings (`Results`), its figures and its procedure. It implements [`lab::Instrument`] with these types. Its screen is a folder in
+//! `src/tui/screens`. One line in `labs!` (`src/lab/registry/lib.rs`) adds it to [`lab::Spec`], [`enum@lab::Kinds`], [`lab::Question`] and
+//! [`lab::Results`]; the rest of the program uses it through [`lab::Lab`]. An experiment uses its host through [`lab::Host`] and
+//! [`lab::Channel`].
 //!
 //! # Where to add things
 //!
@@ -78,30 +76,31 @@
 //! - **A method of intervention**: a file in `src/lab/interventions/methods/` and a line in `registry.rs` there.
 //!   It then appears in the picker, the command line, the sweep and the help.
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
-//!   tensors, and a line in the registry there. Both executors run the description.
+//!   tensors, and a line in the registry there. Both executors run this description.
 //!   Other architectures are a [`model::arch::Network`] with a separate executor ([`model::exec::lstm`]).
-//! - **A probing task**: a line in [`corpus::task::TASKS`]; over whole sentences, in [`corpus::probing::PROBING`]. It is then a
-//!   built-in set too ([`corpus::sets`]).
+//! - **A probing task**: a line in [`corpus::task::TASKS`], or in [`corpus::probing::PROBING`] if it is about whole sentences. It is then
+//!   also a built-in set ([`corpus::sets`]).
 //! - **A format of data on disk**: a file in `corpus/readers/` and a line in its registry.
-//! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
+//! - **A file layout for the built-in sets**: a variant of [`corpus::make::Layout`] and the sets that support it.
 //! - **Examples of a task from files**: [`corpus::own`] reads them and counts dropped rows; [`corpus::agreement`] turns rows
 //!   into examples. A spec names the file; the `data` finding names the source of the examples.
 //! - **An axis of grids**: an entry in the lab's `AXES`.
 //! - **A preset** (a spec that `probity run --preset` and a lab's screen know by name): a file in `assets/specs/` and a
 //!   line in the lab's list, as in [`lab::power::studies`].
-//! - **A format of results** (right and wrong, item by item): a shape in [`corpus::results`].
+//! - **A format of item-by-item results** (right or wrong): a shape in [`corpus::results`].
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
-//! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
-//! - **A command of the terminal program**: a row in the table of commands of its screen; it feeds keymap, footer, help and
-//!   palette.
+//! - **A built-in model**: a folder in `assets/models`, a line in the gallery's table of training settings, and its name in
+//!   [`model::builtin`].
+//! - **A command of the terminal program**: a row in the table of commands of its screen, from which keymap, footer, help and palette are
+//!   generated.
 //!
 //! # Words in the code
 //!
-//! Terms of the field are in `assets/guide/glossary.md`. The rest:
+//! Terms of the field are in `assets/guide/glossary.md`. The code also uses these words:
 //!
 //! | word | meaning |
 //! | --- | --- |
-//! | bench | one model with its data, split, probes and test examples, ready for any intervention |
+//! | bench | one model with its data, split, probes and test examples, prepared for any intervention |
 //! | board | all measurements of a session, folded from commands and events |
 //! | cell | one experiment of a grid: a combination of values of its axes, and a plain spec |
 //! | chunk | test examples that are changed and judged together |
@@ -120,9 +119,9 @@
 //! | replicate | one training run of several with the same recipe on the same data |
 //! | rival | another recipe that validates equally well |
 //! | role | the meaning of a series of a figure, from which each renderer derives colour, dash and marker |
-//! | shard | a share of the cells of a grid, computed by one machine; a lane is the part of a shard for one of several processes |
+//! | shard | the cells of a grid that one machine computes; a lane is the part of a shard for one of several processes |
 //! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
-//! | space | one model at one point, read in one way; its hidden states are comparable and cached together |
+//! | space | one model at one point, read in one way; hidden states of one space are comparable and cached together |
 //! | store | a lab's view of the cache between runs: trained probes and hidden states |
 //! | ticket | the number that a question and its answer share |
 

@@ -1,5 +1,5 @@
-//! Packs embedded files for the build scripts of the crates that embed them: texts shrink to a third or a quarter, fonts to a half.
-//! Weights would not shrink and are embedded as they are.
+//! Compresses embedded files for the build scripts of the crates that embed them: texts shrink to a third or a quarter, fonts to a half.
+//! Weights would not shrink and are embedded uncompressed.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// Packs the files of `assets/<folder>` (and of its subfolders) whose names end with one of `ends` into the crate's output folder.
+/// Compresses the files of `assets/<folder>` and its subfolders whose names end with one of `ends` into the crate's output folder.
 #[allow(dead_code, reason = "some build scripts pack bytes only")]
 pub(crate) fn folder(folder: &str, ends: &[&str]) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=../packing.rs");
@@ -18,7 +18,7 @@ pub(crate) fn folder(folder: &str, ends: &[&str]) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Packs bytes into `<name>.zz` in the crate's output folder.
+/// Compresses bytes into `<name>.zz` in the crate's output folder.
 #[allow(dead_code, reason = "some build scripts pack folders only")]
 pub(crate) fn bytes(name: &str, bytes: &[u8]) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=../packing.rs");

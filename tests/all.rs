@@ -1,4 +1,4 @@
-//! All outside tests in one target: a program of this size should be linked once, not eleven times.
+//! All outside tests in one target, so that a program of this size is linked once, not eleven times.
 
 #![allow(clippy::unwrap_used)] // tests throughout
 

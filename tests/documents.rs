@@ -1,4 +1,4 @@
-//! Checks of README and guide: links, pictures, generated tables, and every command in them.
+//! Checks README and guide: links, pictures, generated tables, and every command in them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,6 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Each document with its folder.
 fn documents() -> impl Iterator<Item = (&'static str, PathBuf, &'static str)> {
     let pages = PAGES.iter().map(|p| (p.name, root().join("assets/guide"), p.text));
     std::iter::once(("README", root().to_path_buf(), README)).chain(pages)
@@ -102,7 +101,7 @@ fn examples() -> Vec<Example> {
     all
 }
 
-/// Lines joined with their continuations.
+/// Joins lines with their continuations.
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut open = false;
@@ -166,7 +165,7 @@ fn commands_in_python(code: &str) -> Vec<Vec<String>> {
     starts.map(|rest| serde_json::from_str(&rest[..=rest.find(']').unwrap()]).unwrap()).collect()
 }
 
-/// Golden tests run the page and the notebook if Python has the packages; this test needs none.
+/// Golden tests run the page and the notebook if Python has the packages; this test needs no packages.
 #[test]
 fn every_command_in_python_code_is_one_that_the_program_takes() {
     let notebook = std::fs::read_to_string(root().join("src/dist/findings.ipynb")).unwrap();

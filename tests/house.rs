@@ -1,4 +1,4 @@
-//! House rules: only a lab's own folders know it by name, and functions stay short enough to read.
+//! Project rules: only a lab's own folders name the lab, and functions stay short enough to read.
 
 use super::sources::sources;
 
@@ -8,8 +8,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text[..end].lines().map(str::trim).filter(|l| !l.starts_with("//"))
 }
 
-/// Files outside a lab's own folders that may name it, and the maximum lines of each: a new lab adds a line or two
-/// there.
+/// Maximum number of files outside a lab's own folders that may name it, and of lines in each. A new lab adds a line or two to each file.
 const MOST_FILES: usize = 7;
 const MOST_LINES: usize = 3;
 
@@ -19,8 +18,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
         let name = lab.id().name();
         let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
         let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
-        // A lab may have an ordinary word as its name (power): what counts is its module, its case in a type, and its
-        // name as a string.
+        // A lab's name may be an ordinary word (power), so only its module, its variant and its name as a string count.
         let modules = ["lab::", "screens::", "screens.", "mod "].map(|before| format!("{before}{name}"));
         let quoted = format!("\"{name}\"");
         let case = |line: &str| {
@@ -58,7 +56,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
     }
 }
 
-/// Maximum lines of a function.
+/// Maximum number of lines of a function.
 const MOST_OF_A_FUNCTION: usize = 80;
 
 /// True if the function that begins here has a body: its signature ends with a brace, a declaration with a semicolon.
@@ -91,7 +89,7 @@ fn functions_are_short_enough_to_read() {
     assert!(long.is_empty(), "functions above {MOST_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
 }
 
-/// The golden target has its own harness, where a `#[test]` would never run. (Unlisted tests are dead code to clippy.)
+/// The golden target has its own harness, which never runs a `#[test]`. (Unlisted tests are dead code to clippy.)
 #[test]
 fn golden_tests_are_in_the_list_of_their_harness() {
     for (path, text) in sources("tests/golden") {
@@ -99,13 +97,12 @@ fn golden_tests_are_in_the_list_of_their_harness() {
     }
 }
 
-/// `1.89` as comparable numbers; it is the same version as `1.89.0`.
+/// Parses `1.89` into comparable numbers; it is the same version as `1.89.0`.
 fn version(text: &str) -> [u64; 3] {
     let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
     [(); 3].map(|()| parts.next().unwrap_or(0))
 }
 
-/// The output of a cargo command.
 fn cargo(arguments: &[&str]) -> String {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     let output = cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo");
@@ -174,7 +171,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // A crate of this workspace may be named in tests for the sample data behind one of its features.
+            // Tests may name a workspace crate that a feature provides with sample data.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);
@@ -213,7 +210,7 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
     }
 }
 
-/// "data did not match any variant of untagged enum LayerRef" was the error for a misspelled layer.
+/// Regression: the error for a misspelled layer used to be "data did not match any variant of untagged enum LayerRef".
 #[test]
 fn messages_about_values_of_several_forms_name_the_forms() {
     for (path, text) in sources("src") {
@@ -230,7 +227,7 @@ fn messages_about_values_of_several_forms_name_the_forms() {
 const OPENERS: [&str; 6] =
     ["base/read.rs", "gallery/series.rs", "gallery/work.rs", "build.rs", "packing.rs", "pretraining/further.rs"];
 
-/// `run /dev/zero` read without end, and a pipe in place of a file was waited for.
+/// Regression: `run /dev/zero` used to read without end, and a pipe in place of a file was waited for.
 #[test]
 fn files_that_others_name_are_read_by_the_one_bounded_reader() {
     let raw = ["fs::read(", "fs::read_to_string(", "File::open(", "read_to_string(path", "Mmap::map(&File"];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a release for one target (default: this machine's): an archive with the program, its manual page, completions and licences, a
-# checksum, and the release notes from CHANGELOG.md. They are written to target/dist. Run .ci/run first: this script does not repeat it.
+# Builds a release for one target (default: this machine's) in target/dist: an archive with the program, its manual page, completions and
+# licences, a checksum, and the release notes from CHANGELOG.md. Run .ci/run first; this script does not repeat it.
 #   tests/release.sh [--dry-run] [TARGET]
 # --dry-run packs the program of the last release build, and accepts uncommitted changes and a CHANGELOG section without a date.
 set -euo pipefail
@@ -20,13 +20,13 @@ fail() {
     exit 1
 }
 
-# The version, from one place.
+# The version from Cargo.toml.
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 [ -n "$version" ] || fail "Cargo.toml names no version in [workspace.package]"
 cargo metadata --no-deps --locked --format-version 1 >/dev/null || fail "Cargo.lock does not agree with the manifests"
 [ -n "$dry" ] || [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes"
 
-# The section of this version, up to the next one.
+# The CHANGELOG section of this version.
 notes=$(awk -v head="## $version" 'index($0, head) == 1 { on = 1; print; next } /^## / { on = 0 } on' CHANGELOG.md)
 [ -n "$notes" ] || fail "CHANGELOG.md has no section '## $version'"
 if ! head -n 1 <<<"$notes" | grep -qE '[0-9]{4}-[0-9]{2}-[0-9]{2}$'; then
@@ -34,7 +34,7 @@ if ! head -n 1 <<<"$notes" | grep -qE '[0-9]{4}-[0-9]{2}-[0-9]{2}$'; then
     echo "release: the CHANGELOG section has no date yet"
 fi
 
-# Built for the machine's own target the program lies in release/, for another one in TARGET/release/. The profile strips it.
+# A build for the machine's own target is in release/, one for another target in TARGET/release/. The profile strips it.
 program=$build/release/probity
 [ "$target" = "$host" ] || program=$build/$target/release/probity
 if [ -z "$dry" ]; then
@@ -56,13 +56,13 @@ python3 src/dist/licences.py "$target" >"$stage/$name/THIRD-PARTY.txt"
 src/dist/share.sh "$printer" "$stage/$name"
 out=$build/dist
 mkdir -p "$out"
-# The same bytes for the same commit.
+# Reproducible: the same commit gives the same bytes.
 tar -C "$stage" --sort=name --mtime="@$(git log -1 --format=%ct)" --owner=0 --group=0 --numeric-owner -cf - "$name" |
     gzip -n9 >"$out/$name.tar.gz"
 (cd "$out" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
 echo "$notes" >"$out/probity-$version.md"
 
-# What was packed, unpacked elsewhere.
+# Unpacks the archive elsewhere and tests the program in it.
 (cd "$out" && sha256sum --check --quiet "$name.tar.gz.sha256")
 mkdir "$stage/there"
 tar -C "$stage/there" -xzf "$out/$name.tar.gz"

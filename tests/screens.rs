@@ -86,7 +86,7 @@ fn cropped(h: &Harness, rect: Rect) -> String {
 /// A focused pane at 120×40.
 fn pane(h: &mut Harness, pane: Pane) -> String {
     h.state.focus_on(pane);
-    // Whatever derives from the visible pane is updated on the next action.
+    // Values derived from the visible pane are updated on the next action.
     h.act(Action::Paste(String::new()));
     let rect = compute(&h.state).unwrap().pane(pane).unwrap();
     cropped(h, rect)
@@ -146,7 +146,7 @@ fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
     assert!(said(&h).contains("Failed: "));
 }
 
-/// On a small screen the question, the first sentence and the doubt stay visible.
+/// On a small screen the question, the first sentence and the caveat stay visible.
 #[test]
 fn question_answer_and_doubt_are_seen_at_every_size() {
     for (name, finished) in LABS {
@@ -177,7 +177,7 @@ fn no_label_of_a_setting_is_cut() {
     }
 }
 
-/// Words and phrases that only the authors know. Each was once on a screen.
+/// Words and phrases that only the authors understand. Each was once on a screen.
 const PRIVATE: [&str; 43] = [
     "its probabilities miss",
     "recipes of",
@@ -234,7 +234,7 @@ fn screens_speak_without_private_words() {
                 h.state.focus_on(*p);
                 h.act(Action::Paste(String::new()));
                 all.push((format!("{name} {}", p.0), h.screen()));
-                // Only the pane: its sentences continue from line to line.
+                // Only the pane, because its sentences continue from line to line.
                 h.keys("z");
                 all.push((format!("{name} {} alone", p.0), h.screen()));
                 h.keys("z");
@@ -271,7 +271,7 @@ fn a_tiny_screen_says_what_it_needs() {
     }
 }
 
-/// With both bands the line of scores grew wider than its pane, and n, which every number needs, was cut.
+/// Regression: with both bands the line of scores used to grow wider than its pane, and n, which every number needs, was cut.
 #[test]
 fn n_stands_beside_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {
@@ -282,7 +282,7 @@ fn n_stands_beside_the_scores_at_every_width() {
     }
 }
 
-/// `12 of 128 settings domin`
+/// Regression: the count used to be cut to `12 of 128 settings domin`.
 #[test]
 fn the_count_of_dominated_settings_is_seen_whole_at_every_size() {
     for (c, r) in [(80, 24), (120, 40), (160, 50)] {

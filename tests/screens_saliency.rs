@@ -9,7 +9,6 @@ use ratatui::style::Color;
 use super::common::saliency::{answer_latest, asks_two, has_scored};
 use super::common::{self, Harness};
 
-/// The content of the heatmap.
 fn heatmap(h: &mut Harness) -> String {
     h.state.focus_on(HEATMAP);
     h.act(Action::Paste(String::new()));

@@ -1,13 +1,13 @@
 #!/bin/sh
-# A grid of 48 cells through a real one-node Slurm that this script starts itself, with keys, ports and folders of its own: eight shards, four
-# cells that fail, one shard killed, the node drained, what was left submitted again, merged. It must equal the run on one machine, bit for bit
-# but for times.
+# Runs a grid of 48 cells on a real one-node Slurm, which this script starts with separate keys, ports and folders. There are eight shards and
+# four failing cells; one shard is killed, the node is drained, the rest is resubmitted, and the parts are merged. The result must equal the
+# run on one machine bit for bit, except for times.
 #
 #   tests/slurm.sh path/to/probity [SEEDS]
 #
-# Each of the SEEDS (11, unless said otherwise) has four cells, beside the four that fail.
-# Needs Debian's slurm-wlm and munge; says so and ends with 0 where they are not installed. A minute or two, and two more until the
-# killed shard counts as silent.
+# Each of the SEEDS (default 11) has four cells; the four failing cells are added.
+# Needs Debian's slurm-wlm and munge; without them it prints a message and ends with 0. Takes a minute or two, and two more until the killed
+# shard counts as silent.
 set -eu
 
 probity=$(realpath "${1:?the program}")
@@ -74,7 +74,7 @@ munged --force --key-file="$dir/munge/key" --socket="$dir/munge.socket" --pid-fi
 slurmctld -c
 slurmd -c
 
-until_says() { # seconds, words, command…: waits until the command says them
+until_says() { # seconds, words, command…: waits until the command prints the words
   left=$1 words=$2
   shift 2
   while ! "$@" 2>/dev/null | grep -q "$words"; do
@@ -87,7 +87,7 @@ until_says 30 idle sinfo --noheader --format=%T
 
 fail() { echo "$*"; exit 1; }
 
-spec() { # what stands under models and task, the axes
+spec() { # task section, seeds, further axes: prints a spec
   printf 'lab = "interventions"\n%s\nexamples = 1600\n' "$1"
   cat "$(dirname "$0")/common/cell.toml"
   printf '[grid]\nmodels = ["bert-tiny"]\nseed = [%s]\n%s\n' "$2" "$3"
@@ -98,11 +98,11 @@ spec '[task]
 data = "rows.jsonl"' "0, 1, 2, 3" "" >"$dir/own.toml"
 "$probity" data make agreement -n 2000 --seed 8 >"$dir/rows.jsonl"
 
-# The run on one machine, with a cache of its own so that neither finds what the other computed.
+# The run on one machine, with a separate cache so that the two runs share no results.
 PROBITY_CACHE_DIR="$dir/cache-one" "$probity" run "$dir/grid.toml" "$dir/own.toml" --out "$dir/one" --quiet 2>"$dir/one.log"
 "$probity" merge "$dir/one" -o "$dir/one.probity.jsonl" >/dev/null
 
-# Half of the data is not there yet when the cluster begins: the four cells that need it fail.
+# Most of the data file is missing when the cluster begins, so the four cells that need it fail.
 cp "$dir/rows.jsonl" "$dir/whole"
 head -n 5 "$dir/whole" >"$dir/rows.jsonl"
 submitted=$("$probity" submit --slurm "$dir/grid.toml" "$dir/own.toml" --out "$dir/parts" --array 8 -- --comment "of a test" --partition main)
@@ -111,11 +111,11 @@ job=$(echo "$submitted" | sed -n 's/^job //p')
 scontrol show job "${job}_1" | grep -q 'Comment=of a test' || fail "sbatch did not take the options"
 
 running() { squeue --noheader --array --states=R --format=%K --jobs="$job"; }
-left_by() { # whether a shard has cells that are not done
+left_by() { # succeeds if a shard has unfinished cells
   "$probity" follow "$dir/parts" --once --json | grep -o "\"shard\":\"$1/8\",\"pace\":\"[a-z]*\",\"cells\":[0-9]*,\"done\":[0-9]*" |
     sed -E 's/.*"cells":([0-9]*),"done":([0-9]*)/\1 \2/' | { read -r all done && [ "$all" -gt "$done" ]; }
 }
-# One shard is killed in the middle of its cells. One that has ended before the signal came does not count: another is tried then.
+# Kills one shard while it has unfinished cells. If a shard ended before the signal arrived, another one is tried.
 killed=
 until_says 120 '[1-9][0-9]* running' "$probity" follow "$dir/parts" --once
 while [ -z "$killed" ]; do
@@ -127,7 +127,7 @@ while [ -z "$killed" ]; do
 done
 echo "shard $killed was killed"
 
-# The node takes no further work for a while: what runs ends, what waits does not begin.
+# Drains the node for a while: running jobs end, waiting jobs do not begin.
 scontrol update nodename="$node" state=drain reason=test
 until_says 300 '^drained' sinfo --noheader --format=%T
 waiting=$(squeue --noheader --array --states=PD --jobs="$job" | wc -l)
@@ -157,7 +157,7 @@ until_says 600 '^0$' sh -c "squeue --noheader --jobs=$second | wc -l"
 "$probity" follow "$dir/parts" --once
 "$probity" merge "$dir/parts" -o "$dir/parts.probity.jsonl"
 
-numbers() { # what a session found, without times, device and what had been cached
+numbers() { # findings of a session without times, device and cache use
   "$probity" replay "$1" --headless --json |
     sed -E 's/"(t|seconds)":[-0-9.e+]+,?//g; s/"cached":(true|false),?//g; s/"device":"[^"]*",?//g'
 }

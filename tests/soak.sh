@@ -1,10 +1,10 @@
 #!/bin/sh
-# Tries to break the program for some minutes: random keys on all screens, kills, full disks, links that break, interrupted grids, damaged
-# files. Prints how often each was tried and failed, and for each failure a line that repeats it.
+# Tries to break the program for some minutes: random keys on all screens, kills, full disks, broken links, interrupted grids, damaged files.
+# Prints how often each was tried and failed, and for each failure a command that repeats it.
 #
 #   tests/soak.sh MINUTES [SCENARIO SEED]
 #
-# PROBITY names the program (target/debug/probity unless said otherwise). Needs Python 3. Ends with 1 where something failed.
+# PROBITY names the program (default target/debug/probity). Needs Python 3. Ends with 1 if anything failed.
 set -eu
 cd "$(dirname "$0")/.."
 exec python3 - "${PROBITY:-${CARGO_TARGET_DIR:-target}/debug/probity}" "$@" <<'PYTHON'
@@ -36,7 +36,7 @@ class Broken(Exception):
 
 
 class Place:
-    """A folder with the program's state, and random choices that a seed decides."""
+    """A folder with the program's state, and random choices from a seed."""
 
     def __init__(self, seed):
         self.random, self.dir = random.Random(seed), tempfile.mkdtemp(prefix="soak-")
@@ -73,7 +73,7 @@ def finished(child, args, codes, seconds=120):
 
 
 def keys(place):
-    """Random keys on all screens, live or in a replay, then an end by a signal."""
+    """Presses random keys on all screens, live or in a replay, then ends the program with a signal."""
     size = place.random.choice([(24, 80), (40, 120), (10, 30), (60, 200)])
     spec = place.write("spec.toml", SPEC % ("", ""))
     args = place.random.choice([["replay", SHIPPED], ["--spec", spec], ["--spec", spec, "--no-mouse"]])
@@ -133,7 +133,7 @@ def kill(place):
 
 
 def full(place):
-    """On a full disk a run ends with 1 and names a file, and leaves no half file."""
+    """On a full disk a run ends with 1, names a file, and leaves no unfinished file."""
     spec, out = place.write("spec.toml", SPEC % ("", "")), place.dir + "/out"
     blocks = place.random.randrange(1, 40)
     said = place.run(["run", spec, "--out", out], [0, 1], before=f"trap '' XFSZ; ulimit -f {blocks}")
@@ -143,7 +143,7 @@ def full(place):
 
 
 def grid(place):
-    """A grid that is killed again and again has the numbers of one that is not."""
+    """A grid that is killed repeatedly gives the same numbers as an undisturbed one."""
     spec = place.write("grid.toml", SPEC % ("", "[grid]\nseed = [0, 1, 2]\n"))
     for _ in range(place.random.randrange(1, 4)):
         child = place.start(["run", spec, "--out", "grid", "--jobs", "2", "--quiet"])
@@ -163,7 +163,7 @@ def grid(place):
 
 
 def damage(place):
-    """Damaged files are refused or read as far as they are whole."""
+    """Damaged files are refused, or read up to the damage."""
     def damaged(content):
         content = bytearray(content[:place.random.randrange(1, len(content))] if place.random.random() < 0.3 else content)
         for _ in range(place.random.randrange(1, 40)):
@@ -180,7 +180,7 @@ def damage(place):
 
 
 def link(place):
-    """A link that breaks or garbles: the run ends with its numbers or with an error, never without end."""
+    """With a link that breaks or corrupts data, a run ends with its numbers or an error; it never hangs."""
     after = place.random.randrange(200, 60000)
     cut = place.random.choice([f"head -c {after}", f"(head -c {after}; head -c 300 /dev/urandom; cat)"])
     ssh = place.write("ssh", f"#!/bin/sh\nfor there; do :; done\nif [ -e '{place.dir}/once' ]; then exec sh -c \"$there\"; fi\n"

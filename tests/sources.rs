@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Every Rust file below a folder of the project, with its text.
+/// Every Rust file in a folder of the project and its subfolders, with its text.
 pub(crate) fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];

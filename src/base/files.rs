@@ -1,4 +1,4 @@
-//! Files that appear whole: written under a temporary name next to their destination and renamed.
+//! Atomic file writes: a file is written under a temporary name next to its destination and renamed when complete.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,35 +8,31 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempDir};
 
-/// Prefix of files and folders still being written. The writer's process id and the scope in which that id is valid
-/// follow, so that leftovers of killed processes can be found.
+/// Name prefix of unfinished files and folders. The writer's process id and that id's scope follow, to find leftovers of killed processes.
 pub const UNFINISHED: &str = ".probity-";
-/// Unfinished files older than this are removed if their process has ended.
+/// Age after which an unfinished file is removed if its process has ended.
 const STALE: Duration = Duration::from_secs(3600);
-/// Unfinished files of other machines are removed after this time: on a shared folder nothing else is known about them.
+/// Age after which another machine's unfinished file is removed. On a shared folder its process cannot be checked.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// Errors of [`Whole`].
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The path exists and may not be replaced.
+    /// The path exists and `force` is not set.
     #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
-    /// The path exists and is not a file: a folder, a device, a pipe.
+    /// The path exists and is not a regular file: a folder, a device, a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile { path: PathBuf, what: &'static str },
-    /// The system refused to write.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file that was to be written.
+        /// The destination.
         path: PathBuf,
-        /// The system's reason.
         source: std::io::Error,
     },
 }
 
-/// A new file in the folder of `path`, to be renamed to it when it is complete. It gets the permissions of an ordinary new file.
-/// Removes what killed processes left in the folder.
+/// Creates a file in the folder of `path`, to be renamed to it when complete, with the permissions of an ordinary new file.
+/// Removes leftovers of killed processes from the folder.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sweep(folder);
@@ -46,8 +42,8 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.prefix(&own_prefix()).tempfile_in(folder).map_err(|error| bare(&error, folder))
 }
 
-/// A new folder within `folder` for files that will be renamed out of it; removed when dropped. Removes leftovers of
-/// killed processes.
+/// Creates a folder within `folder` for files that will be renamed out of it; it is removed when dropped.
+/// Removes leftovers of killed processes from `folder`.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(|error| bare(&error, folder))
@@ -60,9 +56,8 @@ fn own_prefix() -> String {
     format!("{UNFINISHED}{}@{}-", std::process::id(), home())
 }
 
-/// The scope of this process's id: eight digits for this boot of this machine and this container. Processes on machines
-/// that share a folder may have equal ids. Where the system does not report it, all unfinished files count as files of
-/// another machine.
+/// Scope of this process's id: eight digits that identify this boot of this machine and this container. Processes on machines that share a
+/// folder may have equal ids. If the system reports no boot id, every unfinished file is treated as another machine's.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -75,7 +70,7 @@ fn home() -> &'static str {
     })
 }
 
-/// True if an unfinished file of this age was left by a process that has ended; `rest` is its name after the prefix.
+/// Returns true if an unfinished file of this age belongs to a process that has ended. `rest` is the file name after the prefix.
 fn is_left(rest: &str, age: Duration) -> bool {
     let owner = rest.split_once('-').and_then(|(owner, _)| owner.split_once('@'));
     match owner.map(|(pid, place)| (pid.parse(), place)) {
@@ -84,7 +79,7 @@ fn is_left(rest: &str, age: Duration) -> bool {
     }
 }
 
-/// The error without the name of the unfinished file, which means nothing to the user.
+/// Removes the name of the unfinished file from an error, because it means nothing to the user.
 fn bare(error: &std::io::Error, folder: &Path) -> std::io::Error {
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => format!("the folder {} does not exist", folder.display()),
@@ -94,7 +89,7 @@ fn bare(error: &std::io::Error, folder: &Path) -> std::io::Error {
     std::io::Error::new(error.kind(), why)
 }
 
-/// Removes unfinished files and folders of processes that have ended. Best effort: the next writer tries again.
+/// Removes unfinished files and folders of processes that have ended. Errors are ignored: the next writer tries again.
 fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -106,7 +101,7 @@ fn sweep(folder: &Path) {
         }
         let numbered = rest.starts_with(|c: char| c.is_ascii_digit());
         match entry.file_type() {
-            // A folder without a process id may belong to a process that cannot be identified here.
+            // The owner of a folder without a process id cannot be identified, so the folder is kept.
             Ok(kind) if kind.is_dir() => {
                 if numbered {
                     let _ = std::fs::remove_dir_all(entry.path());
@@ -119,7 +114,7 @@ fn sweep(folder: &Path) {
 
 #[cfg(unix)]
 fn is_running(pid: i32) -> bool {
-    // 0 and below name groups of processes. Only "no such process" means that it has ended: signalling another user's
+    // Ids of 0 and below name groups of processes. Only "no such process" means that the process has ended: signalling another user's
     // process may be forbidden.
     let pid = (pid > 0).then(|| nix::unistd::Pid::from_raw(pid));
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
@@ -130,7 +125,7 @@ fn is_running(_: i32) -> bool {
     false
 }
 
-/// The kind of thing at a path to which no file may be written; `None` for a file or a free path.
+/// Describes what blocks a path where a file is to be written; `None` if the path is free or a regular file.
 fn obstacle(path: &Path) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     if kind.is_file() {
@@ -152,7 +147,7 @@ fn obstacle(path: &Path) -> Option<&'static str> {
     Some("not a regular file")
 }
 
-/// Writes a file under a temporary name and renames it, replacing what exists.
+/// Writes a file atomically, replacing an existing one.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = beside(path)?;
     file.as_file_mut().write_all(bytes)?;
@@ -161,7 +156,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file that is written next to its destination and moved there when it is complete.
+/// A file that is moved to its destination when complete.
 #[derive(Debug)]
 pub struct Whole {
     file: NamedTempFile,
@@ -170,8 +165,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Begins a file for `path`. Whatever exists there is replaced only with `force`, and only if it is a file; of a
-    /// link, the target is replaced.
+    /// Begins a file for `path`. An existing file is replaced only with `force`; anything else is refused. A link is followed.
     pub fn new(path: &Path, force: bool) -> Result<Self, FileError> {
         if let Some(what) = obstacle(path) {
             return Err(FileError::NoFile { path: path.to_owned(), what });
@@ -187,35 +181,33 @@ impl Whole {
         Ok(Self { file, path: target, force })
     }
 
-    /// The temporary file to write to.
     pub fn file(&mut self) -> &mut std::fs::File {
         self.file.as_file_mut()
     }
 
-    /// Writes its whole content and moves it to its destination.
+    /// Writes the whole content and moves the file to its destination.
     pub fn fill(mut self, bytes: &[u8]) -> Result<(), FileError> {
         let written = self.file().write_all(bytes);
         written.map_err(|source| FileError::Write { path: self.path.clone(), source })?;
         self.place()
     }
 
-    /// Another handle to the file.
     pub fn another(&self) -> std::io::Result<std::fs::File> {
         self.file.as_file().try_clone()
     }
 
-    /// Moves it to a place other than its destination, whatever exists there.
+    /// Moves the file to another path, replacing what exists there.
     pub fn place_at(self, path: &Path) -> Result<(), FileError> {
         Self { path: path.to_owned(), force: true, ..self }.place()
     }
 
-    /// Moves it to its destination, once it is on disk.
+    /// Syncs the file to disk and moves it to its destination.
     ///
     /// # Errors
-    /// [`FileError`], also if something has appeared there in the meantime.
+    /// [`FileError`], also if the destination has appeared in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
-        // A full disk may surface only here; the existing file at the destination is kept.
+        // A full disk may be reported only by this call; an existing file at the destination is kept.
         if let Err(source) = file.as_file().sync_all() {
             return Err(FileError::Write { path, source });
         }
@@ -228,7 +220,7 @@ impl Whole {
     }
 }
 
-/// Bytes in hexadecimal digits.
+/// Formats bytes in hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut s, b| {
@@ -256,7 +248,7 @@ mod tests {
         assert_eq!(names, ["a.txt"], "nothing is left beside it");
     }
 
-    /// The reason named the unfinished file, which nobody had asked for.
+    /// Regression: the error used to name the unfinished file, which the user does not know.
     #[test]
     fn a_folder_that_is_missing_is_named_and_the_unfinished_file_is_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -271,7 +263,7 @@ mod tests {
         assert!(!folder_in(&missing).unwrap_err().to_string().contains(UNFINISHED));
     }
 
-    /// Two hours ago, and two days.
+    /// Two hours and two days.
     const AGES: [Duration; 2] = [Duration::from_secs(2 * 3600), Duration::from_secs(48 * 3600)];
 
     fn dead() -> u32 {
@@ -302,8 +294,8 @@ mod tests {
         assert!(kept.iter().all(|p| p.exists()), "being written, or not ours");
     }
 
-    /// On a shared folder, the file of another machine's process was removed after an hour, because no local process
-    /// had its id; and the file of a dead process stayed while some local process had the same id.
+    /// Regression: on a shared folder, another machine's unfinished file used to be removed after an hour, because no local process had its
+    /// id. A dead process's file used to be kept if a local process had the same id.
     #[test]
     fn what_other_machines_write_is_judged_by_its_age_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -320,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Folders stayed forever: only files were removed.
+    /// Regression: only files used to be removed, so folders stayed forever.
     #[test]
     fn folders_of_killed_processes_are_removed_and_no_others() {
         let folder = tempfile::tempdir().unwrap();

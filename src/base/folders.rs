@@ -3,27 +3,26 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The home folder.
 pub fn home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
-/// Files that can be recomputed.
+/// Folder for files that can be recomputed.
 pub fn cache() -> Option<PathBuf> {
     user(("XDG_CACHE_HOME", ".cache"), "Library/Caches", ("LOCALAPPDATA", "AppData/Local"))
 }
 
-/// Settings.
+/// Folder for settings.
 pub fn config() -> Option<PathBuf> {
     user(("XDG_CONFIG_HOME", ".config"), "Library/Application Support", ("APPDATA", "AppData/Roaming"))
 }
 
-/// Records of what a program did.
+/// Folder for records of what a program did.
 pub fn state() -> Option<PathBuf> {
     user(("XDG_STATE_HOME", ".local/state"), "Library/Application Support", ("LOCALAPPDATA", "AppData/Local"))
 }
 
-/// The user's own fonts.
+/// Folder for the user's fonts.
 pub fn fonts() -> Option<PathBuf> {
     let data = user(("XDG_DATA_HOME", ".local/share"), "Library", ("LOCALAPPDATA", "AppData/Local"))?;
     Some(data.join(match std::env::consts::OS {
@@ -42,7 +41,7 @@ fn user(xdg: (&str, &str), mac: &str, windows: (&str, &str)) -> Option<PathBuf> 
     chosen(std::env::var_os(variable), home(), below)
 }
 
-/// A relative path in a variable is ignored, as the XDG specification asks.
+/// Returns the folder that a variable names. A relative path is ignored, as the XDG specification requires.
 fn chosen(named: Option<OsString>, home: Option<PathBuf>, below: &str) -> Option<PathBuf> {
     let named = named.map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| home.map(|home| home.join(below)))

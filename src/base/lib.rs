@@ -1,4 +1,4 @@
-//! Shared basics: cancellation, problems, text, files, numbers, matrices. Depends on no other crate of the workspace.
+//! Shared basics: cancellation, problems, text, files, numbers, matrices. Depends on no other workspace crate.
 
 pub mod files;
 pub mod folders;

@@ -1,20 +1,17 @@
 //! Matrix products on plain slices: a checked interface to the `gemm` crate.
 //!
-//! One thread per product; callers split rows over threads, so that results do not depend on the number of cores.
+//! Each product runs on one thread. Callers divide rows among threads, so results do not depend on the number of cores.
 #![allow(unsafe_code)]
 
 use gemm::Parallelism;
 
 /// Element types that the kernel multiplies.
 pub trait Element: Copy + Send + Sync + PartialEq + std::ops::Mul<Output = Self> + sealed::Sealed + 'static {
-    /// 0.
     const ZERO: Self;
-    /// 1.
     const ONE: Self;
 }
 
 mod sealed {
-    /// Seals [`Element`].
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
@@ -50,22 +47,22 @@ impl<'a, T> View<'a, T> {
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
-    /// The same elements, transposed; nothing is copied.
+    /// Returns the transposed view without copying.
     pub fn t(self) -> Self {
         Self { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
     }
 }
 
-/// `dst = keep * dst + scale * (a b)`, with `dst` row-major `a.rows x b.cols`. With `keep` 0 the old content is not read.
+/// Computes `dst = keep * dst + scale * (a b)`, with `dst` row-major `a.rows x b.cols`. With `keep` 0 the old content is not read.
 ///
 /// # Panics
-/// If the shapes do not fit.
+/// If the shapes do not match.
 pub fn matmul<T: Element>(dst: &mut [T], keep: T, a: View<'_, T>, b: View<'_, T>, scale: T) {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     assert_eq!(k, b.rows, "inner sizes differ: {m} x {k} times {} x {n}", b.rows);
     assert_eq!(Some(dst.len()), m.checked_mul(n), "result does not fit {m} x {n}");
     if k == 0 {
-        // Empty inner axis: the kernel does not define this case.
+        // The kernel does not define a product with an empty inner axis.
         for d in dst.iter_mut() {
             *d = if keep == T::ZERO { T::ZERO } else { keep * *d };
         }
@@ -74,10 +71,10 @@ pub fn matmul<T: Element>(dst: &mut [T], keep: T, a: View<'_, T>, b: View<'_, T>
     if m == 0 || n == 0 {
         return;
     }
-    // SAFETY: `View` guarantees `data.len() == rows * cols` with strides (cols, 1) or their transpose, so every offset
-    // `i * row_stride + j * col_stride` for i < rows, j < cols lies inside the slice; `dst` has exactly m * n elements,
-    // is addressed with strides (n, 1), and cannot alias `a` or `b` because it is borrowed mutably. Slices are at most
-    // isize::MAX bytes, so the strides fit isize. T is f32 or f64 (sealed), both of which `gemm` supports.
+    // SAFETY: `View` guarantees `data.len() == rows * cols` with strides (cols, 1) or their transpose, so every offset `i * row_stride + j
+    // * col_stride` for i < rows, j < cols is inside the slice. `dst` has exactly m * n elements with strides (n, 1); it cannot alias `a`
+    // or `b` because it is borrowed mutably. Slices are at most isize::MAX bytes, so the strides fit isize. T is f32 or f64 (sealed), both
+    // of which `gemm` supports.
     unsafe {
         gemm::gemm(
             m,
@@ -108,7 +105,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, in three loops.
     fn naive(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
         let mut c = vec![0.0; m * n];
         for i in 0..m {

@@ -4,7 +4,7 @@ use crate::matmul::{Element, View, matmul};
 use rayon::prelude::*;
 use std::ops::{Add, AddAssign, Div, Neg, Sub};
 
-/// Real numbers that matrices and probes are generic over: f32 for work, f64 for checking it.
+/// The element types of matrices and probes: f32 for work, f64 for checks.
 pub trait Real:
     Element
     + Default
@@ -16,15 +16,11 @@ pub trait Real:
     + Neg<Output = Self>
     + AddAssign
 {
-    /// Nearest value to `x`.
     fn from_f64(x: f64) -> Self;
-    /// The same value in f64.
     fn to_f64(self) -> f64;
-    /// The exponential.
     fn exp(self) -> Self;
-    /// The natural logarithm.
     fn ln(self) -> Self;
-    /// ln(1 + x), exact also for small x.
+    /// ln(1 + x), accurate also for small x.
     fn ln_1p(self) -> Self;
 }
 
@@ -53,7 +49,6 @@ macro_rules! real {
 real!(f32);
 real!(f64);
 
-/// A row-major matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dense<T> {
     rows: usize,
@@ -61,41 +56,36 @@ pub struct Dense<T> {
     data: Vec<T>,
 }
 
-/// The matrix of embeddings, weights and gradients: single precision.
+/// Single-precision matrix of embeddings, weights or gradients.
 pub type Matrix = Dense<f32>;
 
 /// A slice whose length is not rows × columns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{len} numbers do not make a matrix of {rows} rows and {cols} columns")]
 pub struct ShapeError {
-    /// Number of values given.
     pub len: usize,
-    /// Requested number of rows.
     pub rows: usize,
-    /// Requested number of columns.
     pub cols: usize,
 }
 
-/// Rows that one thread multiplies at a time. Fixed, so that results do not depend on the number of threads.
+/// Rows multiplied by one task. Fixed, so that results do not depend on the number of threads.
 const ROWS_PER_TASK: usize = 256;
 
 impl<T: Real> Dense<T> {
-    /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: vec![T::ZERO; rows * cols] }
     }
 
-    /// The identity of size `n`.
     pub fn identity(n: usize) -> Self {
         let mut m = Self::zeros(n, n);
         m.data.iter_mut().step_by(n + 1).for_each(|d| *d = T::ONE);
         m
     }
 
-    /// A matrix from its elements in row order.
+    /// Builds a matrix from its elements in row order.
     ///
     /// # Errors
-    /// [`ShapeError`] if their number is not `rows * cols`.
+    /// [`ShapeError`] if the number of elements is not `rows * cols`.
     pub fn from_vec(rows: usize, cols: usize, data: Vec<T>) -> Result<Self, ShapeError> {
         if rows.checked_mul(cols) == Some(data.len()) {
             Ok(Self { rows, cols, data })
@@ -104,38 +94,33 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// A matrix from its element at each (row, column).
+    /// Builds a matrix from a function of row and column.
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Self {
         let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
         Self { rows, cols, data }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// All elements in row order.
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
-    /// All elements in row order, mutably.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
-    /// Returns the elements.
     pub fn into_vec(self) -> Vec<T> {
         self.data
     }
 
-    /// Row `i`.
+    /// Returns row `i`.
     ///
     /// # Panics
     /// If there is no such row.
@@ -144,7 +129,7 @@ impl<T: Real> Dense<T> {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
-    /// Row `i`, mutably.
+    /// Returns row `i`, mutably.
     ///
     /// # Panics
     /// If there is no such row.
@@ -153,12 +138,11 @@ impl<T: Real> Dense<T> {
         &mut self.data[i * self.cols..(i + 1) * self.cols]
     }
 
-    /// The rows in order.
     pub fn iter_rows(&self) -> impl ExactSizeIterator<Item = &[T]> {
         (0..self.rows).map(|i| self.row(i))
     }
 
-    /// The given rows, in the given order.
+    /// Copies the given rows, in the given order.
     ///
     /// # Panics
     /// If a row does not exist.
@@ -168,12 +152,10 @@ impl<T: Real> Dense<T> {
         Self { rows: rows.len(), cols: self.cols, data }
     }
 
-    /// The transpose, copied.
     pub fn transposed(&self) -> Self {
         Self::from_fn(self.cols, self.rows, |i, j| self.data[j * self.cols + i])
     }
 
-    /// A view for matrix products.
     pub fn view(&self) -> View<'_, T> {
         View::new(&self.data, self.rows, self.cols)
     }
@@ -181,7 +163,7 @@ impl<T: Real> Dense<T> {
     /// `self * other`.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn dot(&self, other: &Self) -> Self {
         self.dot_view(other.view(), other.cols)
     }
@@ -189,7 +171,7 @@ impl<T: Real> Dense<T> {
     /// `self * otherᵀ`.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn dot_t(&self, other: &Self) -> Self {
         self.dot_view(other.view().t(), other.rows)
     }
@@ -200,10 +182,10 @@ impl<T: Real> Dense<T> {
         product
     }
 
-    /// `self += scale * a * b`, with rows divided among threads in fixed groups.
+    /// Computes `self += scale * a * b`, with rows divided among threads in fixed groups.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn add_product(&mut self, a: &Self, b: View<'_, T>, scale: T) {
         assert_eq!(self.rows, a.rows, "the product has a different number of rows");
         if self.cols == 0 || a.cols == 0 {
@@ -216,18 +198,16 @@ impl<T: Real> Dense<T> {
             .for_each(|(c, a)| matmul(c, T::ONE, View::new(a, a.len() / inner, inner), b, scale));
     }
 
-    /// `selfᵀ * other`, on one thread.
+    /// Computes `selfᵀ * other` on one thread.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not match.
     pub fn t_dot(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.cols, other.cols);
         matmul(&mut product.data, T::ZERO, self.view().t(), other.view(), T::ONE);
         product
     }
 
-    /// `self += scale * other`, element by element.
-    ///
     /// # Panics
     /// If the shapes differ.
     pub fn add_scaled(&mut self, scale: T, other: &Self) {
@@ -237,7 +217,7 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// The same numbers in another precision.
+    /// Converts the elements to another precision.
     pub fn cast<U: Real>(&self) -> Dense<U> {
         let data = self.data.iter().map(|x| U::from_f64(x.to_f64())).collect();
         Dense { rows: self.rows, cols: self.cols, data }

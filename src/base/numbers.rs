@@ -1,6 +1,5 @@
 //! Parses numbers as people write them, and formats them compactly.
 
-/// Errors in numbers that users type.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// Not a finite number in any of the accepted forms.
@@ -14,7 +13,7 @@ pub enum NumberError {
     Whole(String, u64, u64),
 }
 
-/// Reads a number: `.05`, `1e-8`, `42/320`, `13.1%`, `50/2%` (a quarter). The result is finite.
+/// Parses a finite number: `.05`, `1e-8`, `42/320`, `13.1%`, `50/2%` (a quarter).
 pub fn number(text: &str) -> Result<f64, NumberError> {
     let bad = || NumberError::Form(super::text::shortened(text, 40));
     let trimmed = text.trim();
@@ -31,14 +30,14 @@ pub fn number(text: &str) -> Result<f64, NumberError> {
     if value.is_finite() { Ok(value) } else { Err(bad()) }
 }
 
-/// A decimal number; Rust's parser also accepts `inf`, `nan` and `infinity`, which are rejected here.
+/// Parses a decimal number. `inf`, `nan` and `infinity`, which Rust's parser accepts, are rejected.
 fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
     let ok = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
     if ok { text.parse().ok() } else { None }
 }
 
-/// Reads a probability: a number from 0 to 1.
+/// Parses a number from 0 to 1.
 pub fn probability_of(text: &str) -> Result<f64, NumberError> {
     let value = number(text)?;
     if (0.0..=1.0).contains(&value) {
@@ -48,15 +47,15 @@ pub fn probability_of(text: &str) -> Result<f64, NumberError> {
     }
 }
 
-/// Reads a count: any whole number in the range, in any form, so also `1e6`.
+/// Parses a whole number in the range, in any accepted form, so also `1e6`.
 pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, NumberError> {
     let bad = || NumberError::Whole(super::text::shortened(text, 40), *range.start(), *range.end());
-    // Plain digits are read as an integer: f64 cannot hold every large count.
+    // Plain digits are parsed as an integer: f64 cannot represent every large count.
     let count = match text.trim().parse() {
         Ok(count) => count,
         Err(_) => {
             let value = number(text)?;
-            // Above 2^53 f64 does not hold every whole number.
+            // Above 2^53, f64 cannot represent every whole number.
             let exact = value >= 0.0 && value.fract() == 0.0 && value <= (1u64 << 53) as f64;
             if exact { value as u64 } else { return Err(bad()) }
         }
@@ -64,13 +63,13 @@ pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Nu
     if range.contains(&count) { Ok(count) } else { Err(bad()) }
 }
 
-/// A number for messages: scientific notation where plain digits would fill a line.
+/// Formats a number for messages, in scientific notation if plain digits would fill a line.
 pub fn brief<T: std::fmt::Display + std::fmt::LowerExp>(x: &T) -> String {
     let text = x.to_string();
     if text.len() > 24 { format!("{x:e}") } else { text }
 }
 
-/// A compact number, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
+/// Formats a number compactly, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
 pub fn short(x: f64) -> String {
     if !x.is_finite() {
         return if x.is_nan() { "–".into() } else { format!("{x}") };
@@ -98,12 +97,12 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// A probability or a score in two decimals: `.87`, `1.00`.
+/// Formats a probability or a score with two decimals: `.87`, `1.00`.
 pub fn score(x: f64) -> String {
     decimals(x, 2)
 }
 
-/// A probability in the format of [`score`], but with small values kept distinct: `.012`, `<.001`.
+/// Formats a probability like [`score`], but keeps small values distinct: `.012`, `<.001`.
 pub fn probability(x: f64) -> String {
     match x {
         // An underflow to 0 is small, not impossible.
@@ -113,12 +112,12 @@ pub fn probability(x: f64) -> String {
     }
 }
 
-/// Half the width of a score's interval in three decimals: `±.006`.
+/// Formats half the width of a score's interval with three decimals: `±.006`.
 pub fn plus_minus(half: f64) -> String {
     format!("±{}", decimals(half, 3))
 }
 
-/// A number near 1 with a given number of decimals and no leading zero: `.012`.
+/// Formats a number near 1 with a given number of decimals and no leading zero: `.012`.
 pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
         return "–".into();
@@ -135,12 +134,12 @@ pub fn decimals(x: f64, places: usize) -> String {
     }
 }
 
-/// A share as a percentage with one decimal: `99.1 %`.
+/// Formats a proportion as a percentage with one decimal: `99.1 %`.
 pub fn percent(share: f64) -> String {
     if share.is_nan() { "–".into() } else { format!("{:.1} %", share * 100.0) }
 }
 
-/// A large count: `950`, `41k`, `11.2M`.
+/// Formats a large count: `950`, `41k`, `11.2M`.
 pub fn count(x: f64) -> String {
     match x {
         x if x.is_nan() || x < 0.0 => "–".into(),
@@ -154,8 +153,8 @@ pub fn count(x: f64) -> String {
     }
 }
 
-/// An expected duration, rounded to its likely precision: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`,
-/// `about 2 h 30 min`.
+/// Formats an expected duration, rounded to its likely precision: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`, `about 2 h 30
+/// min`.
 pub fn about(t: f64) -> String {
     let to = |step: f64| (t / step).round() * step;
     match t {
@@ -173,7 +172,7 @@ pub fn about(t: f64) -> String {
     }
 }
 
-/// A duration: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+/// Formats a duration: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn seconds(t: f64) -> String {
     if !t.is_finite() || t < 0.0 {
         return "–".into();
@@ -190,7 +189,7 @@ pub fn seconds(t: f64) -> String {
     }
 }
 
-/// A time within a recording: `0:05`, `12:40`.
+/// Formats a time within a recording: `0:05`, `12:40`.
 pub fn clock(t: f64) -> String {
     let whole = if t.is_finite() { t.clamp(0.0, 1e12) as u64 } else { 0 };
     format!("{}:{:02}", whole / 60, whole % 60)
@@ -202,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Large numbers used to be printed with 300 digits.
+    /// Regression: large numbers used to be printed with 300 digits.
     #[test]
     fn a_number_in_a_message_is_short() {
         assert_eq!(
@@ -276,7 +275,7 @@ mod tests {
         }
     }
 
-    /// The remaining time was shown to the second, and changed with every report.
+    /// Regression: the remaining time used to be shown to the second and changed with every report.
     #[test]
     fn an_expected_time_is_no_more_precise_than_it_is_known() {
         let said =

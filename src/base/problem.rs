@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An error for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The failure, in words.
     pub what: String,
-    /// Where: file, line, model, method.
+    /// The place: file, line, model or method.
     pub r#where: String,
     /// Advice to the user.
     pub hint: String,
@@ -26,7 +25,6 @@ impl std::fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Problem {
-    /// A problem from an error or a text, a place and a hint.
     pub fn new(what: impl std::fmt::Display, place: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.to_string(), r#where: place.into(), hint: hint.into() }
     }

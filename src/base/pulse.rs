@@ -1,15 +1,15 @@
-//! Progress and cancellation of long work: polled between batches, without channels.
+//! Progress and cancellation of long work, polled between batches without channels.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The work was cancelled; nothing it has computed may be used.
+/// The work was cancelled; its partial results must not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 pub struct Cancelled;
 
 /// Called between batches of long work.
 pub trait Pulse: Send {
-    /// `done` of `total` batches (or steps) are finished. `Err` stops the work before its next batch.
+    /// Reports that `done` of `total` batches (or steps) are finished. `Err` stops the work before its next batch.
     ///
     /// # Errors
     /// [`Cancelled`] when the caller no longer wants the result.
@@ -22,7 +22,7 @@ impl<F: FnMut(usize, usize) -> Result<(), Cancelled> + Send> Pulse for F {
     }
 }
 
-/// Reports nothing and never stops.
+/// A pulse that reports nothing and never cancels.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoPulse;
 
@@ -32,7 +32,7 @@ impl Pulse for NoPulse {
     }
 }
 
-/// One pulse for several threads: counts their batches together, and once stopped stays stopped for all of them.
+/// One pulse for several threads. It counts their batches together; once cancelled, it stays cancelled for all of them.
 pub struct SharedPulse<'a> {
     state: Mutex<State<'a>>,
     total: usize,
@@ -45,17 +45,16 @@ struct State<'a> {
 }
 
 impl<'a> SharedPulse<'a> {
-    /// Shares `pulse` over `total` batches.
     pub fn new(pulse: &'a mut dyn Pulse, total: usize) -> Self {
         Self { state: Mutex::new(State { pulse, done: 0, cancelled: false }), total }
     }
 
-    /// Any thread calls this before a batch.
+    /// Called by any thread before a batch.
     ///
     /// # Errors
-    /// [`Cancelled`] if the pulse says so now or said so before.
+    /// [`Cancelled`] if the pulse cancels now or has cancelled before.
     pub fn beat(&self) -> Result<(), Cancelled> {
-        // A panic of the pulse on another thread leaves a count at most one behind.
+        // A panic of the pulse on another thread leaves a count at most one too low.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cancelled {
             let done = state.done;
@@ -65,7 +64,7 @@ impl<'a> SharedPulse<'a> {
         if state.cancelled { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Any thread calls this within a long batch: polls for cancellation without counting a batch.
+    /// Called by any thread within a long batch: polls for cancellation without counting a batch.
     pub fn poll(&self) -> Result<(), Cancelled> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cancelled {

@@ -1,11 +1,11 @@
-//! Reads files that users name: regular files only, up to a given size, within the memory limit.
+//! Reads files that users name: regular files only, up to a given size and within the memory limit.
 
 use std::fs::File;
 use std::io::{Error, Read, Result, Seek};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes allowed by `--memory-limit`.
+/// The limit set by `--memory-limit`, in bytes.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Sets this process's memory limit for files that are read whole.
@@ -13,7 +13,7 @@ pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// Refuses `bytes` of a file if they exceed the memory limit.
+/// Returns an error if a file of `bytes` exceeds the memory limit.
 pub fn fits(bytes: u64) -> Result<()> {
     let limit = LIMIT.load(Ordering::Relaxed);
     if bytes <= limit {
@@ -23,13 +23,13 @@ pub fn fits(bytes: u64) -> Result<()> {
     Err(Error::other(format!("it needs {needed} of memory, but --memory-limit allows only {limit}; raise the limit")))
 }
 
-/// Opens a regular file. Refuses anything else: opening a pipe can block, and a device may never end.
+/// Opens a regular file. Anything else is refused: opening a pipe can block, and a device may never end.
 pub fn open(path: &Path) -> Result<File> {
-    // Checked before opening, because merely opening some devices has an effect.
+    // Checked before opening, because opening some devices has an effect.
     regular(&std::fs::metadata(path)?)?;
     let mut options = File::options();
     options.read(true);
-    // If a pipe has replaced the file since, it is opened without blocking, and refused below.
+    // If a pipe has replaced the file in the meantime, it opens without blocking and is refused below.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
     let mut file = options.open(path)?;
@@ -46,10 +46,10 @@ pub fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Largest pointer of Git LFS: its specification allows less than 1,024 bytes.
+/// Maximum size of a Git LFS pointer in bytes: its specification allows less than 1,024.
 const POINTER: u64 = 1_024;
 
-/// The message for a Git LFS pointer in place of a file.
+/// Returns an error message if a file is a Git LFS pointer.
 pub fn git_lfs_pointer(bytes: &[u8]) -> Option<String> {
     let text = bytes.strip_prefix(b"version https://git-lfs")?;
     let text = String::from_utf8_lossy(&text[..text.len().min(POINTER as usize)]);
@@ -63,7 +63,7 @@ fn regular(about: &std::fs::Metadata) -> Result<()> {
     if about.is_file() { Ok(()) } else { Err(Error::other(format!("it is {kind}; name a file"))) }
 }
 
-/// The bytes of a file, at most `most` of them.
+/// Reads a file of at most `most` bytes.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
     let size = file.metadata()?.len();
@@ -73,27 +73,27 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     stream(file, most, size)
 }
 
-/// The text of a file of at most `most` bytes.
+/// Reads a UTF-8 file of at most `most` bytes.
 pub fn text(path: &Path, most: u64) -> Result<String> {
     utf8(bytes(path, most)?)
 }
 
-/// The text of the standard input, up to `most` bytes.
+/// Reads at most `most` bytes of UTF-8 text from standard input.
 pub fn stdin(most: u64) -> Result<String> {
     utf8(stream(std::io::stdin().lock(), most, 0)?)
 }
 
-/// All bytes of a source, at most `most`; `size` is the size it reports.
+/// Reads all bytes of a source, at most `most`; `size` is the size that the source reports.
 fn stream(source: impl Read, most: u64, size: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // A file may report less than it contains.
+    // A file may report a smaller size than it has.
     if size > most || source.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
         return Err(Error::other(format!("it is larger than the limit of {}", super::size::show(most))));
     }
     Ok(bytes)
 }
 
-/// Text without the mark that some editors put before it.
+/// Decodes UTF-8 and removes a byte order mark.
 fn utf8(bytes: Vec<u8>) -> Result<String> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(Error::other(
@@ -122,7 +122,7 @@ mod tests {
         assert!(text(&path, 4).unwrap_err().to_string().contains("UTF-16"));
         std::fs::write(&path, "\u{feff}four").unwrap();
         assert_eq!(text(&path, 9).unwrap(), "four");
-        // A model went on training on the lines of a pointer.
+        // Regression: further training used to accept the lines of a pointer as its texts.
         std::fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n").unwrap();
         let error = text(&path, 999).unwrap_err().to_string();
         assert!(

@@ -1,27 +1,27 @@
-//! Signals, handled on a separate thread, so that they take effect even while the program is busy.
+//! Signal handling on a separate thread, so that signals take effect even while the program is busy.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The terminal went away (SIGHUP).
+/// The terminal was closed (SIGHUP).
 pub const HANGUP: u8 = 1;
 /// Ctrl-C in another terminal, or `kill -INT` (SIGINT).
 pub const INTERRUPT: u8 = 2;
 
-/// The first signal that asked the program to end; 0 for none.
+/// The first signal that requested termination; 0 for none.
 static FIRST: AtomicU8 = AtomicU8::new(0);
 
-/// Records a signal that asks the program to end; true for the first one, which determines the exit code.
+/// Records a signal that requests termination. Returns true for the first one, which determines the exit code.
 pub fn note(signal: u8) -> bool {
     FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// The signal that asked the program to end, if one has.
+/// Returns the first signal that requested termination.
 pub fn first() -> Option<u8> {
     Some(FIRST.load(Ordering::SeqCst)).filter(|s| *s != 0)
 }
 
-/// Calls `heard` on a separate thread for each of these signals, which then no longer end the process. Signals that
-/// were ignored when the process started (`nohup`, background jobs of a script) stay ignored.
+/// Calls `heard` on a separate thread for each of these signals, which then no longer end the process. Signals that were ignored at startup
+/// (`nohup`, background jobs of a script) stay ignored.
 ///
 /// # Errors
 /// The system's reason if a signal cannot be caught or no thread can be started.
@@ -35,8 +35,8 @@ pub fn listen(signals: &[i32], heard: impl FnMut(i32) + Send + 'static) -> std::
     Ok(())
 }
 
-/// The set of signals that this process ignores, bit 0 for signal 1. Only Linux reports it without unsafe code; elsewhere
-/// it is empty.
+/// The signals that this process ignores, with bit 0 for signal 1. Empty except on Linux, the only system that reports it without unsafe
+/// code.
 #[cfg(unix)]
 fn ignored() -> u64 {
     super::read::text(std::path::Path::new("/proc/self/status"), 1 << 16).map_or(0, |status| ignored_in(&status))

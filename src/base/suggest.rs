@@ -2,13 +2,13 @@
 
 use super::text::shortened;
 
-/// Continues a key whose value is not in `known`: "is `x`, which is not known; did you mean `a`? Known: a, b".
+/// Builds the end of an error, after a key whose value is not in `known`: "is `x`, which is not known; did you mean `a`? Known: a, b".
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(".".to_owned(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`, which is not known{near} Known: {}", shortened(name, 40), known.join(", "))
 }
 
-/// An error for a name that is not in `known`, with the closest known name, if any is close, and all of them.
+/// Builds the error for a name that is not in `known`, with all known names and the closest one, if any is close.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let listed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     match closest(name, known) {
@@ -17,7 +17,7 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known name of which `name` may be a misspelling: at most three letters, and at most a third of them, are wrong.
+/// Returns the known name that `name` may misspell: at most three letters, and at most a third of them, are wrong.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // Longer input is not a misspelling, and the distance takes quadratic time.
     if name.len() > 64 {
@@ -58,7 +58,7 @@ mod tests {
         {
             assert_eq!(distance(from, to), d, "{from} {to}");
         }
-        // A swapped pair is not edited again: 3, where Damerau and Levenshtein count 2.
+        // Optimal string alignment does not edit a swapped pair again: 3, where Damerau-Levenshtein counts 2.
         assert_eq!((distance("ca", "abc"), distance("größe", "grösse")), (3, 2));
     }
 

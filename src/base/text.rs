@@ -1,13 +1,12 @@
-//! Making text from outside safe to print, and measuring text in terminal columns.
+//! Makes external text safe to print, and measures text in terminal columns.
 
 use std::borrow::Cow;
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Makes visible whatever in a text could control a terminal: control characters become their Unicode pictures;
-/// characters that reorder or hide text become the replacement character. All text from files, models and engines
-/// passes through here before it is drawn.
+/// Replaces characters that could control a terminal: control characters by their Unicode pictures, characters that reorder or hide text by
+/// the replacement character. All text from files, models and engines passes through this function before it is drawn.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| picture(c).is_none()) {
         return Cow::Borrowed(text);
@@ -35,23 +34,22 @@ fn picture(c: char) -> Option<char> {
     }
 }
 
-/// Longest label that is drawn, in characters.
+/// Maximum length of a drawn label, in characters.
 const MAX_LABEL: usize = 300;
-/// Longest line of a message: room for a label each for the failure and its place, with the advice after them.
+/// Maximum length of a message in characters: room for the failure and its place, each as long as a label, and the advice.
 const MAX_MESSAGE: usize = 1_200;
 
-/// A name from a model, a spec or a session as a label of a figure or a line of a message: printable, and cut after 300
-/// characters.
+/// Makes a name from a model, a spec or a session printable, cut after 300 characters.
 pub fn printable_label(text: &str) -> String {
     shortened(text, MAX_LABEL)
 }
 
-/// A message that says what failed and what to do: printable, and long enough to keep advice that follows a quotation.
+/// Makes a message printable, with room for the advice after a long quotation.
 pub fn printable_message(text: &str) -> String {
     shortened(text, MAX_MESSAGE)
 }
 
-/// The text made printable and cut with an ellipsis after `chars` characters.
+/// Makes text printable and cuts it with an ellipsis after `chars` characters.
 pub fn shortened(text: &str, chars: usize) -> String {
     let mut rest = text.chars();
     let mut out = printable(&rest.by_ref().take(chars).collect::<String>()).into_owned();
@@ -61,12 +59,13 @@ pub fn shortened(text: &str, chars: usize) -> String {
     out
 }
 
-/// The last part of a path, or of a name with slashes: the most informative part where space is short.
+/// Returns the last part of a path or of a name with slashes: the most informative part where space is short.
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// A model's name without its folders, `untrained:/models/a` being `untrained:a`; the whole name if another of `all` ends in the same.
+/// Returns a model's name without its folders (`untrained:/models/a` becomes `untrained:a`), or the whole name if another of `all` has the
+/// same ending.
 pub fn brief_name(name: &str, all: &[&str]) -> String {
     let brief = |name: &str| match name.split_once(":/") {
         Some((kind, path)) => format!("{kind}:{}", last_part(path)),
@@ -76,7 +75,7 @@ pub fn brief_name(name: &str, all: &[&str]) -> String {
     if all.iter().filter(|other| brief(other) == short).count() > 1 { name.to_owned() } else { short }
 }
 
-/// A title in which models that are folders are named by their last part.
+/// Replaces model folders in a title by their last part.
 pub fn without_folders(title: &str) -> String {
     let brief = |word: &str| match word.starts_with('/') || word.contains(":/") {
         true => brief_name(word, &[]),
@@ -85,12 +84,11 @@ pub fn without_folders(title: &str) -> String {
     title.split(' ').map(brief).collect::<Vec<_>>().join(" ")
 }
 
-/// Terminal columns that a text occupies.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most `columns` columns, cut with an ellipsis if it is longer.
+/// Cuts text to at most `columns` columns, with an ellipsis.
 pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -111,7 +109,7 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The end of a text in at most `columns` columns: the end of a path is what identifies it.
+/// Returns the end of a text in at most `columns` columns. The end of a path identifies it.
 pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -126,16 +124,16 @@ pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(mark.chars().chain(end.into_iter().rev()).collect())
 }
 
-/// The text in exactly `columns` columns, padded on the right.
+/// Fits text into exactly `columns` columns, padded on the right.
 pub fn pad(text: &str, columns: usize) -> String {
     let fitted = fit(text, columns);
     let missing = columns - width(&fitted).min(columns);
     format!("{fitted}{:missing$}", "")
 }
 
-/// The text in lines of at most `room` columns, broken at spaces, or within words that are too long.
+/// Wraps text into lines of at most `room` columns, broken at spaces, or within words that are too long.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
-    // Greedy filling: later text must not move earlier lines.
+    // Greedy filling, so that later text does not move earlier lines.
     let options = Options::new(room.max(1))
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_separator(WordSeparator::AsciiSpace)
@@ -143,7 +141,7 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     textwrap::wrap(&printable(text), options).into_iter().map(Cow::into_owned).collect()
 }
 
-/// A table with a header and columns as wide as their widest cell; nothing if there are no rows.
+/// Appends a table with a header and columns as wide as their widest cell; nothing if there are no rows.
 pub fn section(out: &mut Vec<String>, head: &str, columns: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;
@@ -178,7 +176,7 @@ mod tests {
         assert!(matches!(printable("plain äöü 漢字"), Cow::Borrowed(_)));
     }
 
-    /// One of three functions let these through to the terminal.
+    /// Regression: one of three functions used to pass these characters to the terminal.
     #[test]
     fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
         for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}'] {
@@ -226,7 +224,7 @@ mod tests {
         assert_eq!(wrapped("", 5), [""]);
     }
 
-    /// Tables and the line of progress had the whole path of a model that is a folder.
+    /// Regression: tables and the progress line used to show the whole path of a model folder.
     #[test]
     fn models_that_are_folders_stand_by_their_last_part() {
         let all = ["/models/a", "untrained:/models/a", "/models/b", "/other/b", "org/c"];

@@ -353,7 +353,7 @@ mod tests {
         let (text, end) = answer(&["list"]);
         end.unwrap();
         let minis = BUILTINS.iter().filter(|b| b.name.ends_with("-mini")).count();
-        assert_eq!(text.matches(" bars met").count(), minis);
+        assert_eq!(text.matches(" targets met").count(), minis);
         assert!(minis > 0 && text.lines().count() > 2 + BUILTINS.len());
         for builtin in BUILTINS {
             assert!(text.contains(builtin.name));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the manual page and the shell completions that a program prints, where the shells and `man` look below a prefix:
+# Writes a program's manual page and shell completions to the folders of a prefix where `man` and the shells search:
 #   src/dist/share.sh PROGRAM PREFIX
 set -euo pipefail
 program=$1 share=$2/share

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds Python wheels of the program, one for this machine's kind of Linux and one for each target given:
+# Builds Python wheels of the program: one for this machine's Linux target and one for each given target:
 #   pip install maturin ziglang
 #   rustup target add aarch64-unknown-linux-gnu
 #   src/dist/wheel.sh aarch64-unknown-linux-gnu
-# They need glibc 2.17 or later (zig links against it), so that they run on old clusters. They are written to target/wheels.
+# The wheels need glibc 2.17 or later (zig links against it), so they run on old clusters. They are written to target/wheels.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -21,7 +21,7 @@ wheel() {
     (cd "$stage" && maturin build --release --zig --compatibility manylinux2014 --target "$1" --out "$2")
 }
 
-# The program of this machine prints the manual page and the completions of all wheels, so it is built before they are packed.
+# The program for this machine is built first, because it prints the manual page and the completions of all wheels.
 mkdir -p "$stage/share.data/data"
 wheel "$host" "$stage/first"
 src/dist/share.sh "$target/$host/release/probity" "$stage/share.data/data"

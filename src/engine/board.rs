@@ -1,7 +1,7 @@
 //! The board: all measurements so far, as a fold over commands and events.
 //!
-//! The live program, the headless run and the replay of a session all build their numbers through this one fold,
-//! so a replay cannot show anything other than what the live run showed.
+//! The live program, the headless run and the replay of a session all use this one fold, so a replay shows exactly what the live run
+//! showed.
 
 use std::collections::VecDeque;
 
@@ -20,27 +20,25 @@ use labs::family::Family;
 use labs::results::replace;
 use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged};
 
-/// Maximum number of notices kept; older ones are dropped.
+/// Maximum number of notices kept; the oldest are dropped first.
 const MAX_NOTICES: usize = 200;
-/// Maximum number of final findings held over all runs; beyond this the results of the oldest runs are dropped.
+/// Maximum number of final findings kept over all runs; beyond it the results of the oldest runs are dropped.
 pub const MOST_HELD: usize = 30_000;
 
-/// Everything measured in a session. A fold over sent [`Command`]s and received [`Event`]s; no clock, no I/O.
+/// All measurements of a session: a fold over sent [`Command`]s and received [`Event`]s, with no clock and no I/O.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Board {
-    /// Description of the engine, once it has introduced itself.
+    /// Description of the engine; `None` until its first message.
     pub engine: Option<EngineInfo>,
-    /// The models that can be picked.
     pub models: Vec<ModelInfo>,
-    /// Questions about single models and their answers, in the order of the first question.
+    /// Questions about single models and their answers, ordered by first question.
     pub dossiers: Vec<Dossier>,
-    /// Questions about data sets and their answers, in the order of the first question.
+    /// Questions about data sets and their answers, ordered by first question.
     pub sets: Vec<DataDossier>,
-    /// Number of the latest question.
     pub ticket: Ticket,
-    /// Every run of every lab, in the order in which they began.
+    /// Every run of every lab, in starting order.
     pub runs: Vec<Run>,
-    /// The run that the user chose to look at in each lab; not part of the measurements.
+    /// The run that the user chose to view in each lab; not part of the measurements.
     #[serde(skip)]
     pub picked: Vec<(LabId, Generation)>,
     /// Generation of the current or last run.
@@ -49,29 +47,27 @@ pub struct Board {
     pub family: Family,
     /// Notices, oldest first.
     pub notices: VecDeque<Notice>,
-    /// The generation in which each notice arrived.
+    /// The generation of each notice, in the same order.
     #[serde(skip)]
     pub notices_of: VecDeque<Generation>,
-    /// Notices that were there before the latest run began.
+    /// Number of notices that arrived before the latest run began.
     #[serde(default)]
     pub before: usize,
-    /// Events of an older generation that were dropped.
+    /// Number of dropped events of older generations.
     pub stale: u64,
 }
 
-/// A run with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub job: Job,
-    /// Number of the latest question about it; 0 before the first.
+    /// Number of the latest question about the run; 0 before the first.
     pub asked: Ticket,
     pub results: Results,
-    /// The run's summary.
     pub summary: Option<Tagged<SummaryFinding>>,
     /// Number of final findings in the results.
     #[serde(skip)]
     pub held: usize,
-    /// True once the results were dropped: a session of many runs keeps only those of the latest.
+    /// True if the results were dropped: of many runs, only the latest keep theirs.
     #[serde(skip)]
     pub gone: bool,
 }
@@ -79,39 +75,35 @@ pub struct Run {
 /// Questions about one model and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dossier {
-    /// The name used in the question.
     pub model: String,
-    /// Description of the loaded model.
     pub inspection: Option<Inspection>,
     /// Comparison with the reference numbers in the model's folder.
     pub check: Option<Vec<CheckRow>>,
     /// The reason why the latest question could not be answered.
     pub problem: Option<Problem>,
-    /// The question not yet answered.
+    /// The unanswered question.
     pub waiting: Option<ModelQuestion>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Number of the run.
     pub id: JobId,
     pub generation: Generation,
     pub spec: Spec,
     pub spec_hash: String,
     pub progress: Option<Progress>,
-    /// Forecasts of its models known so far.
+    /// The forecasts of the run's models that have arrived.
     #[serde(default)]
     pub forecasts: Vec<Forecast>,
-    /// Outcome, once it has ended.
+    /// `None` while the run is in progress.
     pub outcome: Option<Outcome>,
-    /// Wall seconds, once it has ended.
+    /// Wall seconds; `None` while the run is in progress.
     pub seconds: Option<f64>,
-    /// True while the user pauses it.
+    /// True while the run is paused.
     pub held: bool,
 }
 
 impl Board {
-    /// Records a sent command.
     pub fn on_command(&mut self, command: &Command) {
         match command {
             Command::Run { job, generation, spec } => self.begin(*job, *generation, spec),
@@ -142,7 +134,7 @@ impl Board {
             seconds: None,
             held: false,
         };
-        // A superseded run is over: its own end will arrive as stale.
+        // A superseded run is over; its own end will arrive as a stale event.
         for run in self.runs.iter_mut().filter(|run| run.job.outcome.is_none()) {
             run.job.outcome = Some(Outcome::Cancelled);
         }
@@ -153,7 +145,6 @@ impl Board {
         self.runs.push(run);
     }
 
-    /// Drops the results of the run at this index.
     pub fn let_go(&mut self, at: usize) {
         if let Some(old) = self.runs.get_mut(at) {
             (old.results, old.held, old.gone) = (Results::new(old.job.spec.lab()), 0, true);
@@ -172,7 +163,7 @@ impl Board {
         }
     }
 
-    /// Folds in an event. Events of an older generation, and answers to older questions, are dropped and counted.
+    /// Folds in an event. Events of an older generation and answers to older questions are dropped and counted.
     pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::Ready(info) => self.engine = Some(info.clone()),
@@ -191,7 +182,7 @@ impl Board {
     }
 
     fn on_run(&mut self, generation: Generation, event: &Event) {
-        // A superseded run must not report anything more, even if its lab has no newer results.
+        // Events of a superseded run are ignored, even if its lab has no newer results.
         if self.generation != generation {
             self.stale += 1;
             return;
@@ -202,7 +193,7 @@ impl Board {
             // A recorded run keeps its recorded hash.
             Event::Started { spec_hash, .. } => run.job.spec_hash = spec_hash.clone(),
             Event::Progress { progress, .. } => run.job.progress = Some(progress.clone()),
-            // A model's newer forecast replaces its older one.
+            // A newer forecast of the same model replaces the older one.
             Event::Forecast { forecast, .. } => {
                 run.job.forecasts.retain(|f| f.model != forecast.model);
                 run.job.forecasts.push((**forecast).clone());
@@ -213,7 +204,7 @@ impl Board {
                     run.held += usize::from(finding.r#final);
                     let lab = labs::by_id(finding.lab);
                     if let Some(mut comparison) = lab.compared(finding) {
-                        // The same comparison run again for another power counts once.
+                        // A comparison repeated with another power counts once.
                         if comparison.spec == run.job.spec_hash {
                             comparison.spec = lab.decides(&run.job.spec).unwrap_or(comparison.spec);
                         }
@@ -237,12 +228,12 @@ impl Board {
         }
     }
 
-    /// Every run of a lab, oldest first, including those whose results were dropped.
+    /// All runs of a lab, oldest first, including those without results.
     pub fn runs_of(&self, lab: LabId) -> impl DoubleEndedIterator<Item = &Run> {
         self.runs.iter().filter(move |r| r.job.spec.lab() == lab)
     }
 
-    /// The run shown in a lab: the picked one, or else the latest; a cancelled one only if none has finished.
+    /// The run shown in a lab: the chosen one, otherwise the latest. A cancelled run is shown only if none has finished.
     pub fn run_of(&self, lab: LabId) -> Option<&Run> {
         let picked = self.picked.iter().find(|(of, _)| *of == lab).map(|(_, generation)| *generation);
         if let Some(run) = self.runs_of(lab).find(|run| Some(run.job.generation) == picked) {
@@ -256,7 +247,7 @@ impl Board {
         }
     }
 
-    /// Picks the run of a generation to look at.
+    /// Chooses the run of this generation for display.
     pub fn pick(&mut self, generation: Generation) {
         let lab = self.runs.iter().find(|run| run.job.generation == generation).map(|run| run.job.spec.lab());
         if let Some(lab) = lab {
@@ -265,7 +256,7 @@ impl Board {
         }
     }
 
-    /// Results of the lab's shown run; empty if it has not run.
+    /// The results of the lab's shown run; empty if the lab has not run.
     pub fn results<R: LabResults>(&self) -> &R {
         self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
     }
@@ -280,17 +271,14 @@ impl Board {
         self.runs.iter_mut().find(|r| r.job.generation == generation)
     }
 
-    /// The job of [`Self::latest`].
     pub fn job(&self) -> Option<&Job> {
         self.latest().map(|run| &run.job)
     }
 
-    /// True while a run is in progress.
     pub fn running(&self) -> bool {
         self.job().is_some_and(|j| j.outcome.is_none())
     }
 
-    /// Details of a model beyond the list.
     pub fn dossier_of(&self, model: &str) -> Option<&Dossier> {
         self.dossiers.iter().find(|d| d.model == model)
     }
@@ -303,7 +291,6 @@ impl Board {
         &mut self.dossiers[at]
     }
 
-    /// Details of a data set.
     pub fn set_of(&self, set: &str) -> Option<&DataDossier> {
         self.sets.iter().find(|d| d.set == set)
     }
@@ -316,7 +303,7 @@ impl Board {
         &mut self.sets[at]
     }
 
-    /// Folds in an answer. If the question has been asked again since, its earlier answer is dropped and counted.
+    /// Folds in an answer. If the question has been asked again since, the earlier answer is dropped and counted.
     fn on_answer(&mut self, ticket: Ticket, answer: &Answer) {
         match answer {
             Answer::Experiment { generation, findings } => {
@@ -347,13 +334,12 @@ impl Board {
         }
     }
 
-    /// Adds an answer about one model.
     fn on_model(&mut self, model: &str, answer: &ModelAnswer) {
         if let ModelAnswer::Inspected(inspection) = answer {
             replace(&mut self.models, inspection.info(), |a, b| a.name == b.name);
         }
         let dossier = self.dossier(model);
-        // If two questions were asked, the later one keeps waiting; a failure answers both.
+        // If two questions were asked, the later one stays unanswered; a failure answers both.
         let answered = match answer {
             ModelAnswer::Inspected(_) => Some(ModelQuestion::Inspect),
             ModelAnswer::Checked(_) => Some(ModelQuestion::Check),
@@ -388,8 +374,8 @@ impl Board {
     }
 }
 
-/// The runs whose results to drop before another run begins, given the number of final findings that each holds: the
-/// oldest ones, until the total is at most [`MOST_HELD`]. The latest run is kept.
+/// Returns the runs whose results must be dropped before another run begins: the oldest, until at most [`MOST_HELD`] final findings remain.
+/// `held` is the number of final findings of each run. The latest run is kept.
 pub fn over(held: impl ExactSizeIterator<Item = usize> + Clone) -> Vec<usize> {
     let mut all: usize = held.clone().sum();
     let mut old = Vec::new();

@@ -5,20 +5,18 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::message::{Command, Event};
 use super::{EVENT_QUEUE, Engine, EngineGone};
 
-/// Answers of a fake to commands.
 pub type Script = Box<dyn FnMut(&Command) -> Vec<Event> + Send>;
 
-/// An engine without models: the script answers each command at once.
+/// An engine without models. The script answers each command at once.
 pub struct FakeEngine {
     script: Script,
     sender: Option<Sender<Event>>,
     events: Option<Receiver<Event>>,
-    /// Every command that was sent, in order.
+    /// All commands received, in order.
     pub commands: Vec<Command>,
 }
 
 impl FakeEngine {
-    /// A fake with the given script.
     pub fn new(script: Script) -> Self {
         let (sender, events) = channel(EVENT_QUEUE);
         Self { script, sender: Some(sender), events: Some(events), commands: Vec::new() }

@@ -11,53 +11,47 @@ use model::{Arch, Model};
 /// Sample text that shows how a tokenizer splits common words, a rare word and digits.
 const SAMPLE: &str = "The keys to the cabinet are unquestionably old, 1897";
 
-/// A loaded model, described.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// The name used in the question.
     pub model: String,
     /// Family, for example `bert`.
     pub family: String,
-    /// Number of blocks.
     pub layers: usize,
-    /// Width of the hidden states.
     pub hidden: usize,
-    /// Number of parameters.
     pub parameters: u64,
-    /// SHA-256 over weights, configuration and tokenizer.
+    /// SHA-256 of weights, configuration and tokenizer.
     pub hash: String,
     pub device: String,
     /// Loading time in seconds; 0 if the model was already in memory.
     pub seconds: f64,
-    /// Further facts, as keys and values.
+    /// Further facts as key and value.
     pub facts: Vec<(String, String)>,
-    /// Tokens of a sample sentence, as the vocabulary spells them; empty without a tokenizer.
+    /// Tokens of [`SAMPLE`], as the vocabulary spells them; empty without a tokenizer.
     pub sample: Vec<String>,
 }
 
-/// One quantity of a model, compared with what another implementation computed.
+/// Comparison of one quantity of a model with another implementation's value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRow {
-    /// Quantity compared, for example `logits`.
+    /// Name of the quantity, for example `logits`.
     pub quantity: String,
-    /// Numbers compared.
+    /// Number of values compared.
     pub n: u64,
     /// Largest absolute deviation; `None` if nothing could be compared.
     pub deviation: Option<f64>,
-    /// Largest deviation that still passes.
+    /// Largest deviation that passes.
     pub tolerance: Option<f64>,
-    /// `pass`, `FAIL`, or why it was not compared.
+    /// `pass`, `FAIL`, or the reason why it was not compared.
     pub verdict: String,
 }
 
 impl CheckRow {
-    /// From a row of a report.
     pub fn of(row: &Row) -> Self {
         let compared = row.verdict != Verdict::NotChecked;
         Self {
             quantity: row.quantity.clone(),
             n: row.values as u64,
-            // If shapes or heads differ, the deviation is not a number.
+            // If shapes or heads differ, the deviation is NaN or infinite.
             deviation: Some(row.deviation).filter(|d| compared && d.is_finite()),
             tolerance: Some(row.tolerance).filter(|_| compared),
             verdict: match row.verdict {
@@ -68,17 +62,16 @@ impl CheckRow {
         }
     }
 
-    /// True if the row shows a fault of the model.
     pub fn failed(&self) -> bool {
         self.verdict == FAIL
     }
 }
 
-/// The verdict of a deviation beyond its tolerance.
+/// Verdict for a deviation above its tolerance.
 pub const FAIL: &str = "FAIL";
 
 impl Inspection {
-    /// Describes a model that took `seconds` to load.
+    /// Describes a model whose loading took `seconds`.
     pub fn of(asked: &str, model: &Model, seconds: f64) -> Self {
         let arch = model.arch();
         let sample = model.tokenizer().ok().and_then(|t| t.encode(SAMPLE).ok()).map(|e| e.tokens);
@@ -96,7 +89,6 @@ impl Inspection {
         }
     }
 
-    /// Its entry in the list of models.
     pub fn info(&self) -> ModelInfo {
         ModelInfo {
             name: self.model.clone(),
@@ -108,7 +100,7 @@ impl Inspection {
         }
     }
 
-    /// The whole description, as keys and values.
+    /// The whole description as keys and values.
     pub fn lines(&self) -> Vec<(String, String)> {
         let mut lines: Vec<(String, String)> = vec![
             ("name".into(), self.model.clone()),
@@ -136,7 +128,7 @@ fn facts(model: &Model) -> Vec<(String, String)> {
         true => format!("{} of width {}", arch.heads, arch.head_dim),
         false => format!("{} of width {}, {} for keys and values", arch.heads, arch.head_dim, arch.kv_heads),
     };
-    let tokenizer = model.tokenizer().map_or("none: texts cannot be read".to_owned(), |t| {
+    let tokenizer = model.tokenizer().map_or("none: the model cannot tokenize text".to_owned(), |t| {
         let mask = t.mask_token().map_or("no mask token".to_owned(), |m| format!("mask token {m}"));
         format!("{} entries, {mask}", t.len())
     });
@@ -232,7 +224,7 @@ fn head(arch: &Arch) -> String {
     }
 }
 
-/// The hook points of the first block and of both ends, as examples.
+/// Example hook points: those of the first block, of the input and of the output.
 fn hooks(arch: &Arch) -> String {
     use HookPoint::*;
     let of_block = [ResidPre(0), Pattern(0), AttnOut(0), ResidMid(0), MlpOut(0), ResidPost(0)];

@@ -1,7 +1,7 @@
 //! The background engine: commands in, events out.
 //!
-//! [`Engine`] has several implementations with the same behaviour: the local worker thread, one on another machine, a
-//! scripted fake for tests, and a recorded session.
+//! [`Engine`] has several implementations with the same behaviour: the local worker thread, an engine on another machine, a scripted fake
+//! for tests, and a recorded session.
 
 pub mod beside;
 pub mod board;
@@ -16,41 +16,39 @@ use tokio::sync::mpsc::Receiver;
 
 use message::{Command, Event};
 
-/// Capacity of the queue between engine and front end. When it is full, progress is dropped, but never results.
+/// Capacity of the queue between engine and front end. When it is full, progress reports are dropped, but never results.
 pub const EVENT_QUEUE: usize = 256;
 
-/// The engine has ended and takes no more commands.
+/// The engine has ended and accepts no more commands.
 #[derive(Debug, Error)]
 #[error("the engine has stopped; restart the program")]
 pub struct EngineGone;
 
-/// State of a link that is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Down {
     /// Whole seconds until the next attempt; `None` during an attempt.
     pub next: Option<u64>,
 }
 
-/// A source of events that accepts commands.
 pub trait Engine: Send {
-    /// Sends a command; never blocks.
+    /// Sends a command without blocking.
     fn send(&mut self, command: Command) -> Result<(), EngineGone>;
 
-    /// The receiving end of the events; the front end's loop takes it once.
+    /// The receiver of the events; the front end's loop takes it once.
     fn take_events(&mut self) -> Option<Receiver<Event>>;
 
-    /// The front end leaves without saying what should become of the engine: its terminal has closed, or a signal ended
-    /// it. An engine that cannot outlive the front end stops.
+    /// Called when the front end ends without a decision about the engine: its terminal was closed, or a signal ended it. An engine that
+    /// cannot outlive the front end stops.
     fn lose(&mut self) {
         // The engine may have exited: ignore the error.
         let _ = self.send(Command::Shutdown);
     }
 
-    /// The state of the link if it is down. An engine in this process has no link.
+    /// The state of the connection if it is lost; always `None` for an engine in this process.
     fn down(&self) -> Option<Down> {
         None
     }
 
-    /// Retries a link that is down, without waiting for the next attempt.
+    /// Reconnects now, without waiting for the next attempt.
     fn try_now(&mut self) {}
 }

@@ -1,5 +1,5 @@
-//! The targets for the gallery's models, and whether a card meets them. They were fixed before any lab was run on the
-//! models, and nothing else decided on corpora and recipes.
+//! The targets of the built-in models, and their comparison with a card. They were fixed before any lab was run on the models, and they
+//! alone determined corpora and training settings.
 
 use std::fmt;
 
@@ -7,13 +7,12 @@ use super::card::Card;
 use pretraining::score::{is_share, shown};
 use stats::Estimate;
 
-/// Condition on a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// Its interval lies below that of another score, given by id and in words.
+    /// The interval must be below that of another score, given by id and in words.
     Below(&'static str, &'static str),
-    /// Its interval lies above that of another score, given by id and in words.
+    /// The interval must be above that of another score, given by id and in words.
     Above(&'static str, &'static str),
 }
 
@@ -41,43 +40,40 @@ const BARS: &[Bar] = &[
     bar("p1_gap", "P@1, best minus worst prompt, against chance", Limit::Above("p1_gap_chance", "chance")),
     bar("preference", "weight and P@1 of a prompt, rank correlation", Limit::AtLeast(0.0)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
-    bar("p1_never", "P@1, facts never read", Limit::Below("p1_held", "held-out phrasings")),
-    bar("stability", "one answer under all names that were read", Limit::AtLeast(0.40)),
-    bar("stability_unseen", "one answer under names never read", Limit::Below("stability", "names that were read")),
+    bar("p1_never", "P@1, facts never trained", Limit::Below("p1_held", "held-out phrasings")),
+    bar("stability", "same answer under all trained names", Limit::AtLeast(0.40)),
+    bar("stability_unseen", "same answer under names never trained", Limit::Below("stability", "trained names")),
     bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
     bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
     bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
     bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
     bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
     bar("rationale_computation", "rationale benchmark, computation", Limit::Below("rationale_grammar", "its grammar")),
-    // Only encoder-decoders have two sides to compare; cards from before the score was measured lack it.
+    // Only encoder-decoders have two sides to compare; older cards lack the score.
     Bar {
         where_measured: true,
-        ..bar("encoder_drop", "P@1 lost when the encoder reads of another subject", Limit::AtLeast(0.50))
+        ..bar("encoder_drop", "P@1 lost if the encoder reads about another subject", Limit::AtLeast(0.50))
     },
 ];
 
-/// A target, and how a card compares with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Identifier of the score.
     pub id: &'static str,
     pub title: &'static str,
     limit: Limit,
     /// The score; `None` if it was not measured.
     pub share: Option<Estimate>,
-    /// Position of its interval relative to the target.
     pub standing: Standing,
 }
 
 /// Position of a score's interval relative to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The whole interval meets it.
+    /// The whole interval meets the target.
     Met,
     /// The interval contains the target: more examples would be needed to decide.
     Open,
-    /// No part meets it, or the score was not measured.
+    /// No part of the interval meets the target, or the score was not measured.
     Missed,
 }
 
@@ -91,7 +87,7 @@ impl Standing {
     }
 }
 
-/// Counts of targets met, open and missed, as text.
+/// Formats the numbers of targets met, open and missed.
 pub fn count(verdicts: &[Verdict]) -> String {
     let of = |standing| verdicts.iter().filter(|v| v.standing == standing).count();
     let rest: Vec<String> = [(Standing::Open, "open"), (Standing::Missed, "missed")]
@@ -99,10 +95,10 @@ pub fn count(verdicts: &[Verdict]) -> String {
         .filter(|(s, _)| of(*s) > 0)
         .map(|(s, name)| format!(", {} {name}", of(s)))
         .collect();
-    format!("{} of {} bars met{}", of(Standing::Met), verdicts.len(), rest.concat())
+    format!("{} of {} targets met{}", of(Standing::Met), verdicts.len(), rest.concat())
 }
 
-/// True if the targets, which are for the minis, apply to this model.
+/// True if the targets apply to this model; they are for the minis.
 pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")
 }
@@ -112,7 +108,7 @@ fn below(low: Estimate, high: Estimate) -> Standing {
     Standing::of(low.hi < high.lo, low.lo < high.hi)
 }
 
-/// The targets that apply to a card, compared with its scores.
+/// Compares a card's scores with the targets that apply.
 pub fn verdicts(card: &Card) -> Vec<Verdict> {
     let verdict = |b: &Bar| {
         let share = card.score(b.id).map(|s| s.share);
@@ -139,10 +135,10 @@ impl fmt::Display for Verdict {
             None => write!(f, "not measured")?,
         }
         match self.limit {
-            Limit::AtLeast(x) if is_share(self.id) => write!(f, " (bar: at least {:.1})", 100.0 * x),
-            Limit::AtLeast(x) => write!(f, " (bar: at least {x:.1})"),
-            Limit::Below(_, other) => write!(f, " (bar: clearly below {other})"),
-            Limit::Above(_, other) => write!(f, " (bar: clearly above {other})"),
+            Limit::AtLeast(x) if is_share(self.id) => write!(f, " (target: at least {:.1})", 100.0 * x),
+            Limit::AtLeast(x) => write!(f, " (target: at least {x:.1})"),
+            Limit::Below(_, other) => write!(f, " (target: clearly below {other})"),
+            Limit::Above(_, other) => write!(f, " (target: clearly above {other})"),
         }
     }
 }
@@ -166,7 +162,7 @@ mod tests {
             set(&mut card, "stability", value, 0.01);
             assert_eq!(stands(&card, "stability"), expected, "{value}");
         }
-        // A point above the target whose interval reaches below it is undecided.
+        // A point above the target whose interval extends below it is undecided.
         for (value, expected) in [(0.955, Open), (0.945, Open), (0.93, Missed), (0.97, Met)] {
             set(&mut card, "attractor_linear", value, 0.01);
             assert_eq!(stands(&card, "attractor_linear"), expected, "{value}");
@@ -188,11 +184,14 @@ mod tests {
             assert_eq!(gaps(&card), expected, "{gap} against {chance}");
         }
         card.scores.retain(|s| s.id != "p1_gap_chance");
-        assert_eq!(gaps(&card)[1], Missed, "a bar with unmeasured chance is not met");
+        assert_eq!(gaps(&card)[1], Missed, "a target with unmeasured chance is not met");
         card.scores.retain(|s| s.id != "p1_best");
         assert_eq!(stands(&card, "p1_best"), Missed);
         let text: Vec<String> = verdicts(&card).iter().map(Verdict::to_string).collect();
-        assert!(text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"), "{text:?}");
+        assert!(
+            text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (target: at least 70.0)"),
+            "{text:?}"
+        );
     }
 
     /// A model with one side does not miss a target that needs two sides.

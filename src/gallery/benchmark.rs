@@ -1,5 +1,4 @@
-//! Score of a built-in model on the masked words of the rationale benchmark: if it finds none, its saliency explains
-//! noise.
+//! Accuracy of a built-in model on the masked words of the rationale benchmark. If a model finds none of them, its saliency explains noise.
 
 use super::score::score;
 use corpus::micro::hash;
@@ -10,9 +9,8 @@ use pretraining::recall::Tally;
 use pretraining::score::Score;
 use pretraining::splits::Judgement;
 
-/// Share of the English originals whose first answer is a gold answer, dimension by dimension, on one half of them: the
-/// half for choosing recipes, or the half for the card. A causal model is asked only where the whole rationale precedes
-/// the mask.
+/// Proportion of English originals whose first answer is a gold answer, by dimension, on one half of them: the half for choosing training
+/// settings, or the half for the card. A causal model is asked only where the whole rationale precedes the mask.
 ///
 /// # Errors
 /// Errors of the model and of the benchmark.
@@ -34,7 +32,7 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     Ok(scores)
 }
 
-/// True if this is a score of the benchmark.
+/// True if the score belongs to the benchmark.
 pub(crate) fn is_of_it(score: &Score) -> bool {
     Dimension::ALL.into_iter().any(|d| id(d) == score.id)
 }
@@ -43,7 +41,7 @@ fn originals() -> Result<impl Iterator<Item = &'static Instance>> {
     Ok(shipped()?.iter().filter(|i| i.sample_type == SampleType::Original))
 }
 
-/// The half of an instance, by a hash of its text.
+/// The half of an instance, from a hash of its text.
 fn half_of(i: &Instance) -> Judgement {
     match hash(0, "judged instance|".bytes().chain(i.sent_text.bytes())) >> 63 {
         0 => Judgement::Development,
@@ -51,8 +49,8 @@ fn half_of(i: &Instance) -> Judgement {
     }
 }
 
-/// The instances that this model can be asked about, with the correct tokens of each. Answers of several tokens cannot
-/// be given at one mask.
+/// The instances that this model can be asked about, with the correct tokens of each. Answers of several tokens cannot be given at one
+/// mask.
 fn askable<'i>(asked: &Asked<'_>, of: &[&'i Instance]) -> (Vec<&'i Instance>, Vec<Vec<u32>>) {
     let settled = of.iter().filter(|i| i.is_settled_before() || !asked.is_causal());
     let with_gold = settled.map(|&i| (i, i.answers().filter_map(|word| asked.word(word, false)).collect::<Vec<u32>>()));
@@ -69,8 +67,8 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The number of words asked differs by vocabulary, hence by seed, so only the score states it; this description is the
-/// same for all seeds.
+/// The description of a score. The number of words asked differs by vocabulary and thus by seed, so only the score contains it; the
+/// description is the same for all seeds.
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
@@ -83,7 +81,7 @@ mod tests {
     use crate::Card;
     use model::Device;
 
-    /// Both halves have enough of every dimension for a score, also among what a causal model can be asked.
+    /// Both halves have enough of every dimension for a score, also for a causal model.
     #[test]
     fn halves_are_disjoint_and_large_enough() {
         let all: Vec<_> = originals().unwrap().collect();
@@ -99,8 +97,7 @@ mod tests {
         }
     }
 
-    /// When sentences of the benchmark are rewritten after models were trained, their scores are measured again, and
-    /// nothing else changes.
+    /// When benchmark sentences are rewritten after models were trained, only their scores are measured again.
     #[test]
     fn the_benchmark_is_asked_again_and_the_other_scores_stay() {
         let tmp = tempfile::tempdir().unwrap();

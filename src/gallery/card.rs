@@ -14,46 +14,41 @@ use pretraining::recipe::Objective;
 use pretraining::score::Score;
 use pretraining::splits::Judgement;
 
-/// Everything known about a built-in model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     pub name: String,
-    /// `model_type` of its configuration.
+    /// `model_type` of the configuration.
     pub family: String,
-    /// Version of the program that trained it.
+    /// Version of the program that trained the model.
     pub version: String,
-    /// The seed of initial weights, text, masking and order.
+    /// Seed of initial weights, text, masking and order.
     pub seed: u64,
     pub objective: Objective,
-    /// Its size.
     pub shape: Shape,
     pub tokenizer: TokenizerCard,
     pub corpus: CorpusCard,
     pub training: TrainingCard,
-    /// The half on which it was judged.
+    /// The half of the test material used for the scores.
     pub judgement: Judgement,
-    /// Scores of the weights as stored (f16): grammar on sentences that it was never trained on; facts in phrasings
-    /// that it was trained on and in others, as each states.
+    /// Scores of the weights as stored (f16). Grammar is scored on sentences that were never trained on. Facts are scored in phrasings that
+    /// were trained on and in others, as each score states.
     pub scores: Vec<Score>,
-    /// Recall of each relation, prompt by prompt, with the weights that the prompts had in training.
+    /// Recall of each relation by prompt, with the weights of the prompts in training.
     pub facts: Vec<RelationRecall>,
     /// Level of the scores' intervals.
     pub level: f64,
     /// Caveats for the reader.
     pub notes: Vec<String>,
-    /// The same scores of models trained from other seeds, this one included; empty if no other was trained.
+    /// The same scores for each training seed, including this one; empty if the model was trained from one seed only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedScores>,
 }
 
-/// Size of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Blocks.
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Attention heads.
     pub heads: usize,
     pub parameters: usize,
     /// Bytes of `model.safetensors`.
@@ -70,15 +65,14 @@ pub struct TokenizerCard {
 /// The training text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorpusCard {
-    /// Constructions of Micro-English in it.
     pub constructions: Vec<String>,
-    /// Sentences, each read once.
+    /// Number of sentences, each read once.
     pub sentences: usize,
-    /// Tokens in them, special tokens included.
+    /// Number of tokens, including special tokens.
     pub tokens: usize,
     /// SHA-256 of the sentences in the order in which they were written, each with a line feed.
     pub hash: String,
-    /// Shares of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement sentences.
+    /// Proportions of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement sentences.
     pub frequencies: Frequencies,
     /// Everything that determined which sentences were written, and how often.
     pub mixture: Mixture,
@@ -86,17 +80,15 @@ pub struct CorpusCard {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingCard {
-    /// Optimiser steps.
     pub steps: usize,
     /// Sentences per step.
     pub batch: usize,
     /// Peak learning rate.
     pub rate: f64,
-    /// Share of the steps over which the rate rises.
+    /// Proportion of the steps over which the rate rises.
     pub(crate) warm_up: f64,
-    /// Wall-clock seconds, without scoring.
+    /// Wall-clock seconds without scoring.
     pub seconds: f64,
-    /// Number of processor threads.
     pub threads: usize,
     /// Step and mean cross entropy in nats since the previous point.
     pub loss: Vec<(usize, f64)>,
@@ -108,7 +100,7 @@ impl Card {
     }
 }
 
-/// The scores on facts, grouped by subject.
+/// The scores on facts by group.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("by prompt", &["p1_best", "p1_trained", "p1_held", "p1_worst", "p1_gap"]),
     ("how much of the gap is preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
@@ -117,7 +109,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
-/// The group of a score on facts: trained phrasings show recall, not generalisation.
+/// The group of a score on facts. Trained phrasings show recall, not generalisation.
 fn group(score: &Score) -> Option<usize> {
     GROUPS.iter().position(|(_, ids)| ids.contains(&score.id.as_str()))
 }
@@ -181,7 +173,7 @@ impl fmt::Display for Card {
         grammar.into_iter().try_for_each(|score| writeln!(f, "  {score}"))?;
         self.write_groups(f)?;
         if bars::apply_to(self) {
-            writeln!(f, "\nbars for a mini:")?;
+            writeln!(f, "\ntargets for a mini:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;
         }
         spread::write(self, f)?;
@@ -194,7 +186,6 @@ impl fmt::Display for Card {
 }
 
 impl Card {
-    /// Scores on facts, group by group.
     fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.scores.iter().all(|s| group(s).is_none()) {
             return Ok(());
@@ -218,7 +209,7 @@ impl Card {
     }
 }
 
-/// Weights in %, the known causes of preferences.
+/// Writes the weights in %: the known causes of preferences.
 fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let percent = |x: f64| format!("{}", (1e4 * x).round() / 100.0);
     let list = |weights: &[f64]| weights.iter().map(|&w| percent(w)).collect::<Vec<_>>().join(" ");
@@ -249,7 +240,7 @@ fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     )
 }
 
-/// A line for each relation: P@1 in % by prompt, with the prompt's weight.
+/// Writes a line for each relation: P@1 in % by prompt, with the prompt's weight.
 fn write_facts(facts: &[RelationRecall], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if facts.is_empty() {
         return Ok(());

@@ -1,15 +1,14 @@
-//! The built-in gallery: training of its models from a seed, and their scores.
+//! The built-in models: their training from a seed, and their scores.
 //!
-//! `recipe` has one line per model; `mixture` defines what each family reads; `splits` assigns facts and names, and the
-//! half of the questions on which recipes are chosen. `train` writes the text (`text`), learns a tokenizer, trains,
-//! measures (`score`, `recall`, `benchmark` and `reads`, through `ask`) and leaves a Hugging Face folder with a
-//! [`Card`]; `bars` defines targets for its numbers. `series` trains every model from several seeds, `seeds` reads the
-//! results and `spread` shows how much scores depend on the seed. `further` continues training any model on more or
-//! fewer of the facts. The shipped folders are in `assets/models` and are embedded by [`model::builtin`].
+//! `recipe` has one line per model. `mixture` defines the training text of each family. `splits` assigns facts and names, and the half of
+//! the questions on which training settings are chosen. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`,
+//! `recall`, `benchmark` and `reads`, through `ask`) and writes a Hugging Face folder with a [`Card`]. `bars` defines targets for the
+//! scores. `series` trains every model from several seeds, `seeds` reads the results, and `spread` shows how much scores depend on the
+//! seed. `further` continues training any model on more or fewer of the facts. The shipped folders are in `assets/models` and are embedded
+//! by [`model::builtin`].
 //!
-//! Everything random comes from the seed. On the same machine with the same number of threads, the same seed gives the
-//! same files, except for the seconds on the card; elsewhere sums may be added in another order, and weights then
-//! differ in their last bits.
+//! All randomness comes from the seed. On the same machine with the same number of threads, the same seed gives the same files, except for
+//! the seconds on the card. Elsewhere sums may be added in another order, and the weights then differ in their last bits.
 
 pub mod bars;
 pub mod benchmark;
@@ -38,7 +37,7 @@ use model::builtin::{BUILTINS, Builtin};
 /// The cards of the shipped models, in the order of the gallery.
 ///
 /// # Errors
-/// [`GalleryError::Card`] if an embedded card is not readable.
+/// [`GalleryError::Card`] if an embedded card cannot be parsed.
 pub fn cards() -> Result<Vec<Card>> {
     BUILTINS.iter().map(builtin_card).collect()
 }
@@ -49,7 +48,7 @@ fn builtin_card(model: &Builtin) -> Result<Card> {
     serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
 }
 
-/// Maximum size of a card read from a folder.
+/// Maximum bytes of a card in a folder.
 const MAX_CARD_BYTES: u64 = 1 << 20;
 
 /// The card of a built-in model, or of a folder with a `card.json`.
@@ -68,7 +67,7 @@ pub fn write(path: &Path, card: &Card) -> Result<()> {
     Ok(model::weights::write_whole(path, text.as_bytes())?)
 }
 
-/// The card in a file; `name` is used in errors.
+/// Reads a card from a file; `name` is used in errors.
 fn read(path: &Path, name: &str) -> Result<Card> {
     let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
     if !path.is_file() {

@@ -1,4 +1,4 @@
-//! Fisher's linear discriminant: a check, independent of the probes that users train, that a number can be read off.
+//! Fisher's linear discriminant. It checks, independently of the probes that users train, that a grammatical number is linearly decodable.
 
 /// A direction and a threshold between two classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -7,12 +7,12 @@ pub(crate) struct Discriminant {
     threshold: f64,
 }
 
-/// Added to the diagonal of the pooled covariance, as a share of its mean.
+/// Added to the diagonal of the pooled covariance, as a fraction of the mean diagonal.
 const RIDGE: f64 = 1e-3;
 
 impl Discriminant {
-    /// `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S; the threshold lies halfway between the
-    /// projected means, as for equally frequent classes. `None` if a class is empty.
+    /// Computes `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S. The threshold is halfway between the projected
+    /// means, as for equally frequent classes. `None` if a class is empty.
     pub(crate) fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
         let dim = rows.first()?.len();
         let mean = |class: bool| -> Option<Vec<f64>> {
@@ -31,7 +31,7 @@ impl Discriminant {
             let mean = &means[usize::from(class)];
             centred.iter_mut().zip(row.iter().zip(mean)).for_each(|(c, (&x, m))| *c = f64::from(x) - m);
             for (i, &a) in centred.iter().enumerate() {
-                // The factorisation reads only the lower triangle.
+                // The factorisation uses only the lower triangle.
                 covariance[i * dim..=i * dim + i].iter_mut().zip(&centred).for_each(|(s, &b)| *s += a * b);
             }
         }
@@ -55,8 +55,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// Solves `A x = b` for symmetric positive definite A, given by its lower triangle, by Cholesky's factorisation. `None`
-/// if A is not positive definite.
+/// Solves `A x = b` for symmetric positive definite A, given by its lower triangle, with Cholesky's factorisation. `None` if A is not
+/// positive definite.
 fn solve(mut a: Vec<f64>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let n = b.len();
     for i in 0..n {

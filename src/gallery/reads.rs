@@ -1,8 +1,7 @@
-//! Test of an encoder-decoder's use of its encoder: its answers when the encoder reads the sentence of another subject.
+//! Tests whether an encoder-decoder uses its encoder, by giving the encoder the sentence of another subject.
 //!
-//! The decoder has read the beginning of the sentence, which names the subject, and could recall the object from that
-//! alone. So the two sides are made to contradict each other: if the answers stay the same, they cannot be used to
-//! judge any change to the encoder.
+//! The decoder receives the beginning of the sentence, which names the subject, and could recall the object from that alone. So encoder and
+//! decoder receive contradictory sentences. If the answers stay the same, they cannot be used to judge a change to the encoder.
 
 use super::score::score;
 use corpus::facts::Relation;
@@ -23,8 +22,8 @@ struct Swap {
     instead: u32,
 }
 
-/// P@1 as usual and with another subject's sentence in the encoder, the share of answers with that subject's object,
-/// and the loss. `None` if no relation has two facts to compare.
+/// Scores: P@1 as usual and with another subject's sentence in the encoder, the proportion of answers with that subject's object, and the
+/// loss. `None` if no relation has two facts to compare.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {
@@ -56,9 +55,8 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     ])
 }
 
-/// The facts of a relation that were trained in its most frequent prompt under the usual name, each paired with another
-/// that has a different object: the next one whose gap is at the same position, so that only the subject differs, or
-/// else simply the next.
+/// Facts of a relation that were trained in its most frequent prompt under the usual name, each paired with a fact that has a different
+/// object. The partner is the next fact whose gap is at the same position, so that only the subject differs, otherwise the next fact.
 fn pairs(asked: &Asked<'_>, mixture: &Mixture, relation: &Relation) -> Result<Vec<Swap>> {
     let weights = mixture.prompt_weights(relation);
     let Some(prompt) = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])) else {

@@ -1,5 +1,5 @@
-//! Scores of a built-in model: agreement, the grammatical numbers that a linear rule finds in its last layer, the other
-//! constructions, and the facts that it recalls.
+//! Scores of a built-in model: agreement, the grammatical numbers that a linear rule finds in its last layer, the other constructions, and
+//! the facts that it recalls.
 
 use std::collections::HashSet;
 
@@ -22,16 +22,15 @@ use pretraining::{GalleryError, Result};
 use stats::intervals::wilson;
 use stats::rng::stream;
 
-/// Sizes of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Sentences for each agreement score.
+    /// Number of sentences for each agreement score.
     pub agreement: usize,
-    /// Sentences from which the linear rules are learned.
+    /// Number of sentences from which the linear rules are learned.
     pub learn: usize,
-    /// Sentences on which they are judged.
+    /// Number of sentences on which they are judged.
     pub judge: usize,
-    /// Sentences drawn for each other construction; repetitions count once.
+    /// Number of sentences drawn for each other construction; repetitions count once.
     pub other: usize,
     /// Number of relations to ask about.
     pub relations: usize,
@@ -43,10 +42,8 @@ impl Default for Sizes {
     }
 }
 
-/// All measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Shares of correct answers.
     pub scores: Vec<Score>,
     pub facts: Vec<RelationRecall>,
 }
@@ -79,7 +76,7 @@ const CONDITIONS: [Condition; 3] = [
 /// Called between parts with the numbers of parts done and in total; can stop the work.
 pub(crate) type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
-/// Parts before the relations, without the one for encoder-decoders.
+/// Number of parts before the relations, without the one for encoder-decoders.
 const PARTS: usize = 5 + 7;
 
 /// Measures everything on one half of the test material.
@@ -101,7 +98,7 @@ pub fn scores(
         done += 1;
         beat(done - 1, total)
     };
-    // Different sentences from the ones that a spec with the same seed requests.
+    // The sentences differ from those that a spec with the same seed requests.
     let seed = stream(seed, "gallery scores").next_u64();
     let mut scores = Vec::new();
     let lots = Lots::new()?;
@@ -154,7 +151,7 @@ pub fn scores(
     Ok(Measured { scores, facts: recalled.into_iter().map(|r| r.relation).collect() })
 }
 
-/// The relations with only those facts of one half that were trained.
+/// The relations, reduced to trained facts of one half.
 fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Relation> {
     let with = |r: &Relation| {
         let is_asked = |f: &&Fact| lots.of(r, f) == Lot::Trained && judgement.holds_fact(r, f);
@@ -163,7 +160,7 @@ fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Rel
     relations.iter().map(with).collect()
 }
 
-/// `n` examples of one half of the held-out pairs, or as many as three times that draw contains.
+/// Draws `n` examples of one half of the held-out pairs; fewer if three times that draw contains fewer.
 fn examples(task: &Task, n: usize, seed: u64, frequencies: &Frequencies, judgement: Judgement) -> Result<Vec<Example>> {
     let mut all = task.examples(3 * n, seed, frequencies)?.examples;
     all.retain(|e| judgement.holds_example(e));
@@ -231,7 +228,7 @@ fn sentences(
         .collect()
 }
 
-/// The right word against the wrong one, on held-out combinations. Empty if this model cannot be asked.
+/// Compares the right word with the wrong one on held-out combinations. Empty if this model cannot be asked.
 fn constructions(
     asked: &Asked<'_>,
     c: Construction,
@@ -264,7 +261,7 @@ fn constructions(
     Ok(Some(score(id, what, tally(asked.choices(&questions, &pairs)?))))
 }
 
-/// For each sum, true if the first answer is the result.
+/// Counts the sums whose first answer is the result.
 fn arithmetic(asked: &Asked<'_>, side: Side, judgement: Judgement, seed: u64, n: usize) -> Result<Tally> {
     let sums = sentences(asked, Construction::Arithmetic, side, judgement, seed, n);
     let questions: Vec<Question> = sums.iter().map(Question::of_sentence).collect();

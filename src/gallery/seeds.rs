@@ -1,5 +1,4 @@
-//! A model trained from several seeds: reads the cards, rejects cards that do not belong together, and puts all scores
-//! on one card.
+//! A model trained from several seeds: reads the cards, rejects those that do not belong together, and puts all scores on one card.
 
 use std::path::{Path, PathBuf};
 
@@ -14,27 +13,25 @@ use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 use stats::Estimate;
 
-/// The seed of the shipped models. It was fixed before any was trained, so that its scores are not a selection.
+/// The seed of the shipped models. It was fixed before any was trained, so that the scores are not a selection.
 pub const SHIPPED: u64 = 1;
 /// Maximum number of seeds per model.
 pub const MOST: usize = 1_000;
-/// Numbers with a smaller relative difference count as equal.
+/// Relative difference below which numbers count as equal.
 const ROUNDING: f64 = 1e-12;
 /// Files of a finished model.
 const FILES: [&str; 4] = ["config.json", "model.safetensors", "tokenizer.json", "card.json"];
 
-/// Scores of a model trained from one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeedScores {
     pub seed: u64,
-    /// Its scores, in the order of the card.
+    /// The scores, in the order of the card.
     pub scores: Vec<SeedScore>,
 }
 
 /// A score without its description, which is on the card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeedScore {
-    /// Stable identifier.
     pub id: String,
     /// The score with its interval.
     pub share: Estimate,
@@ -43,7 +40,6 @@ pub struct SeedScore {
 }
 
 impl SeedScores {
-    /// The scores of a card.
     pub fn of(card: &Card) -> Self {
         let score = |s: &pretraining::score::Score| SeedScore { id: s.id.clone(), share: s.share, n: s.n };
         Self { seed: card.seed, scores: card.scores.iter().map(score).collect() }
@@ -62,7 +58,7 @@ fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
 /// The card of a finished model in `folder`, which must be of this model and seed.
 pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
-        return Err(wrong(&missing, "is not there; remove the folder, and train this seed again"));
+        return Err(wrong(&missing, "is missing; remove the folder, and train this seed again"));
     }
     let path = folder.join("card.json");
     let card = super::read(&path, name)
@@ -131,7 +127,7 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     found.sort();
     if let Some(twice) = found.windows(2).find(|w| w[0].0 == w[1].0) {
         let other = twice[0].1.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("is seed {} a second time; {other} has it too. Remove one of them", twice[0].0);
+        let what = format!("is a second copy of seed {}; {other} has it too. Remove one of them", twice[0].0);
         return Err(wrong(&twice[1].1, what));
     }
     let cards = found.iter().map(|(seed, path)| card_of(path, name, *seed)).collect::<Result<Vec<Card>>>()?;
@@ -159,7 +155,6 @@ fn same_model(path: &Path, card: &Card, first: &Card, about: &str) -> Result<()>
     }
 }
 
-/// A field in which two cards differ.
 struct Difference {
     at: String,
     here: String,
@@ -187,7 +182,7 @@ fn difference(at: &str, a: &Value, b: &Value) -> Option<Difference> {
     (!same(a, b)).then(|| Difference { at: printable_label(at), here: text(a), there: text(b) })
 }
 
-/// True if two values are equal, numbers up to rounding: frequencies are rescaled to a sum of 1 whenever they are read.
+/// True if two values are equal, numbers up to rounding: frequencies are rescaled to a sum of 1 at every read.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same(a, b)),
@@ -199,8 +194,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Everything on a card that is the same for every seed. Fields added to cards later are included unless they are named
-/// here.
+/// Everything on a card that is the same for every seed. Fields added to cards later are included unless they are excluded here.
 fn identity(card: &Card) -> Value {
     let named = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect::<Map<_, _>>());
     let what = card.scores.iter().map(|s| (s.id.clone(), json!(s.what))).collect();
@@ -226,7 +220,7 @@ fn identity(card: &Card) -> Value {
     all
 }
 
-/// Rejects a card whose recipe differs from the one to be trained now.
+/// Rejects a card whose training settings differ from those of the planned training.
 pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),
@@ -247,18 +241,17 @@ pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, jud
     }
 }
 
-/// Joins the cards of a model's seeds: the card of the shipped seed (or the lowest, if that is missing) with the scores
-/// of all.
+/// Joins the cards of a model's seeds: the card of the shipped seed (or the lowest, if that is missing) with the scores of all.
 pub fn together(cards: &[Card]) -> Option<Card> {
     let first = cards.iter().find(|c| c.seed == SHIPPED).or(cards.first())?;
     Some(Card { seeds: cards.iter().map(SeedScores::of).collect(), ..first.clone() })
 }
 
-/// The card in `path` with the scores of `found` added. Seeds that it already lists are kept; one with different
-/// numbers is refused unless it may be replaced.
+/// The card in `path` with the scores of `found` added. Seeds that it already lists are kept; one with different numbers is refused unless it
+/// may be replaced.
 ///
 /// # Errors
-/// [`GalleryError::Seeds`] with a remedy; errors of reading.
+/// [`GalleryError::Seeds`] with a remedy; read errors.
 pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<Card> {
     let mut card = super::read(path, name)
         .map_err(|e| wrong(path, format!("cannot be read: {e}; name the folder that contains the models' folders")))?;
@@ -291,7 +284,7 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
             }
             Some(old) if replace => *old = new,
             Some(_) => {
-                let what = format!("lists seed {} with different numbers; --replace takes the new ones", new.seed);
+                let what = format!("lists seed {} with different numbers; --replace uses the new ones", new.seed);
                 return Err(wrong(path, what));
             }
         }

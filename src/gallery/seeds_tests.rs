@@ -1,4 +1,4 @@
-//! Tests of a model's cards read together: joining, refusals, merging.
+//! Tests of reading a model's cards together: joining, refusals, merging.
 
 use super::*;
 
@@ -8,7 +8,6 @@ struct Home {
     shipped: Card,
 }
 
-/// Scores unique to a seed.
 fn scores(card: &mut Card, seed: u64) {
     card.seed = seed;
     for score in &mut card.scores {
@@ -106,7 +105,7 @@ fn hostile_files_are_refused() {
     assert!(file(&vec![b' '; 2 << 20]).contains("larger than the limit of 1.0 MB"));
     let home = Home::new(&[1, 2]);
     std::fs::remove_file(folder(home.path(), "bert-mini", 2).join("card.json")).unwrap();
-    assert!(home.refusal().contains("card.json: is not there; remove the folder"), "{}", home.refusal());
+    assert!(home.refusal().contains("card.json: is missing; remove the folder"), "{}", home.refusal());
     let home = Home::new(&[1]);
     std::fs::rename(folder(home.path(), "bert-mini", 1), home.path().join("x")).unwrap();
     for name in ["seed-1", "seed-01"] {
@@ -117,7 +116,7 @@ fn hostile_files_are_refused() {
         }
     }
     let error = home.refusal();
-    assert!(error.contains("is seed 1 a second time; seed-0") && error.contains("Remove one"), "{error}");
+    assert!(error.contains("is a second copy of seed 1; seed-0") && error.contains("Remove one"), "{error}");
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
@@ -168,7 +167,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     assert!(error.contains("lists seed 2 with different numbers; --replace"), "{error}");
     let card = add(&[other.clone()], true).unwrap();
     assert_eq!((seeds(&card), &card.seeds[1]), (vec![1, 2, 3], &SeedScores::of(&other)));
-    // The card's own numbers are never replaced: they belong to the weights next to it.
+    // The card's own numbers are never replaced, because they belong to the weights next to it.
     let mut first = found[0].clone();
     first.scores[0].share.mean -= 0.01;
     for replace in [false, true] {

@@ -18,10 +18,9 @@ use pretraining::recipe::Recipe;
 use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 
-/// Maximum seeds of a tiny model: it exists for comparison with its mini, and no target applies to it.
+/// Maximum number of seeds of a tiny model: it is for comparison with its mini, and no target applies to it.
 pub(crate) const OF_A_TINY: u64 = 3;
 
-/// A model to be trained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     pub recipe: Recipe,
@@ -30,10 +29,9 @@ pub struct Job {
     pub out: PathBuf,
 }
 
-/// Models to train, in this order, and existing models.
 #[derive(Debug)]
 pub struct Plan {
-    /// Models to be trained.
+    /// Models to be trained, in order.
     pub jobs: Vec<Job>,
     /// Number of finished models found.
     pub there: usize,
@@ -41,18 +39,18 @@ pub struct Plan {
     _claim: Option<File>,
 }
 
-/// Number of seeds for a model when the minis get `seeds`.
+/// Number of seeds for a model if the minis get `seeds`.
 pub(crate) fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
     if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
 }
 
 impl Plan {
-    /// Seeds 1 to `seeds` of every recipe; the first seed of every model, which ships, comes before all others. Skips
-    /// models that are complete under `dir`, and removes what killed runs left there.
+    /// Plans seeds 1 to `seeds` of every model; the first seeds, which ship, come before all others. Skips models that are complete under
+    /// `dir`, and removes leftovers of killed runs.
     ///
     /// # Errors
-    /// [`GalleryError::Steps`], [`GalleryError::Busy`] while another run works there, [`GalleryError::Seeds`] if
-    /// existing models differ from those to be trained, [`GalleryError::Io`].
+    /// [`GalleryError::Steps`]; [`GalleryError::Busy`] while another run works in `dir`; [`GalleryError::Seeds`] if existing models differ
+    /// from those to be trained; [`GalleryError::Io`].
     pub fn new(dir: &Path, recipes: &[Recipe], seeds: u64, steps: Option<usize>, judgement: Judgement) -> Result<Self> {
         recipes.iter().try_for_each(|r| steps_of(r, steps).map(drop))?;
         let io = |source| GalleryError::Io { path: dir.to_owned(), source };
@@ -76,7 +74,7 @@ impl Plan {
     }
 }
 
-/// Locks a folder until the file is closed; `None` where folders cannot be locked.
+/// Locks a folder until the file is closed; `None` if folders cannot be locked.
 fn claim(dir: &Path) -> Result<Option<File>> {
     let Ok(folder) = File::open(dir) else { return Ok(None) };
     match folder.try_lock() {
@@ -88,15 +86,14 @@ fn claim(dir: &Path) -> Result<Option<File>> {
 
 #[derive(Debug)]
 pub enum Event {
-    /// Progress of its training.
     Step(Progress),
-    /// It is finished, or failed.
+    /// The training finished or failed.
     Done(Box<Result<Card>>),
 }
 
-/// Trains the planned models, `abreast` at a time, each on its share of the threads, with the options of `like` except
-/// seed and folder. `tell` is called on this thread with each event; after a failure the others continue, and when
-/// `stop` is set nothing new begins and the current training runs are abandoned.
+/// Trains the planned models, `abreast` at a time, each on its part of the threads, with the options of `like` except seed and folder.
+/// `tell` is called on this thread with each event. After a failure the others continue. When `stop` is set, nothing new begins and the
+/// current training runs are abandoned.
 ///
 /// # Errors
 /// [`GalleryError::Threads`] before anything began. Later failures are events.
@@ -108,7 +105,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Job, Event),
 ) -> Result<()> {
     let abreast = abreast.clamp(1, plan.jobs.len().max(1));
-    // A separate pool for each: kernels and loops use the threads of the pool that they run in.
+    // A separate pool for each, because kernels and loops use the threads of the pool that they run in.
     let pools: Vec<ThreadPool> = shares(rayon::current_num_threads(), abreast)
         .map(|threads| ThreadPoolBuilder::new().num_threads(threads).build())
         .collect::<std::result::Result<_, _>>()
@@ -136,7 +133,7 @@ pub fn run(
     Ok(())
 }
 
-/// Threads for each of `abreast` trainings: even shares, at least one.
+/// Number of threads for each of `abreast` training runs: evenly divided, at least one.
 fn shares(threads: usize, abreast: usize) -> impl Iterator<Item = usize> {
     (0..abreast).map(move |k| (threads / abreast + usize::from(k < threads % abreast)).max(1))
 }
@@ -157,7 +154,7 @@ fn one(
         };
         train(&job.recipe, &options, &mut watch)
     };
-    // A panic in one training run must not lose the others.
+    // A panic in one training must not affect the others.
     catch_unwind(AssertUnwindSafe(|| pool.install(work)))
         .unwrap_or_else(|panic| Err(GalleryError::Internal(said(panic.as_ref()))))
 }

@@ -1,4 +1,4 @@
-//! Tests of parallel training runs, with models of two steps.
+//! Tests of parallel training, with models of two steps.
 
 use super::super::score::Sizes;
 use super::super::{seeds, spread};
@@ -57,8 +57,8 @@ fn threads_are_shared_out() {
     assert_eq!(of(2, 3), [1, 1, 1], "never none");
 }
 
-/// A stopped run and a killed run leave nothing that counts; the next one trains only missing models. If one model
-/// cannot be written, the others are.
+/// Stopped and killed runs leave nothing that counts; the next run trains only missing models. If one model cannot be written, the others
+/// are.
 #[test]
 fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     let home = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     assert_eq!(names(&dir.join("small")), ["seed-1"]);
     let before = std::fs::read(dir.join("small/seed-1/model.safetensors")).unwrap();
 
-    // As after kill -9: the work folder exists, its lock is not held.
+    // As after kill -9: the work folder exists, but its lock is free.
     let killed = dir.join("small").join(format!("{}abc", work::PREFIX));
     std::fs::create_dir_all(killed.join("model")).unwrap();
     std::fs::write(killed.join("lock"), "").unwrap();
@@ -120,5 +120,5 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     assert!(error.contains("seed-1/card.json: training.steps is 2, but 4 for the model"), "{error}");
     std::fs::remove_file(dir.join("small/seed-2/tokenizer.json")).unwrap();
     let error = Plan::new(dir, &[SMALL], 3, None, Judgement::Final).unwrap_err().to_string();
-    assert!(error.contains("seed-2/tokenizer.json: is not there; remove the folder"), "{error}");
+    assert!(error.contains("seed-2/tokenizer.json: is missing; remove the folder"), "{error}");
 }

@@ -14,12 +14,9 @@ use stats::Estimate;
 /// Range of a score over seeds. Each number has its model's interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
-    /// The lowest value.
     pub minimum: Estimate,
-    /// The middle value. For an even number of values, the mean of the middle two, with an interval that covers both of
-    /// theirs.
+    /// The median. For an even number of values, the mean of the middle two, with an interval that covers both of theirs.
     pub median: Estimate,
-    /// The highest value.
     pub maximum: Estimate,
 }
 
@@ -35,7 +32,6 @@ impl Range {
         Some(Self { minimum, median, maximum })
     }
 
-    /// Minimum, median and maximum.
     pub fn ends(&self) -> [Estimate; 3] {
         [self.minimum, self.median, self.maximum]
     }
@@ -51,22 +47,18 @@ impl fmt::Display for Range {
 /// Width of the longest number with its interval.
 const COLUMN: usize = 20;
 
-/// A number with its interval, in %.
+/// Formats a number with its interval, in %.
 fn cell(e: Estimate) -> String {
     let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
     format!("{mean:.1} [{lo:.1}, {hi:.1}]")
 }
 
-/// A score over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
-    /// Stable identifier.
     pub id: String,
     /// Name of the score, as text.
     pub what: String,
-    /// Scores by seed.
     pub seeds: Vec<SeedValue>,
-    /// Minimum, median and maximum.
     #[serde(flatten)]
     pub range: Range,
 }
@@ -80,24 +72,22 @@ pub struct SeedValue {
     pub n: u64,
 }
 
-/// A target over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BarSpread {
-    /// Identifier of the score.
     pub id: &'static str,
     pub title: &'static str,
-    /// Seeds whose whole interval meets the target.
+    /// Number of seeds whose whole interval meets the target.
     pub met: usize,
-    /// Seeds undecided for lack of examples.
+    /// Number of seeds that are undecided for lack of examples.
     pub open: usize,
-    /// Seeds that miss it.
+    /// Number of seeds that miss the target.
     pub missed: usize,
-    /// Minimum, median and maximum of the score; `None` if no seed was measured.
+    /// Range of the score; `None` if it was not measured for any seed.
     #[serde(flatten)]
     pub range: Option<Range>,
 }
 
-/// The seeds on a card: those it lists, or its own.
+/// The seeds that a card lists, otherwise its own.
 pub fn known(card: &Card) -> Vec<SeedScores> {
     if card.seeds.is_empty() { vec![SeedScores::of(card)] } else { card.seeds.clone() }
 }
@@ -117,7 +107,7 @@ pub fn spreads(card: &Card) -> Vec<Spread> {
     card.scores.iter().filter_map(spread).collect()
 }
 
-/// Every target over the seeds on a card; empty for models to which they do not apply.
+/// Every target over the seeds on a card; empty for models without targets.
 pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     if !bars::apply_to(card) {
         return Vec::new();
@@ -148,7 +138,7 @@ fn as_card(card: &Card, seed: &SeedScores) -> Card {
     Card { seed: seed.seed, scores, seeds: Vec::new(), ..card.clone() }
 }
 
-/// The seeds as text: `5 seeds (1 2 3 4 5)`.
+/// Formats the seeds: `5 seeds (1 2 3 4 5)`.
 pub fn title(card: &Card) -> String {
     let seeds: Vec<String> = known(card).iter().map(|s| s.seed.to_string()).collect();
     match seeds.len() {
@@ -157,7 +147,6 @@ pub fn title(card: &Card) -> String {
     }
 }
 
-/// Writes a card's section on seeds.
 pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
         return writeln!(f, "\n{}: the spread over other seeds is not known", title(card));
@@ -177,7 +166,7 @@ pub fn lines(card: &Card) -> Vec<String> {
     );
     let bars = bar_spreads(card);
     if !bars.is_empty() {
-        out.push("  bars, number of seeds that met / left open / missed each:".to_owned());
+        out.push("  targets, number of seeds that met / left undecided / missed each:".to_owned());
         out.extend(bars.iter().map(|b| format!("  {:>4} / {} / {}  {}", b.met, b.open, b.missed, b.title)));
     }
     out

@@ -1,5 +1,5 @@
-//! Scores over all relations, from the recall of each. Best and worst prompts are chosen on one half of a relation's
-//! facts and judged on the other, in turns: prompts judged by the facts that chose them differ by chance alone.
+//! Scores over all relations, from the recall of each. Best and worst prompts are chosen on one half of a relation's facts and judged on
+//! the other, and the reverse: prompts judged by the facts that chose them differ by chance alone.
 
 use super::score::score;
 use pretraining::recall::{Recalled, RelationRecall, Tally};
@@ -13,10 +13,10 @@ use stats::intervals::wilson;
 
 /// Number of permutations for the chance gap, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Their seed: equal answers get equal intervals.
+/// Seed of both, fixed so that equal answers get equal intervals.
 const SEED: u64 = 0;
 
-/// Scores over all relations; scores without questions are left out.
+/// Scores over all relations; scores without questions are omitted.
 pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     let facts: Vec<&RelationRecall> = recalled.iter().map(|r| &r.relation).collect();
     let pool = |get: &dyn Fn(&RelationRecall) -> Tally| facts.iter().map(|r| get(r)).fold(Tally::default(), Tally::and);
@@ -63,7 +63,7 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     found
 }
 
-/// [`gap_by_chance`] of these answers.
+/// Computes [`gap_by_chance`] of these answers.
 fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     let groups: Vec<Answers> = recalled.iter().map(|r| r.answers.clone()).collect();
     let what = format!(
@@ -74,13 +74,13 @@ fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     (n > 0).then(|| Score { id: "p1_gap_chance".into(), what, share, n })
 }
 
-/// Mean over relations of the rank correlation between a prompt's weight in training and its P@1. A relation whose
-/// prompts are all equally good shows no preference and counts as 0.
+/// Mean over relations of the rank correlation between a prompt's weight in training and its P@1. A relation whose prompts are all equally
+/// good shows no preference and counts as 0.
 fn preference(facts: &[&RelationRecall]) -> Option<Score> {
     let of = |r: &&RelationRecall| {
         let pairs = r.open().filter_map(|p| Some((p.weight.filter(|w| *w > 0.0)?.ln(), p.all().share())));
         let (weights, shares): (Vec<f64>, Vec<f64>) = pairs.filter(|p| !p.1.is_nan()).unzip();
-        // Fewer than three prompts, or equal weights, cannot show any.
+        // Fewer than three prompts, or equal weights, cannot show a preference.
         (weights.len() > 2 && weights.iter().any(|w| *w != weights[0]))
             .then(|| spearman(&weights, &shares).map_or(0.0, |c| c.r))
     };
@@ -120,8 +120,7 @@ mod tests {
         assert_eq!(summary(&[]), []);
     }
 
-    /// A relation of 40 facts whose prompt k is answered with probability `p[k]`; every third phrasing was never
-    /// written.
+    /// A relation of 40 facts whose prompt k is answered correctly with probability `p[k]`; every third phrasing was never written.
     fn relation(p: &[f64], seed: u64) -> Recalled {
         let mut rng = stream(seed, "summary test");
         let mut answers = Answers::new(p.len());
@@ -150,7 +149,7 @@ mod tests {
         found.iter().find(|s| s.id == id).unwrap_or_else(|| panic!("no {id}")).share
     }
 
-    /// Prompts of equal quality: the gap on the same facts is that of chance, and on other facts there is none.
+    /// For prompts of equal quality, the gap on the same facts is that of chance; on other facts it is zero.
     #[test]
     fn a_gap_by_chance_is_told_from_a_real_one() {
         let equal: Vec<Recalled> = (0..30).map(|s| relation(&[0.8; 6], s)).collect();

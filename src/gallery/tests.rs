@@ -35,8 +35,7 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
     (corpus, tokenizer)
 }
 
-/// Rewording the benchmark must not change the recorded training text of the shipped models: a change shows first in
-/// their vocabulary.
+/// Rewording the benchmark must not change the training text of the shipped models; a change would first appear in their vocabulary.
 #[test]
 fn the_shipped_vocabulary_is_that_of_the_text_today() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");
@@ -71,8 +70,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
     }
 }
 
-/// The text never contains the masked sentences of the rationale benchmark with any of their gold answers, whatever
-/// generates the line.
+/// No line of the text is a masked sentence of the rationale benchmark with one of its gold answers.
 #[test]
 fn no_line_is_a_sentence_of_the_rationales() {
     let fold = |text: &str| text.to_lowercase().replace(" .", ".");
@@ -153,7 +151,7 @@ fn causal_batches_ask_for_the_next_token() {
     assert!(step.targets.iter().all(|x| x.position < step.batch.lengths()[x.row]));
 }
 
-/// The decoder reads the whole line shifted right and predicts all of it; only the encoder sees masks.
+/// The decoder receives the whole line shifted right and predicts all of it; only the encoder sees masks.
 #[test]
 fn denoising_batches_ask_for_the_whole_line() {
     let (steps, _, t) = steps(Base::Bart, 3, 1);
@@ -217,7 +215,7 @@ fn a_tiny_model_learns() {
         let model = Model::load(&ModelSource::Dir(out.clone()), Device::Cpu).unwrap();
         assert!(model.has_head() && model.tokenizer().unwrap().len() == model.arch().vocab);
         assert_eq!(model.arch(), &recipe.arch(model.arch().vocab), "the configuration says what was trained");
-        // Compared as text: a number read from JSON may differ from the one written in the last bit.
+        // Compared as text: a number parsed from JSON may differ from the one written in the last bit.
         assert_eq!(super::card(&out.display().to_string()).unwrap().to_string(), card.to_string());
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         let ids: HashSet<&str> = card.scores.iter().map(|s| s.id.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Makes a built-in model: text, tokenizer, training, scores, card; either a whole folder or none.
+//! Makes a built-in model: text, tokenizer, training, scores, card; writes a complete folder or none.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,27 +24,25 @@ use pretraining::text::{self, Encoder, Masking, Text};
 use pretraining::tokenizer;
 use pretraining::{GalleryError, Result};
 
-/// Largest number of steps that is accepted.
+/// Maximum number of steps.
 const MAX_STEPS: usize = 1_000_000;
-/// Points of the loss curve on the card.
+/// Number of points of the loss curve on the card.
 const POINTS: usize = 30;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The seed of everything random.
     pub seed: u64,
-    /// Optimiser steps; `None` means the recipe's.
+    /// Number of optimiser steps; `None` for the model's default.
     pub steps: Option<usize>,
-    /// Output folder; it must not exist.
+    /// Output folder, which must not exist.
     pub out: PathBuf,
-    /// Sizes of the measurements afterwards.
     pub sizes: Sizes,
-    /// The half to judge on.
+    /// The half of the test material to score.
     pub judgement: Judgement,
     pub device: Device,
 }
 
-/// The steps of a training run: the given ones, or else the recipe's.
+/// The number of steps of a training: the given one, otherwise the model's default.
 pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     let steps = wanted.unwrap_or(recipe.steps);
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
@@ -64,8 +62,8 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
     Ok(card)
 }
 
-/// Measures a finished model again, on one half of the test material, and rewrites its card; the weights are kept. The
-/// card keeps nothing of the other half, and no scores of other seeds.
+/// Measures a finished model again on one half of the test material, and rewrites its card; the weights are kept. Scores of the other half and
+/// of other seeds are removed.
 pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, watch: Watch<'_>) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let mixture = &card.corpus.mixture;
@@ -81,9 +79,8 @@ pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, w
     Ok(card)
 }
 
-/// Measures the rationale benchmark again on a finished model after its sentences changed, on the half that its card is
-/// judged on. Other scores are kept, because their material is unchanged; scores of other seeds are removed, because
-/// they were measured on the old sentences.
+/// Measures the rationale benchmark again on a finished model after its sentences changed, on the same half as its card. Other scores are kept,
+/// because their material is unchanged. Scores of other seeds are removed, because they were measured on the old sentences.
 pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
@@ -96,7 +93,7 @@ pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     Ok(card)
 }
 
-/// Everything except the final renaming.
+/// Does everything except the final renaming.
 fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Watch<'_>) -> Result<Card> {
     let started = Instant::now();
     let corpus = Corpus::new(Mixture::of(recipe))?;

@@ -1,6 +1,5 @@
-//! The folder in which a model is made before it appears under its name. A lock distinguishes the folder of a running
-//! process from one that a killed process left behind: the system releases a lock when its process ends, however that
-//! happens.
+//! The folder in which a model is made before it appears under its name. A lock distinguishes the folder of a running process from that of
+//! a killed one: the system releases a lock when its process ends, in whatever way.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,11 +9,11 @@ use tempfile::TempDir;
 
 use pretraining::{GalleryError, Result};
 
-/// Prefix of the names of these folders.
+/// Name prefix of these folders.
 pub(crate) const PREFIX: &str = ".probity-gallery-";
-/// The file in the folder that is locked while the folder is in use.
+/// The file that is locked while its folder is in use.
 const LOCK: &str = "lock";
-/// A folder without a lock is removed after this time without changes: it may have just been created.
+/// Time without changes after which a folder without a lock is removed; it may have just been created.
 const STALE: Duration = Duration::from_secs(3600);
 /// Maximum attempts to create a folder that another process removes as a leftover before its lock is held.
 const ATTEMPTS: usize = 16;
@@ -22,15 +21,14 @@ const ATTEMPTS: usize = 16;
 /// A working folder, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Work {
-    // Dropped first: some systems do not remove open files.
+    // Dropped first, because some systems do not remove open files.
     _lock: File,
     _dir: TempDir,
     model: PathBuf,
 }
 
 impl Work {
-    /// A folder next to `out`, so that the final renaming stays within one file system. Removes folders that killed
-    /// runs left there.
+    /// Creates a folder next to `out`, so that the final renaming stays within one file system. Removes leftovers of killed runs.
     pub(crate) fn beside(out: &Path) -> Result<Self> {
         let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |path: &Path| {
@@ -44,7 +42,7 @@ impl Work {
             let path = dir.path().join(LOCK);
             // Already removed: another process swept the folder before it was locked.
             let Ok(lock) = File::create(&path) else { continue };
-            // Where locks are not supported, other processes cannot lock it either, and leave the folder alone.
+            // If locks are not supported, other processes cannot lock it either, and leave the folder alone.
             let _ = lock.lock();
             if !path.exists() {
                 continue;
@@ -53,22 +51,21 @@ impl Work {
             std::fs::create_dir(&model).map_err(io(&model))?;
             return Ok(Self { _lock: lock, _dir: dir, model });
         }
-        let source = std::io::Error::other("no working folder could be kept");
+        let source = std::io::Error::other("cannot create a working folder");
         Err(GalleryError::Io { path: parent.to_owned(), source })
     }
 
-    /// Folder of the model's files.
     pub(crate) fn model(&self) -> &Path {
         &self.model
     }
 
-    /// Renames the finished model to its final name, in one step.
+    /// Renames the finished model to its final name, atomically.
     pub(crate) fn place(self, out: &Path) -> Result<()> {
         std::fs::rename(&self.model, out).map_err(|source| GalleryError::Io { path: out.to_owned(), source })
     }
 }
 
-/// Removes what killed runs left in a folder. Best effort: the next run tries again.
+/// Removes leftovers of killed runs from a folder. Errors are ignored: the next run tries again.
 pub(crate) fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -82,7 +79,7 @@ pub(crate) fn sweep(folder: &Path) {
 
 fn remove_if_left(work: &Path) {
     match File::open(work.join(LOCK)) {
-        // Held until the folder is gone, so that a process about to lock its own new folder notices.
+        // The lock is held until the folder is removed, so that a process about to lock its own new folder detects the removal.
         Ok(lock) => match lock.try_lock() {
             Ok(()) => drop(std::fs::remove_dir_all(work)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}

@@ -1,27 +1,22 @@
-//! The guide: one page per topic, read on the web, with `probity guide` and in the program's help. `<!-- table: NAME
-//! -->` and `<!-- end -->` mark tables that the program generates from its own declarations.
+//! The guide: one page per topic, published on the web and shown by `probity guide` and the program's help.
+//! `<!-- table: NAME -->` and `<!-- end -->` mark tables that the program generates from its own declarations.
 
 use base::suggest;
 
-/// Start of a marker.
 const TABLE: &str = "<!-- table: ";
-/// End of a table.
 const END: &str = "<!-- end -->";
 
-/// A page of the guide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// The file's name without its extension; `probity guide NAME` shows it.
+    /// The file's name without its extension, and the argument of `probity guide`.
     pub name: &'static str,
-    /// Markdown.
     pub text: &'static str,
 }
 
-/// All pages: `start`, then by name.
+/// All pages: `start` first, the others by name.
 pub static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 impl Page {
-    /// The heading.
     pub fn title(&self) -> &'static str {
         self.text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or(self.name)
     }
@@ -32,10 +27,10 @@ impl Page {
     }
 }
 
-/// The page with this name.
+/// Finds a page by name.
 ///
 /// # Errors
-/// A message with the nearest name.
+/// A message with the closest name.
 pub fn page(name: &str) -> Result<&'static Page, String> {
     PAGES.iter().find(|p| p.name == name).ok_or_else(|| {
         let names: Vec<&str> = PAGES.iter().map(|p| p.name).collect();
@@ -43,10 +38,10 @@ pub fn page(name: &str) -> Result<&'static Page, String> {
     })
 }
 
-/// The text of a page with its tables regenerated. `table` returns the Markdown of a table by name.
+/// Returns the text of a page with its tables regenerated. `table` returns the Markdown of a table by name.
 ///
 /// # Errors
-/// A message that names a table that is unknown or has no end.
+/// A message that names a table that is unknown or has no end marker.
 pub fn fill(text: &str, table: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -61,7 +56,7 @@ pub fn fill(text: &str, table: impl Fn(&str) -> Option<String>) -> Result<String
     Ok(filled)
 }
 
-/// The text for readers: without the markers.
+/// Returns the text without the markers.
 pub fn readable(text: &str) -> String {
     text.lines().filter(|l| !l.starts_with("<!--")).fold(String::new(), |text, l| text + l + "\n")
 }

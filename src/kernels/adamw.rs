@@ -24,8 +24,8 @@ pub struct Step {
     pub correct2: f32,
 }
 
-/// Updates m and v with the gradient g, then sets p = keep p - rate (m correct1) / (sqrt(v correct2) + eps). See Loshchilov and Hutter
-/// (2019), algorithm 2.
+/// Updates m and v with the gradient g, then sets p = keep p - rate (m correct1) / (sqrt(v correct2) + eps) (Loshchilov and Hutter 2019,
+/// algorithm 2).
 pub fn update(team: Team, step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
     assert!(p.len() == g.len() && p.len() == m.len() && p.len() == v.len(), "one gradient for each parameter");
     let (p, m, v) = (Shared::new(p), Shared::new(m), Shared::new(v));

@@ -1,9 +1,9 @@
 //! Products in bf16 on the processor's tile unit (AMX): sixteen rows by sixteen columns per instruction.
 //!
 //! A step multiplies 32 inner indices. The instruction sums even and odd indices separately and then adds both to the f32 sum, step by
-//! step. Hence a row's result does not depend on its neighbours, but its last bits differ from those of vector instructions. The unit reads
-//! panels of [`Packed`](super::packed::Packed) in place; a left operand is rounded into tiles. Rust has no stable intrinsics for AMX, so
-//! this module uses assembly.
+//! step. A row's result therefore does not depend on its neighbours, but its last bits differ from those of vector instructions. The unit
+//! reads panels of [`Packed`](super::packed::Packed) in place; a left operand is rounded into tiles. This module uses assembly, because
+//! Rust has no stable intrinsics for AMX.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -11,9 +11,9 @@ use std::marker::PhantomData;
 use super::buffer::Buffer;
 use super::tile::PANEL;
 
-/// Rows of a tile; also its columns, or words (pairs of inner indices) per row.
+/// Number of rows of a tile; also of its columns, or words (pairs of inner indices) per row.
 pub(super) const TILE: usize = 16;
-/// Rows of the largest block: two tiles per panel.
+/// Number of rows of the largest block: two tiles per panel.
 pub(super) const ROWS: usize = 2 * TILE;
 
 /// A finished block, row by row.
@@ -59,12 +59,12 @@ impl<'a> Tiles<'a> {
         available().then_some(Tiles { words, deep: depth.div_ceil(2), panel })
     }
 
-    /// Words for `rows` rows of a left operand, as tiles.
+    /// Number of words for `rows` rows of a left operand, as tiles.
     pub(crate) fn left_words(&self, rows: usize) -> usize {
         rows.div_ceil(TILE) * self.tile_row()
     }
 
-    /// Words of a row of tiles (sixteen rows of the operand).
+    /// Number of words of a row of tiles (sixteen rows of the operand).
     pub(crate) fn tile_row(&self) -> usize {
         self.deep.div_ceil(TILE) * TILE * TILE
     }
@@ -83,7 +83,7 @@ impl<'a> Tiles<'a> {
         let _ = tiles;
     }
 
-    /// Configures this thread's tiles. Products are possible while the result is alive.
+    /// Configures this thread's tiles. Products are possible while the result exists.
     pub(crate) fn configure(&self) -> Configured {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` proves that the unit may be used.
@@ -154,7 +154,7 @@ mod x86 {
     fn saved() -> bool {
         #[target_feature(enable = "xsave")]
         fn state() -> u64 {
-            // SAFETY: register 0 exists wherever the instruction does.
+            // SAFETY: register 0 exists on every processor that has the instruction.
             unsafe { _xgetbv(0) }
         }
         // SAFETY: detected on the same line.
@@ -235,8 +235,8 @@ mod x86 {
     /// Multiplies 32 rows by 32 columns.
     ///
     /// # Safety
-    /// Tiles must be configured. At `a`, `steps > 0` tiles must be readable for each of two consecutive rows of tiles; at `b`, `steps * 16`
-    /// rows of a panel.
+    /// Tiles must be configured. At `a`, `steps > 0` tiles must be readable for each of two consecutive rows of tiles. At `b`, `steps * 16`
+    /// rows of a panel must be readable.
     pub(crate) unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         let below = a.wrapping_add(steps * TILE * TILE);
         // SAFETY: reads tiles of 16 rows of 64 bytes that the caller guarantees, and writes the four tiles of the block.

@@ -38,7 +38,7 @@ impl Span {
     }
 }
 
-/// Queries, keys and values of all sentences, and how they attend.
+/// Queries, keys and values of all sentences, and the attention's shape.
 #[derive(Clone, Copy)]
 pub struct Attention<'a> {
     /// Number of query heads; they are adjacent, starting at column 0.
@@ -79,12 +79,12 @@ impl Attention<'_> {
         }
     }
 
-    /// Key/value head that serves query head `h`.
+    /// Key/value head of query head `h`.
     fn group(&self, h: usize) -> usize {
         h / (self.heads / self.kv_heads)
     }
 
-    /// One over the root of the head width, the factor of the scores.
+    /// Factor of the scores: one over the square root of the head width.
     fn scale(&self) -> f32 {
         1.0 / (self.dim as f32).sqrt()
     }
@@ -259,8 +259,8 @@ pub struct Gradients<'a> {
     pub kv: &'a mut [f32],
 }
 
-/// Backpropagates through attention. `d` is the gradient of the head outputs, `kept` the probabilities, `extra` a gradient of the
-/// probabilities in their layout.
+/// Backpropagates through attention. `d` is the gradient of the head outputs and `kept` are the probabilities. `extra` is a gradient of the
+/// probabilities, in their layout.
 pub fn attend_back(team: Team, a: &Attention<'_>, kept: &[f32], extra: Option<&[f32]>, d: &[f32], to: Gradients<'_>) {
     a.check();
     let q = to.q.map(Shared::new);

@@ -9,7 +9,7 @@ use std::fmt;
 use super::amx;
 use super::tile::{PANEL, Sums};
 
-/// Units that multiply bf16 weights. Their orders of summation differ, and so do the last bits of results.
+/// Units that multiply bf16 weights. Their orders of summation differ, so the last bits of results differ too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Vectors of f32: weights are widened, the left operand is not rounded.
@@ -32,7 +32,6 @@ impl Unit {
         }
     }
 
-    /// The fastest unit of this machine.
     pub fn best() -> Unit {
         if amx::available() {
             Unit::Tiles
@@ -60,7 +59,7 @@ pub fn pair(low: f32, high: f32) -> u32 {
     bits(low) | bits(high) << 16
 }
 
-/// Both numbers of a word.
+/// The two numbers of a word, in f32.
 pub(crate) fn unpair(word: u32) -> [f32; 2] {
     [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
 }
@@ -72,7 +71,7 @@ pub(super) fn widen(words: &[u32], to: &mut [f32]) {
         for (x, word) in even.iter_mut().zip(words) {
             *x = unpair(*word)[0];
         }
-        // Empty at the end of an odd inner axis.
+        // `odd` is empty at the end of an odd inner axis.
         for (x, word) in odd.iter_mut().zip(words) {
             *x = unpair(*word)[1];
         }
@@ -103,12 +102,11 @@ impl<'a> Pairs<'a> {
         available().then_some(Pairs { words, deep: depth.div_ceil(2), panel })
     }
 
-    /// Pairs along the inner axis.
+    /// Number of pairs along the inner axis.
     pub(crate) fn deep(&self) -> usize {
         self.deep
     }
 
-    /// Rounds one row of the left operand.
     #[inline]
     pub(crate) fn round(&self, from: &[f32], to: &mut [u32]) {
         assert!(from.len().div_ceil(2) == to.len(), "a different number of pairs");
@@ -132,7 +130,6 @@ impl<'a> Pairs<'a> {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    //! The instructions.
 
     use std::arch::x86_64::*;
 
@@ -159,7 +156,7 @@ mod x86 {
 
     type TileFn = unsafe fn(usize, *const u32, *const u32, &mut Sums);
 
-    /// `rows` contains up to [`MAX_ROWS`] rows of `deep` words, `panel` `deep` rows of 32.
+    /// `rows` contains up to [`MAX_ROWS`] rows of `deep` words; `panel` contains `deep` rows of 32.
     pub(crate) fn multiply(panel: &[u32], rows: &[u32], deep: usize, sums: &mut Sums) {
         const TILES: [TileFn; MAX_ROWS] = [
             tile::<1>, tile::<2>, tile::<3>, tile::<4>, tile::<5>, tile::<6>, tile::<7>, tile::<8>, tile::<9>,

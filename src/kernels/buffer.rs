@@ -1,9 +1,8 @@
-//! Memory reused between calls, aligned to cache lines.
+//! Memory that is reused between calls, aligned to cache lines.
 #![allow(unsafe_code)]
 
 use super::simd::LANE;
 
-/// One cache line of floats.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Line([f32; LANE]);
@@ -55,7 +54,6 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), 2 * self.len) }
     }
 
-    /// Allocated bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()

@@ -2,7 +2,7 @@
 //! storing the gradient of the weights.
 //!
 //! Rows of inputs and of weights have the same length, a multiple of [`LANE`], zero-padded. A bias is a weight on an input of 1. A zero
-//! input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one; the order of summation of each output
+//! input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one. The order of summation of each output
 //! and weight does not depend on the other layers.
 
 use super::adamw::{Numbers, Step};
@@ -20,7 +20,7 @@ const PAIR: usize = 2;
 /// Computes `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
 ///
 /// # Panics
-/// If the shapes do not fit, or the width is not a multiple of [`LANE`].
+/// If the shapes do not match, or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
     assert_eq!((x.len() / width) * (w.len() / width), z.len(), "one output for each row and each row of weights");
@@ -31,7 +31,7 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
 /// `delta` (rows x outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
 /// # Panics
-/// If the shapes do not fit, or the width is not a multiple of [`LANE`].
+/// If the shapes do not match, or the width is not a multiple of [`LANE`].
 pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], usize), [w, m, v]: [&mut [f32]; 3]) {
     check(width, &[x, w]);
     let (rows, outs) = (x.len() / width, w.len() / width);
@@ -132,7 +132,7 @@ impl Pass for Descend<'_> {
     fn run<S: Simd>(mut self, s: S) {
         let outs = self.w.len() / self.width;
         let across = ACROSS * LANE;
-        // Column by column, so that this part of the rows stays in cache for all outputs.
+        // Column by column, so that this part of the rows stays in the cache for all outputs.
         let mut at = 0;
         while at < self.width {
             let whole = self.width - at >= across;

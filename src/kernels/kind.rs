@@ -16,7 +16,6 @@ pub enum Activation {
     Silu,
 }
 
-/// Kinds of normalisation over the last axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NormKind {
     /// (x - mean) / sqrt(var + eps) * weight + bias.

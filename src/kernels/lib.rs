@@ -1,4 +1,4 @@
-//! Kernels on plain slices for the CPU executor. A separate crate, so that test builds can optimise it alone.
+//! Kernels on plain slices for the CPU executor, in a separate crate so that test builds can optimise it alone.
 //!
 //! It is independent of models except for the names in [`kind`]. Besides the memory map, only this crate may use `unsafe`.
 

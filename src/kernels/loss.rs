@@ -40,7 +40,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-/// Floats summed in single precision before the sum moves to double.
+/// Number of floats summed in single precision before the sum is added to a double.
 const RUN: usize = 64 * LANE;
 
 impl Pass for Rows<'_> {

@@ -23,7 +23,7 @@ pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     s.mul(p, s.exp2i(n))
 }
 
-/// Beyond this the normal distribution function is 0 or 1 in single precision.
+/// Above this, the normal distribution function is 0 or 1 in single precision.
 const PHI_END: f32 = 5.5;
 /// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit with error 2.1e-8.
 const PHI_P: [f32; 7] =

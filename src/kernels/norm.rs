@@ -17,7 +17,7 @@ pub struct Norm<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
-/// Saved for the backward pass: normalised rows before weight and bias, and each row's factor.
+/// Values saved for the backward pass: normalised rows before weight and bias, and each row's factor.
 pub struct Kept<'a> {
     /// `[rows, width]`
     pub normed: &'a mut [f32],
@@ -169,7 +169,7 @@ impl Pass for Back<'_> {
     }
 }
 
-/// Columns per thread.
+/// Number of columns per thread.
 const STRIPE: usize = 4 * LANE;
 
 /// Adds the column sums of `rows` rows of `x` (or of `x * y`) to `to`; rows are `ld` floats apart.

@@ -14,14 +14,14 @@ use super::tile::PANEL;
 /// A left operand `rows x depth` inside a slice.
 #[derive(Clone, Copy)]
 pub struct Left<'a> {
-    /// Elements, starting with the first.
+    /// The elements, starting with the first.
     pub(super) data: &'a [f32],
     pub(super) rows: usize,
     /// Number of inner indices.
     pub(super) depth: usize,
-    /// Floats from one row to the next.
+    /// Distance in floats between rows.
     pub(super) row: usize,
-    /// Floats from one inner index to the next.
+    /// Distance in floats between inner indices.
     pub(super) col: usize,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Right<'a> {
         Right { values: Values::F32(data), depth, cols, row: ld, panel: PANEL }
     }
 
-    /// `deep` inner indices from `from` on (all of them unless in f32).
+    /// `deep` inner indices starting at `from` (all of them unless in f32).
     pub(super) fn below(self, from: usize, deep: usize) -> Self {
         match self.values {
             Values::F32(x) => {
@@ -151,8 +151,8 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Panel `p` in f32, as an address and the distance between inner indices. Copied if it is not in f32 or its last row would be read
-    /// past the end of the slice.
+    /// Panel `p` in f32, as an address and the distance between inner indices. It is copied if it is not in f32, or if its last row would
+    /// be read past the end of the slice.
     pub(super) fn panel(&self, p: usize, copy: &mut Buffer) -> (*const f32, usize) {
         let from = p * self.panel;
         match self.values {

@@ -20,7 +20,7 @@ pub struct Packed {
     data: Buffer,
 }
 
-/// Inner indices transposed together: one cache line of every source row.
+/// Number of inner indices transposed together: one cache line of every source row.
 const STRIP: usize = 16;
 
 impl Packed {
@@ -31,7 +31,7 @@ impl Packed {
         packed
     }
 
-    /// [`Packed::from_weights`] in existing memory.
+    /// Like [`Packed::from_weights`], in existing memory.
     pub fn set_weights(&mut self, depth: usize, parts: &[&[f32]]) {
         let rows: Vec<&[f32]> = parts.iter().flat_map(|p| p.chunks_exact(depth)).collect();
         self.set(depth, rows.len(), |j| rows[j]);
@@ -66,7 +66,7 @@ impl Packed {
         packed
     }
 
-    /// [`Packed::from_matrices`] in existing memory.
+    /// Like [`Packed::from_matrices`], in existing memory.
     pub fn set_matrices(&mut self, parts: &[&[f32]], cols: usize) {
         let depth = parts.iter().map(|p| p.len() / cols.max(1)).sum();
         self.fill(depth, cols, |p, panel| {
@@ -163,7 +163,6 @@ impl Packed {
         }
     }
 
-    /// Allocated bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.data.bytes()

@@ -1,7 +1,7 @@
 //! Matrix products with a fused last step: bias, activation, residual sum, or the derivative of an activation.
 //!
-//! Every number is one chain of multiply-adds in the order of the inner axis. So a row's result is bit-identical whatever the other rows
-//! and the split of the work.
+//! Every number is one chain of multiply-adds in the order of the inner axis. A row's result is therefore bit-identical whatever the other
+//! rows and the division of the work.
 #![allow(unsafe_code)]
 
 mod narrow;
@@ -28,7 +28,7 @@ pub enum Finish<'a> {
     Bias(&'a [f32]),
     /// C += P (+ bias)
     Add(Option<&'a [f32]>),
-    /// C += P, summed over blocks of the inner axis; for long ones (weight gradients).
+    /// C += P, summed over blocks of the inner axis, for long axes (weight gradients).
     Accumulate,
     /// C = act(P + bias)
     Act(Activation, Option<&'a [f32]>),
@@ -51,22 +51,22 @@ enum Epilogue<'a> {
     Back(Activation, &'a [f32]),
 }
 
-/// Rows per pass over the panels. A pass reads all panels from outer caches or memory; more rows share that cost, even if the left operand
-/// then leaves the L2 cache. Measured with 252 rows through the products of BERT-base (twelve layers, two threads, Intel Xeon): 2.08 s in
-/// chunks of 112, 1.91 s in one.
+/// Number of rows per pass over the panels. A pass reads all panels from outer caches or memory. More rows share that cost, even if the
+/// left operand no longer fits the L2 cache. Measured with 252 rows through the products of BERT-base (twelve layers, two threads, Intel
+/// Xeon): 2.08 s in chunks of 112, 1.91 s in one.
 const CHUNK: usize = 336;
-/// Inner indices summed at a time in [`Finish::Accumulate`].
+/// Number of inner indices summed at a time in [`Finish::Accumulate`].
 const BLOCK: usize = 256;
 
 /// Computes `out = finish(left right)`; rows of `out` are `ld` floats apart.
 ///
 /// # Panics
-/// If the operands do not fit each other or their slices.
+/// If the shapes do not match each other or the slices.
 pub fn product(team: Team, left: Left<'_>, right: Right<'_>, out: &mut [f32], ld: usize, finish: Finish<'_>) {
     product_by(Unit::best(), team, left, right, out, ld, finish);
 }
 
-/// [`product`] on a given unit for bf16 operands.
+/// Like [`product`], on a given unit for bf16 operands.
 fn product_by(
     unit: Unit,
     team: Team,
@@ -102,7 +102,7 @@ fn product_by(
     assert!(bias.is_none_or(|b| b.len() == cols), "bias of a different width");
     let narrow = if left.col == 1 { right.narrow(unit) } else { None };
     let wanted = if team == Team::Pool { 3 * team.threads() } else { 1 };
-    // Rows are divided so that as few tiles as possible are partly filled.
+    // The division leaves as few partly filled tiles as possible.
     let (grain, tall, exact) = match narrow {
         Some(Narrow::Tiles(_)) => (amx::TILE, tiled(left.depth), true),
         _ => (Level::best().rows(), CHUNK, false),
@@ -120,13 +120,12 @@ fn product_by(
     });
 }
 
-/// Rows of a left operand in tiles per pass over the panels: 1 MiB, half the L2 cache of processors with AMX, so that panels are fetched
-/// less often.
+/// Number of rows of a left operand in tiles per pass over the panels: 1 MiB, half the L2 cache of processors with AMX, so that panels are
+/// loaded less often.
 fn tiled(depth: usize) -> usize {
     ((1 << 20) / (2 * depth.max(1))).next_multiple_of(amx::ROWS)
 }
 
-/// Rows and panels that one thread computes.
 struct Job<'a> {
     left: Left<'a>,
     right: Right<'a>,
@@ -169,7 +168,7 @@ impl Pass for Job<'_> {
                     let (row, count) = self.block_at::<S>(i);
                     let a = left.data[row * left.row + from * left.col..].as_ptr();
                     let t = Operands { depth: deep, a, a_row: left.row, a_col: left.col, b, b_row };
-                    // SAFETY: `product` has checked that all rows, columns and inner indices of both operands are in their slices; `panel`
+                    // SAFETY: `product` has checked that all rows, columns and inner indices of both operands are in their slices. `panel`
                     // returns sixteen more columns only if they are readable.
                     unsafe { multiply(s, count, &t, &mut sums) };
                     self.finish(s, &sums.0[..count], row, p);
@@ -193,7 +192,7 @@ impl Job<'_> {
         (self.rows.start + part.start, part.len())
     }
 
-    /// Writes the rows of panel `p` from `row` on, from their sums.
+    /// Writes the rows of panel `p`, starting at `row`, from their sums.
     #[inline(always)]
     fn finish<S: Simd>(&self, s: S, sums: &[[f32; PANEL]], row: usize, p: usize) {
         let width = PANEL.min(self.right.cols - p * PANEL);
@@ -219,13 +218,13 @@ pub(super) struct Operands {
     pub depth: usize,
     /// First number of the left operand.
     pub a: *const f32,
-    /// Floats from one row of the left operand to the next.
+    /// Distance in floats between rows of the left operand.
     pub(crate) a_row: usize,
-    /// Floats from one inner index of the left operand to the next.
+    /// Distance in floats between inner indices of the left operand.
     pub(crate) a_col: usize,
     /// The panel of the right operand.
     pub b: *const f32,
-    /// Floats from one inner index of the panel to the next.
+    /// Distance in floats between inner indices of the panel.
     pub(crate) b_row: usize,
 }
 

@@ -1,26 +1,26 @@
 //! Vector operations on sixteen floats for three instruction sets, chosen at run time.
 //!
-//! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it in a function that enables the best instruction set of this processor.
+//! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it in a function that enables this processor's best instruction set.
 //! Explicit vectors keep the executor fast in unoptimised test builds. They also fix the order of every sum, so a row's result is
 //! bit-identical whatever the other rows.
 #![allow(unsafe_code)]
 
 use super::tile::{Tile, TileFn, tile};
 
-/// Floats in a vector.
+/// Number of floats in a vector.
 pub const LANE: usize = 16;
 
 /// Operations on sixteen floats. A value of an implementing type proves that the processor has the instructions.
 pub trait Simd: Copy + Send + Sync {
     /// Sixteen floats.
     type V: Copy;
-    /// Rows of the largest register tile of a product.
+    /// Number of rows of the largest register tile of a product.
     const ROWS: usize;
-    /// Vectors across a register tile: 1 or 2.
+    /// Number of vectors across a register tile: 1 or 2.
     const ACROSS: usize;
     /// The register tile for 1 to `ROWS` rows.
     fn tile(self, rows: usize) -> TileFn;
-    /// `x` in all lanes.
+    /// Sets all lanes to `x`.
     fn splat(self, x: f32) -> Self::V;
     fn load(self, x: &[f32; LANE]) -> Self::V;
     fn store(self, v: Self::V, to: &mut [f32; LANE]);
@@ -30,9 +30,9 @@ pub trait Simd: Copy + Send + Sync {
     fn div(self, a: Self::V, b: Self::V) -> Self::V;
     /// a b + c, rounded once if the processor can.
     fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// The larger; b if either is NaN.
+    /// The larger value; b if either is NaN.
     fn max(self, a: Self::V, b: Self::V) -> Self::V;
-    /// The smaller; b if either is NaN.
+    /// The smaller value; b if either is NaN.
     fn min(self, a: Self::V, b: Self::V) -> Self::V;
     fn sqrt(self, a: Self::V) -> Self::V;
     /// Nearest integer, for |a| < 2^22.
@@ -60,7 +60,7 @@ pub trait Simd: Copy + Send + Sync {
         x[0]
     }
 
-    /// Largest lane.
+    /// The largest lane.
     #[inline(always)]
     fn peak(self, v: Self::V) -> f32 {
         let mut x = [0.0; LANE];
@@ -156,7 +156,7 @@ impl std::fmt::Display for Level {
     }
 }
 
-/// Runs a pass with the best instruction set of this processor.
+/// Runs a pass with this processor's best instruction set.
 #[inline]
 pub fn dispatch<P: Pass>(pass: P) -> P::Out {
     run_at(Level::best(), pass)
@@ -183,7 +183,7 @@ pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
 /// True if plain code has a fused multiply-add; otherwise `mul_add` would be a slow library call.
 const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
-/// Arrays, which the compiler maps to the target's registers.
+/// Plain arrays, which the compiler maps to the target's registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
@@ -267,7 +267,6 @@ impl Simd for Portable {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    //! AVX2 and AVX-512.
 
     use std::arch::x86_64::*;
 
@@ -291,7 +290,7 @@ mod x86 {
         pass.run(Avx2(()))
     }
 
-    /// Method bodies that are one intrinsic.
+    /// Generates methods that are one intrinsic.
     macro_rules! forward {
         ($($name:ident($($arg:ident),*) = $intrinsic:expr;)*) => { $(
             #[inline(always)]
@@ -361,7 +360,7 @@ mod x86 {
         }
     }
 
-    /// Method bodies that apply an intrinsic to both halves.
+    /// Generates methods that apply an intrinsic to both halves.
     macro_rules! pair {
         ($($name:ident($($arg:ident),*) = $intrinsic:expr;)*) => { $(
             #[inline(always)]

@@ -1,20 +1,20 @@
-//! Converts little-endian numbers of a weights file to f32. In this crate so that test builds read weights at full speed.
+//! Converts little-endian numbers of a weights file to f32. It is in this crate so that test builds read weights at full speed.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-/// The f32 values in `bytes`; up to three trailing bytes are ignored.
+/// Decodes f32 values; up to three trailing bytes are ignored.
 pub fn from_f32(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&c| f32::from_le_bytes(c)).collect()
 }
 
-/// The f16 values in `bytes`; an odd last byte is ignored.
+/// Decodes f16 values; an odd last byte is ignored.
 pub fn from_f16(bytes: &[u8]) -> Vec<f32> {
     let halves: Vec<f16> = bytes.as_chunks().0.iter().map(|&c| f16::from_le_bytes(c)).collect();
     halves.to_f32_vec()
 }
 
-/// The bf16 values in `bytes`; an odd last byte is ignored.
+/// Decodes bf16 values; an odd last byte is ignored.
 pub fn from_bf16(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&c| bf16::from_le_bytes(c).to_f32()).collect()
 }

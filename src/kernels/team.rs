@@ -1,4 +1,4 @@
-//! Threads for one operation: the calling one alone, or the whole pool.
+//! The threads for one operation: the calling thread alone, or the whole pool.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Threads that share one operation. The split never changes a result: each number is computed by one thread.
+/// The threads that share one operation. The division never changes a result: each number is computed by one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
     /// The calling thread; the others process other sentences.
@@ -32,7 +32,7 @@ impl Team {
         }
     }
 
-    /// Splits `0..n` into even ranges of at least `least` and calls `f` with each.
+    /// Divides `0..n` into even ranges of at least `least` and calls `f` with each.
     pub fn ranges(self, n: usize, least: usize, f: impl Fn(Range<usize>) + Send + Sync) {
         let parts = (n / least.max(1)).clamp(1, self.threads() * 3);
         self.each(parts, |i| f(part(n, parts, i)));

@@ -3,13 +3,13 @@
 
 use super::simd::{LANE, Simd};
 
-/// Columns of a panel of the right operand.
+/// Number of columns of a panel of the right operand.
 pub const PANEL: usize = 2 * LANE;
-/// Maximum rows of any register tile.
+/// Maximum number of rows of any register tile.
 pub(crate) const MAX_ROWS: usize = 14;
 
-/// Prefetch distance in inner indices. Panels come from the L2 cache, and waiting for them costs 3 to 5 % (measured on an Intel Xeon of
-/// 2023).
+/// Prefetch distance in inner indices. Panels come from the L2 cache; without prefetching, waiting for them costs 3 to 5 % (measured on an
+/// Intel Xeon of 2023).
 const AHEAD: usize = 8;
 
 /// Unrolls a loop with constant indices. Indexed values then stay in registers even if the compiler does not unroll, as in test builds.
@@ -37,13 +37,13 @@ pub struct Tile<'a> {
     pub depth: usize,
     /// First element of the left operand.
     pub a: *const f32,
-    /// Floats from one row of the left operand to the next.
+    /// Distance in floats between rows of the left operand.
     pub(crate) a_row: usize,
-    /// Floats from one inner index of the left operand to the next.
+    /// Distance in floats between inner indices of the left operand.
     pub(crate) a_col: usize,
     /// First element of the right operand, `PANEL` (or, in a narrow tile, 16) columns side by side.
     pub b: *const f32,
-    /// Floats from one inner index of the right operand to the next.
+    /// Distance in floats between inner indices of the right operand.
     pub(crate) b_row: usize,
     pub out: &'a mut Sums,
     /// First column written: 0, or 16 for the right half of a panel computed by a narrow tile.
@@ -56,8 +56,8 @@ pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 /// Computes `M` rows by `L` vectors.
 ///
 /// # Safety
-/// For all i < M, k < depth: `a + i a_row + k a_col` must be readable, as must 16 L floats from `b + k b_row`. `column + 16 L <= PANEL`,
-/// `M <= MAX_ROWS`. The processor must have the instructions of `S`.
+/// For all i < M, k < depth, `a + i a_row + k a_col` and 16 L floats from `b + k b_row` must be readable. `column + 16 L <= PANEL` and `M
+/// <= MAX_ROWS`. The processor must have the instructions of `S`.
 #[inline(always)]
 pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'_>) {
     let mut sums = [[s.splat(0.0); L]; M];
@@ -76,7 +76,7 @@ pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'
                 sums[i][l] = s.fma(x, across[l], sums[i][l]);
             });
         });
-        // May point past the operands after the last step, where they are not read.
+        // After the last step, these may point past the operands, but are not read.
         a = a.wrapping_add(t.a_col);
         b = b.wrapping_add(t.b_row);
     }

@@ -1,12 +1,12 @@
-//! Addresses of engines, `ssh://[user@]host[:port][/path/to/probity]`, and the commands that reach them.
+//! Addresses of engines, `ssh://[user@]host[:port][/path/to/probity]`, and the commands that connect to them.
 
 use std::ffi::OsString;
 use std::process::Command;
 use std::str::FromStr;
 
-/// The program called in place of `ssh` with the same arguments, like GIT_SSH for git.
+/// Environment variable that names a program to call instead of `ssh`, with the same arguments, like GIT_SSH for git.
 const SSH: &str = "PROBITY_SSH";
-/// Finds the program where a non-login shell does not look, under any login shell.
+/// Runs the program in folders that a non-login shell does not search; works in any login shell.
 const FOUND: &str = r#"PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity"#;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,7 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            |what: &str| format!("{what}; an address is ssh://[user@]host[:port], for example ssh://ada@gpu1:2222");
+        let wrong = |what: &str| format!("{what}; write ssh://[user@]host[:port], for example ssh://ada@gpu1:2222");
         let rest = text.strip_prefix("ssh://").ok_or_else(|| wrong("it does not begin with ssh://"))?;
         let (place, path) = rest.split_once('/').map_or((rest, ""), |(place, path)| (place, path));
         let (user, place) = place.rsplit_once('@').map_or((None, place), |(user, place)| (Some(user), place));
@@ -39,20 +38,20 @@ impl FromStr for Address {
             Some(Ok(port)) if port > 0 => Some(port),
             Some(_) => return Err(wrong("the port is not a number from 1 to 65535")),
         };
-        // Reject anything that ssh could take for an option, or a shell for more than a name.
+        // Reject anything that ssh could parse as an option, or a shell as more than a name.
         let name = |text: &str, more: &[char]| {
             !text.is_empty()
                 && !text.starts_with('-')
                 && text.chars().all(|c| c.is_alphanumeric() || "._-".contains(c) || more.contains(&c))
         };
         if !name(host, &[':', '%']) {
-            return Err(wrong("the host is missing or not a name"));
+            return Err(wrong("the host is missing or invalid"));
         }
         if user.is_some_and(|u| !name(u, &['+', '\\', '@'])) {
-            return Err(wrong("the user is missing or not a name"));
+            return Err(wrong("the user is missing or invalid"));
         }
         if path.chars().any(char::is_control) {
-            return Err(wrong("the path of the program has control characters"));
+            return Err(wrong("the program's path contains control characters"));
         }
         let ssh = std::env::var_os(SSH).filter(|s| !s.is_empty()).unwrap_or("ssh".into());
         let program = Some(path).filter(|p| !p.is_empty()).map(|p| format!("/{p}"));
@@ -79,7 +78,6 @@ impl std::fmt::Display for Address {
 }
 
 impl Address {
-    /// The host's name for labels and messages.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -89,18 +87,16 @@ impl Address {
         self.user.as_ref().map_or(self.host.clone(), |user| format!("{user}@{}", self.host))
     }
 
-    /// The same address, reached through another program than ssh, called with the same arguments.
+    /// Returns the address with another program instead of ssh, called with the same arguments.
     pub fn through(mut self, ssh: impl Into<OsString>) -> Self {
         self.ssh = ssh.into();
         self
     }
 
-    /// The program to call.
     pub fn ssh(&self) -> String {
         self.ssh.to_string_lossy().into_owned()
     }
 
-    /// True if that program is installed.
     fn has_ssh(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let named = std::path::Path::new(&self.ssh);
@@ -108,18 +104,18 @@ impl Address {
             || std::env::split_paths(&path).any(|dir| dir.join(named).is_file())
     }
 
-    /// The command that opens a channel to the program there. If `can_ask`, ssh asks for a password on this process's
-    /// terminal; otherwise it fails without one.
+    /// The command that opens a channel to the remote program. If `can_ask`, ssh asks for a password on this process's terminal; otherwise
+    /// it fails without one.
     pub fn command(&self, can_ask: bool) -> Command {
         self.program(can_ask, &["engine".into(), "--stdio".into()])
     }
 
-    /// The command that runs the program there with these arguments.
+    /// The command that runs the remote program with these arguments.
     pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {
-            // Ctrl-C is for this program; the channel must live on to carry the shutdown to the far end. In a separate
-            // process group ssh could not ask for a password.
+            // Ctrl-C must reach only this program: the channel stays open to carry the shutdown to the far end. In a separate process
+            // group, ssh could not ask for a password.
             command = Command::new("sh");
             command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);
         }
@@ -145,7 +141,7 @@ impl Address {
     }
 }
 
-/// A word quoted so that every shell reads it literally.
+/// Quotes a word so that every shell reads it literally.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,5 +1,4 @@
-//! The bridge: the process that ssh starts on the remote machine. It finds or starts the keeper and copies bytes
-//! between keeper and link.
+//! The bridge: the process that ssh starts on the remote machine. It finds or starts the keeper and copies bytes between keeper and client.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,10 +14,10 @@ use session::{name, shelf};
 const START: Duration = Duration::from_secs(30);
 /// Maximum time until an engine reports its status.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Number of sessions listed after the engines.
+/// Maximum number of sessions listed after the engines.
 const SESSIONS: usize = 20;
 
-/// Serves one client on a stream of bytes each way until it ends.
+/// Serves one client on a stream of bytes in each direction until it ends.
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
     let refusal = match Message::read(&mut near) {
         Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
@@ -27,7 +26,7 @@ pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
         Ok(_) | Err(_) => Some("the first message is not a greeting".into()),
     };
     if let Some(why) = refusal {
-        // If the client is gone, the message does not matter.
+        // If the client is gone, the error does not matter.
         let _ = Message::Refused(why).write(&mut out);
     }
 }
@@ -42,18 +41,18 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
         Want::List => return Message::List(list(&root)).write(out).map_err(|e| e.to_string()),
         Want::Fetch => return fetch(&hello.name, out),
         Want::Open => {
-            let (name, folder) =
-                place::reserve(&root, &hello.name).map_err(|e| format!("the folder of engines there: {e}"))?;
+            let (name, folder) = place::reserve(&root, &hello.name)
+                .map_err(|e| format!("cannot create a folder for the engine there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
-                // Best effort: a leftover folder is shown as an engine that has ended.
+                // Errors are ignored: a leftover folder is listed as an ended engine.
                 let _ = std::fs::remove_dir_all(&folder);
             })?
         }
         Want::Attach => place::connect(&folder).map_err(|_| gone(&root, &hello.name))?,
         Want::Stop => match place::connect(&folder) {
             Ok(stream) => stream,
-            // It was killed: remove its folder.
+            // The keeper was killed: remove its folder.
             Err(_) if std::fs::remove_dir_all(&folder).is_ok() => {
                 return Message::Bye.write(out).map_err(|e| e.to_string());
             }
@@ -63,14 +62,14 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
     copy(hello, near, stream, out).map_err(|e| e.to_string())
 }
 
-/// Message that there is no such engine, and what exists instead.
+/// Error for an unknown engine, with the names of the running ones.
 fn gone(root: &Path, name: &str) -> String {
     let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
-    let there = if running.is_empty() { "none runs".into() } else { format!("running: {}", running.join(", ")) };
+    let there = if running.is_empty() { "none is running".into() } else { format!("running: {}", running.join(", ")) };
     let session = name::file(&root.with_file_name("sessions"), name);
     let kept =
         if session.is_file() { "; its session is still there: `probity remote fetch` copies it here" } else { "" };
-    format!("no engine {name} runs there ({there}){kept}")
+    format!("no engine {name} is running there ({there}){kept}")
 }
 
 /// Starts a keeper and waits until it listens.
@@ -91,7 +90,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
             let said = base::read::text(&log, 1 << 20).unwrap_or_default();
-            // If the log cannot be written, its first line says why.
+            // If the log cannot be written, its first line contains the reason.
             let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it gave no reason".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();
@@ -101,7 +100,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
     }
 }
 
-/// Forwards the greeting and copies bytes both ways until either end closes.
+/// Forwards the greeting and copies bytes in both directions until either end closes.
 fn copy(
     hello: Hello,
     mut near: impl Read + Send + 'static,
@@ -132,7 +131,6 @@ fn pour(from: &mut dyn Read, to: &mut dyn Write) {
     }
 }
 
-/// Asks an engine for its status.
 fn ask(folder: &Path) -> Option<Status> {
     let mut stream = place::connect(folder).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
@@ -143,12 +141,12 @@ fn ask(folder: &Path) -> Option<Status> {
     }
 }
 
-/// Running engines, then killed ones, then the latest sessions.
+/// Lists running engines, then killed ones, then the latest sessions.
 fn list(root: &Path) -> Vec<Status> {
     let mut all: Vec<Status> = Vec::new();
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let killed = || Status { name, state: "killed; its session ends there".into(), ..Status::default() };
+        let killed = || Status { name, state: "killed; its session is incomplete".into(), ..Status::default() };
         all.push(ask(&entry.path()).unwrap_or_else(killed));
     }
     all.sort_by(|a, b| (!a.alive, &a.created, &a.name).cmp(&(!b.alive, &b.created, &b.name)));
@@ -171,7 +169,7 @@ fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
         std::io::ErrorKind::NotFound => {
             format!("no session {name} on the remote machine; `probity remote list` lists its sessions")
         }
-        _ => format!("the session {name}: {e}"),
+        _ => format!("cannot send the session {name}: {e}"),
     };
     let mut file = base::read::open(&path).map_err(fail)?;
     parcel::send(&mut file, out).map_err(fail)

@@ -19,50 +19,50 @@ use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
 use session::format::Entry;
 use session::replay::Step;
 
-/// At the end of the program, maximum wait until the last commands are sent.
+/// Maximum wait for the last commands to be sent when the program ends.
 const FLUSH: Duration = Duration::from_secs(3);
 
 /// The journal up to the moment when this client attached.
 pub type Past = Vec<Entry>;
 
-/// Commands in transit, and state shared by the threads of a link.
+/// Commands to send, and state shared by the threads of a link.
 #[derive(Default)]
 pub(super) struct Out {
     pending: VecDeque<Command>,
-    /// Sent, but not yet in the journal.
+    /// Sent commands that are not yet in the journal.
     unconfirmed: VecDeque<(u64, Command)>,
     number: u64,
     /// Number of the link; threads of an older link end.
     pub epoch: u64,
-    /// A keep-alive must be answered.
+    /// True if a keep-alive must be answered.
     pub(crate) pong: bool,
-    /// The client is leaving.
+    /// True if the client is leaving.
     pub leaving: bool,
-    /// Everything was sent before it left.
+    /// True if everything was sent before the client left.
     pub(crate) flushed: bool,
-    /// The engine was asked to end.
+    /// True if the engine was asked to end.
     shutdown: bool,
-    /// The engine has ended, or can no longer be reached.
+    /// True if the engine has ended, or can no longer be reached.
     pub over: bool,
     /// Time of the last message from the far end.
     pub heard: Option<Instant>,
-    /// Time of the next attempt, while the link is down.
+    /// Time of the next attempt while the link is down.
     pub again: Option<Instant>,
-    /// Try again now.
+    /// True to try again now.
     pub(crate) hurry: bool,
 }
 
 impl Out {
     fn push(&mut self, command: Command) {
         self.shutdown |= command == Command::Shutdown;
-        // Of a slider's requests only the latest is sent.
+        // Of a slider's requests, only the latest is sent.
         if asks(&command) || command == (Command::Withdraw { topic: Topic::Experiment }) {
             self.pending.retain(|c| !asks(c));
         }
         self.pending.push_back(command);
     }
 
-    /// The next command to send: only one question to the experiment may be in transit.
+    /// The next command to send. Only one question to the experiment may be in transit.
     pub(crate) fn next(&mut self) -> Option<Message> {
         let asked = self.unconfirmed.iter().any(|(_, c)| asks(c));
         let at = self.pending.iter().position(|c| !(asked && asks(c)))?;
@@ -72,12 +72,12 @@ impl Out {
         Some(Message::Command { number: self.number, command: Box::new(command) })
     }
 
-    /// Marks a command of this client as being in the journal.
+    /// Marks a command of this client as recorded in the journal.
     pub(crate) fn confirm(&mut self) {
         self.unconfirmed.pop_front();
     }
 
-    /// After a new link: resends what the far end has not taken, under the same numbers.
+    /// Resends, after a reconnection, the commands that the far end has not received, under the same numbers.
     pub(crate) fn resume(&mut self, taken: u64) {
         while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
             self.unconfirmed.pop_front();
@@ -95,7 +95,6 @@ fn asks(command: &Command) -> bool {
     matches!(command, Command::Ask { question: Question::Experiment { .. }, .. })
 }
 
-/// State shared by the engine and its threads.
 pub(super) struct Shared {
     out: Mutex<Out>,
     changed: Condvar,
@@ -115,14 +114,13 @@ impl Shared {
     }
 }
 
-/// Outcome of the connection to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
     /// The engine has ended, or was asked to end.
     Ended,
     /// The engine continues.
     Left,
-    /// It should have ended, but the request could not be sent.
+    /// The engine should have ended, but the request could not be sent.
     Untold,
 }
 
@@ -156,8 +154,8 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts an engine there, or attaches to one, as the greeting requests; ssh may ask for a password. Files sent to
-    /// a new engine keep the names that its specs use. Also returns the earlier measurements.
+    /// Starts a remote engine or attaches to one, as the greeting requests; ssh may ask for a password. Files sent to a new engine keep the
+    /// names used in its specs. Also returns the earlier measurements.
     pub fn connect(
         address: &Address,
         mut hello: Hello,
@@ -205,17 +203,17 @@ impl Far {
         Ok((far, past))
     }
 
-    /// Its name on the other machine.
+    /// The engine's name on the other machine.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// True if its commands are executed; otherwise another client controls the engine.
+    /// True if this client's commands are executed; otherwise another client controls the engine.
     pub fn steers(&self) -> bool {
         self.steers
     }
 
-    /// Time that the engine waits without a client.
+    /// How long the engine waits without a client.
     pub fn wait(&self) -> Duration {
         self.wait
     }
@@ -225,18 +223,16 @@ impl Far {
         &self.version
     }
 
-    /// Commands and events as they happen, for a client that only watches; `None` for the one in control.
+    /// Commands and events as they happen, for a client that only watches; `None` for the client in control.
     pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
         self.steps.take()
     }
 
-    /// Handle that reports how the connection ended.
     pub fn farewell(&self) -> Farewell {
         Farewell(self.shared.clone())
     }
 }
 
-/// Sends a file and waits until it has arrived.
 fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Result<(), RemoteError> {
     let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
     let mut file = base::read::open(path).map_err(fail)?;
@@ -267,7 +263,7 @@ fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, Rem
         bytes += line.len() as u64;
         if bytes > MOST_KEPT {
             let most = base::size::show(MOST_KEPT);
-            return Err(refused(format!("its journal is longer than {most}, the maximum that a keeper stores")));
+            return Err(refused(format!("its journal is larger than {most}, the maximum that an engine stores")));
         }
         entries.extend(line::entry(&line));
     }
@@ -293,7 +289,7 @@ impl Engine for Far {
         self.events.take()
     }
 
-    /// The engine continues there.
+    /// Leaves the engine running on the other machine.
     fn lose(&mut self) {
         self.shared.lock().leaving = true;
         self.shared.notify();
@@ -386,12 +382,12 @@ mod tests {
         assert_eq!(sent(&mut out).len(), 3);
         out.confirm();
         out.push(Command::Pause { hold: true });
-        // The far end took two; the confirmation of the second was lost with the link.
+        // The far end received two; the confirmation of the second was lost with the link.
         out.resume(2);
         assert_eq!(sent(&mut out), [(3, ask), (4, Command::Pause { hold: true })]);
     }
 
-    /// A screen froze for twenty seconds without saying that it was waiting, or for how long.
+    /// Regression: a screen used to freeze for twenty seconds without showing that it was waiting, or for how long.
     #[test]
     fn a_link_that_is_down_says_when_it_is_tried_again_and_who_asks_for_something_hurries_it() {
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });

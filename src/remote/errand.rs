@@ -10,13 +10,12 @@ use super::near::Channel;
 use super::parcel::Parcel;
 use session::name;
 
-/// Sends one request that needs no engine.
 fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteError> {
     let version = env!("CARGO_PKG_VERSION").into();
     Channel::open(address, true, &Hello { version, want, name: name.into(), ..Hello::default() })
 }
 
-/// Engines and sessions on the other machine.
+/// Lists the engines and sessions on the other machine.
 pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
     match reply(address, &mut errand(address, Want::List, "")?)? {
         Message::List(all) => Ok(all),
@@ -24,7 +23,7 @@ pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
     }
 }
 
-/// Ends an engine there: cancels its run, keeps its session. Returns when it has ended.
+/// Ends a remote engine: cancels its run and keeps its session. Returns when it has ended.
 pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
     match reply(address, &mut errand(address, Want::Stop, name)?)? {
         Message::Bye => Ok(()),
@@ -32,13 +31,13 @@ pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
     }
 }
 
-/// Copies a session here, under a name that is free in `folder`, and returns its file. An incomplete copy is removed.
+/// Copies a session to a free name in `folder` and returns the file. An incomplete copy is removed.
 pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf, RemoteError> {
     let io = |source| RemoteError::Io { place: folder.display().to_string(), source };
     let mut channel = errand(address, Want::Fetch, session)?;
     let mut message = reply(address, &mut channel)?;
     std::fs::create_dir_all(folder).map_err(io)?;
-    // A session may have any size; a full disk stops a far end that sends without end.
+    // A session may have any size; a full disk stops a far end that never stops sending.
     let mut parcel = Parcel::new(&folder.join("fetched"), u64::MAX).map_err(io)?;
     let mut file = loop {
         match message {

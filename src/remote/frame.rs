@@ -6,16 +6,15 @@ use thiserror::Error;
 
 use base::text::shortened;
 
-/// Version of the protocol. The layout of a frame's header is the same in all versions, so each end can name the
-/// other's version.
+/// Version of the protocol. The layout of a frame's header is the same in all versions, so each end can name the other's version.
 pub const PROTOCOL: u8 = 2;
-/// Longest body of a frame, in bytes: above the longest line of a session.
+/// Maximum length of a frame's body in bytes, above that of a session line.
 pub(crate) const MAX_BODY: usize = 8 << 20;
 /// The first two bytes of each frame.
 const MAGIC: [u8; 2] = *b"PB";
-/// Bytes of a header: magic, version, kind, length of the body, CRC-32 of the eight bytes before it and of the body; big-endian.
+/// Bytes of a header, big-endian: magic, version, kind, length of the body, CRC-32 of the preceding eight bytes and the body.
 const HEADER: usize = 12;
-/// Maximum characters quoted from a foreign stream.
+/// Maximum number of characters quoted from a foreign stream.
 const QUOTED: usize = 120;
 
 #[derive(Debug, Error)]
@@ -26,13 +25,13 @@ pub enum FrameError {
     /// The stream ended within a frame.
     #[error("the connection was cut in the middle of a message")]
     Cut,
-    /// The bytes received are not a frame: for example, a shell that prints something when it starts.
+    /// The bytes received are not a frame; for example, a shell prints something when it starts.
     #[error("received `{0}`, which is not a message of Probity")]
     Foreign(String),
     /// The other end uses another version of the protocol.
-    #[error("the other end speaks protocol {0}, this one {PROTOCOL}")]
+    #[error("the other end uses protocol {0}, this one {PROTOCOL}")]
     Version(u8),
-    /// A frame exceeds the maximum length.
+    /// The frame exceeds the maximum length.
     #[error("a message of {0} bytes exceeds the limit")]
     TooLong(usize),
     /// The bytes differ from those sent.
@@ -43,12 +42,9 @@ pub enum FrameError {
     Io(#[from] std::io::Error),
 }
 
-/// An encoded message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Kind of message.
     pub kind: u8,
-    /// Its content.
     pub body: Vec<u8>,
 }
 
@@ -120,7 +116,7 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(at)
 }
 
-/// Quotes the first bytes that are not a frame: the received ones, and any that follow immediately.
+/// Builds the error that quotes the received bytes and any that follow immediately.
 fn foreign(source: &mut dyn Read, head: &[u8]) -> FrameError {
     let mut text = head.to_vec();
     let mut more = [0; QUOTED];

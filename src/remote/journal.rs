@@ -1,4 +1,4 @@
-//! The journal of a remote engine, its connections, and the state of its runs. No threads, no clock.
+//! The journal of a remote engine, its connections, and the state of its runs. Uses neither threads nor a clock.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
@@ -20,8 +20,8 @@ use session::thin::Slot;
 /// Maximum idle time of an engine that never received a command.
 const UNASKED: Duration = Duration::from_secs(60);
 
-/// Maximum bytes of lines in a journal, which a client reads in full when it attaches; beyond this the oldest findings
-/// and answers of earlier runs are dropped.
+/// Maximum bytes of journal lines, all of which a client reads when it attaches. Beyond this, the oldest findings and answers of earlier
+/// runs are dropped.
 pub(super) const MOST_KEPT: u64 = 256 << 20;
 
 /// A line of the journal; empty if a later one replaced it.
@@ -31,7 +31,6 @@ struct Noted {
     by: u64,
 }
 
-/// An attached client.
 struct Link {
     id: u64,
     client: u64,
@@ -39,7 +38,6 @@ struct Link {
     stream: UnixStream,
 }
 
-/// The engine with its journal.
 pub(super) struct Hub {
     name: String,
     created: String,
@@ -49,40 +47,36 @@ pub(super) struct Hub {
     engine: Box<dyn Engine>,
     recorder: Option<Recorder>,
     journal: Vec<Noted>,
-    /// Bytes in its lines.
+    /// Total bytes of the journal's lines.
     kept: u64,
-    /// Generation of the current run.
     generation: Generation,
-    /// For each slot of replaceable lines: the index of its first and latest line, and the question answered by the
-    /// latest.
+    /// For each slot of replaceable lines: the indices of its first and latest line, and the question answered by the latest.
     latest: HashMap<Slot, (usize, usize, u64)>,
-    /// Lines that can be dropped, the oldest first, and how many of them belong to earlier runs.
+    /// Lines that can be dropped, oldest first, and how many of them belong to earlier runs.
     results: VecDeque<usize>,
     earlier: usize,
     /// True once lines were dropped.
     forgot: bool,
-    /// The latest progress of the run and of answers, with an increasing number.
+    /// The latest progress of the run and of answers, with an increasing sequence number.
     passing: [Option<(u64, Arc<str>)>; 2],
     passed: u64,
     links: Vec<Link>,
     steers: Option<u64>,
-    /// Number of commands taken, by client.
+    /// Number of commands received, by client.
     taken: HashMap<u64, u64>,
     next: u64,
-    /// When it last had a client or a run (start of the idle timeout).
+    /// The last time with a client or a run (start of the idle timeout).
     alone: Instant,
     running: bool,
     state: String,
-    /// Number of clients waiting for its end.
+    /// Number of clients waiting for the engine's end.
     pub stopping: usize,
     /// True once the engine was asked to end.
     pub closing: bool,
-    /// True once the engine has ended.
     pub ended: bool,
 }
 
 impl Hub {
-    /// An engine without clients.
     pub(crate) fn new(
         name: String,
         created: String,
@@ -112,19 +106,18 @@ impl Hub {
             next: 1,
             alone: Instant::now(),
             running: false,
-            state: "nothing has run".into(),
+            state: "no run yet".into(),
             stopping: 0,
             closing: false,
             ended: false,
         }
     }
 
-    /// The engine's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Lines in the journal.
+    /// Number of lines in the journal.
     pub(crate) fn head(&self) -> u64 {
         self.journal.len() as u64
     }
@@ -153,7 +146,7 @@ impl Hub {
             _ => {}
         }
         let recorded = self.recorder.as_mut().map(|r| r.command(t, command));
-        // A command can always be written as JSON.
+        // A command can always be serialised as JSON.
         self.note(line(t, command).unwrap_or_default(), by);
         self.recorded(recorded);
         let mut command = command.clone();
@@ -162,7 +155,7 @@ impl Hub {
         {
             spec.common_mut().lies_in(self.sent.clone());
         }
-        // An engine that has ended closes its events, which ends the keeper.
+        // An engine that has ended closes its event channel, which ends the keeper.
         let _ = self.engine.send(command);
     }
 
@@ -213,14 +206,13 @@ impl Hub {
             let notice = too_long(text.len(), &self.name);
             return self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
         }
-        // Unsent progress belongs to work that is over.
+        // Unsent progress belongs to completed work.
         self.passing = [None, None];
         self.kept += text.len() as u64;
         self.journal.push(Noted { line: text.into(), by });
     }
 
-    /// Drops the line that this event replaces. The first line about a finding is kept, because it determines the order
-    /// of findings.
+    /// Drops the line that this event replaces. The first line about a finding is kept, because it determines the order of findings.
     fn replace(&mut self, event: &Event) {
         let Some((slot, ticket)) = Slot::new(event, self.generation) else { return };
         let at = self.journal.len() - 1;
@@ -253,11 +245,11 @@ impl Hub {
         }
     }
 
-    /// Reports that clients that attach from now on do not get everything.
+    /// Reports that clients attaching from now on do not receive everything.
     fn say_forgotten(&mut self) {
         let problem = Problem::new(
             format!(
-                "results of earlier runs are no longer sent to clients that attach: the engine keeps {} of them",
+                "clients that attach from now on do not get the results of earlier runs: the engine keeps at most {}",
                 size::show(MOST_KEPT)
             ),
             self.name.clone(),
@@ -272,10 +264,10 @@ impl Hub {
         self.passing[kind] = Some((self.passed, text.trim_end().into()));
     }
 
-    /// Up to `most` lines after the first `after`; commands sent by this client come back without their content.
+    /// Returns up to `most` lines after the first `after`. Commands sent by this client come back without their content.
     pub(crate) fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
-        // At most to the end of the journal, whatever is requested.
+        // Stops at the end of the journal, whatever is requested.
         let numbered = (from as u64 + 1..).zip(&self.journal[from..]).take(most);
         numbered
             .map(|(number, noted)| {
@@ -298,9 +290,9 @@ impl Hub {
         messages
     }
 
-    /// Attaches a client. Returns its number, whether it is in control, and how many of its commands were taken.
+    /// Attaches a client. Returns the number of the link, true if the client is in control, and how many of its commands were received.
     pub(crate) fn join(&mut self, client: u64, sees: bool, stream: UnixStream) -> (u64, bool, u64) {
-        // Its own older connection is dead, even if this has gone unnoticed.
+        // The client's older connection is dead, even if this was not noticed.
         for old in self.links.iter().filter(|l| l.client == client).map(|l| l.id).collect::<Vec<_>>() {
             self.part(old);
         }
@@ -314,7 +306,6 @@ impl Hub {
         (id, steers, self.taken.get(&client).copied().unwrap_or(0))
     }
 
-    /// Detaches a client.
     pub(crate) fn part(&mut self, link: u64) {
         let Some(at) = self.links.iter().position(|l| l.id == link) else { return };
         // The connection may already be closed.
@@ -330,12 +321,11 @@ impl Hub {
         self.links.iter().any(|l| l.id == link)
     }
 
-    /// Number of connections.
     pub(crate) fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// Takes a command from the client in control, once and in order. False if it is out of order.
+    /// Accepts a command from the client in control, once and in order. Returns false if it is out of order.
     pub(crate) fn take(&mut self, link: u64, number: u64, command: &Command) -> bool {
         let Some(client) = self.links.iter().find(|l| l.id == link).map(|l| l.client) else { return false };
         let taken = self.taken.get(&client).copied().unwrap_or(0);
@@ -350,10 +340,9 @@ impl Hub {
         true
     }
 
-    /// Remaining idle time; `None` while it computes or a client is attached.
+    /// Remaining idle time; `None` while the engine computes or a client is attached.
     pub(crate) fn left(&self, wait: Duration) -> Option<Duration> {
-        // An engine that never received a command has nothing to return to: the link broke before the client knew of
-        // it.
+        // An engine that never received a command has no results to keep: the link broke before the client knew of the engine.
         let wait = match self.taken.is_empty() {
             true if self.next == 1 => UNASKED,
             true => wait.min(UNASKED),
@@ -376,7 +365,6 @@ impl Hub {
         }
     }
 
-    /// Flushes the session to disk.
     pub(crate) fn finish(&mut self) {
         // There may be no client to report to; the lines written so far are complete.
         let _ = self.recorder.as_mut().map(Record::finish);
@@ -453,7 +441,7 @@ mod tests {
         assert!(hub.passing(&mut seen).is_empty(), "it is over");
     }
 
-    /// The keeper kept every line forever, and refused clients once it had more than a million.
+    /// Regression: the keeper used to store every line forever, and refused clients once it had more than a million.
     #[test]
     fn lines_that_later_ones_replace_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();

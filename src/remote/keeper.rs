@@ -22,27 +22,25 @@ use session::record::Recorder;
 const SILENCE: Duration = Duration::from_secs(30);
 /// Interval of keep-alive messages to a silent client.
 const PING: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
-/// Minimum time between two lines of progress.
+/// Minimum time between two progress lines.
 const PROGRESS: Duration = Duration::from_millis(200);
 /// Maximum wait for a run to stop.
 const STOPPING: Duration = Duration::from_secs(60);
-/// Maximum size of a file sent to the engine.
+/// Maximum size in bytes of a file sent to the engine.
 const MAX_SENT: u64 = 8 << 30;
-/// Lines of the journal written at a time.
+/// Maximum number of journal lines written at a time.
 const CHUNK: usize = 64;
 
-/// Options of a keeper.
 pub struct Terms {
-    /// Name of the engine, and of its folder.
+    /// Name of the engine and of its folder.
     pub name: String,
     pub options: LocalOptions,
     /// Device and precision, as in the session's header.
     pub place: String,
-    /// Idle time without a client before it ends.
+    /// Idle time without a client after which the engine ends.
     pub wait: Duration,
 }
 
-/// State shared by the threads of a keeper.
 struct Shared {
     hub: Mutex<Hub>,
     changed: Condvar,
@@ -63,12 +61,11 @@ impl Shared {
 /// Runs an engine until it has ended.
 ///
 /// # Errors
-/// [`RemoteError::Io`] if socket, session or threads cannot be created.
+/// [`RemoteError::Io`] if the socket, session or threads cannot be created.
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
-    // Detaches from the terminal, so that no hangup reaches it. Fails only for a process that already leads its
-    // session.
+    // Detaches from the terminal, so that no hangup arrives. Fails only for a process that already leads its session.
     let _ = nix::unistd::setsid();
-    // The reader of the error is on another machine, and must not see paths of this one.
+    // The error is shown on another machine and must not contain paths of this one.
     let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: session::SessionError| RemoteError::Io {
         place: "session".into(),
@@ -102,18 +99,17 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // A signal that cannot be caught keeps its usual effect.
     let _ = signals::listen(&[signal_hook::consts::SIGTERM], move |_| stop(&told));
     watch(&shared);
-    // Best effort: a leftover folder is recognised as that of an ended engine.
+    // Errors are ignored: a leftover folder is recognised as that of an ended engine.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
 }
 
-/// Requests the engine's end.
 fn stop(shared: &Shared) {
     shared.lock().command(0, &Command::Shutdown);
     shared.changed.notify_all();
 }
 
-/// Returns when the engine has ended; ends it when it has been idle without a client for too long.
+/// Returns when the engine has ended; ends it if it has been idle without a client for too long.
 fn watch(shared: &Shared) {
     let mut hub = shared.lock();
     let mut stopping: Option<Instant> = None;
@@ -130,7 +126,7 @@ fn watch(shared: &Shared) {
     hub.ended = true;
     hub.finish();
     shared.changed.notify_all();
-    // Time to notify the attached clients.
+    // Leaves time to notify the attached clients.
     let until = Instant::now() + Duration::from_secs(2);
     while (hub.links() > 0 || hub.stopping > 0) && Instant::now() < until {
         hub = shared.pause(hub, Duration::from_millis(50));
@@ -147,7 +143,6 @@ fn pump(shared: &Shared, mut events: Receiver<Event>) {
     shared.changed.notify_all();
 }
 
-/// Serves each connection on its own threads.
 fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
     for stream in listener.incoming().flatten() {
         let shared = shared.clone();
@@ -156,7 +151,6 @@ fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
     }
 }
 
-/// Serves a connection until it ends.
 fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
     if stream.set_read_timeout(Some(SILENCE)).is_err() {
         return;
@@ -180,14 +174,14 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
             shared.changed.notify_all();
         }
         Want::Open | Want::Attach => attach(shared, stream, &hello),
-        // The bridge answers this itself.
+        // The bridge answers this request itself.
         Want::Fetch => {}
     }
 }
 
 fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     if hello.engine != 0 && hello.engine != shared.number {
-        let why = format!("the engine {} that ran here has ended; another one now has its name", hello.name);
+        let why = format!("the earlier engine {} has ended; another one now has its name", hello.name);
         let _ = Message::Refused(why).write(&mut stream);
         return;
     }
@@ -222,11 +216,11 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// Receives a file named by specs, and confirms or refuses it.
+/// Receives a file named in specs, and confirms or refuses it.
 fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     let Ok(Message::File(name)) = Message::read(stream) else { return false };
     let arrive = |stream: &mut UnixStream| -> std::io::Result<String> {
-        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name leads out of the folder"))?;
+        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name points outside the folder"))?;
         let path = shared.lock().sent().join(inner);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
         let mut arriving = parcel::Parcel::new(&path, MAX_SENT)?;
@@ -251,7 +245,7 @@ fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     }
 }
 
-/// Takes commands until the client leaves, is silent for too long, or sends bytes that are not a message.
+/// Receives commands until the client leaves, is silent for too long, or sends bytes that are not a message.
 fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
     loop {
         match Message::read(stream) {
@@ -267,7 +261,7 @@ fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
     }
 }
 
-/// Position of a near end in the journal.
+/// A client's position in the journal.
 struct Reader {
     link: u64,
     client: u64,
@@ -321,11 +315,11 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
     }
 }
 
-/// These messages in packed frames.
+/// Packs the frames of these messages.
 fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
     let (mut out, mut frames) = (Vec::new(), Vec::new());
     for (k, message) in messages.iter().enumerate() {
-        // The journal never contains a message that is too long for a frame.
+        // The journal never contains a message too long for a frame.
         message.write(&mut frames).ok()?;
         if frames.len() >= pack::MOST || k + 1 == messages.len() {
             Message::Packed(packer.pack(&frames).ok()?).write(&mut out).ok()?;
@@ -341,7 +335,7 @@ mod tests {
     use crate::pack::Unpacker;
     use engine::fake::FakeEngine;
 
-    /// During a run with constant progress no keep-alives were sent, so the client never answered, and its link was
+    /// Regression: during a run with constant progress, no keep-alives used to be sent. The client never answered, and its link was
     /// declared dead every half minute.
     #[test]
     fn a_near_end_that_is_told_of_something_all_the_time_is_asked_whether_it_is_there() {

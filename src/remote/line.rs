@@ -17,15 +17,13 @@ use engine::message::{Event, Notice, NoticeLevel};
 use session::format::{Entry, Item, parse_entry};
 use session::replay::Step;
 
-/// Message for a far end that violates the protocol.
-pub(super) const DISORDER: &str =
-    "messages arrived out of order; the two programs do not understand each other, so use the same version of both";
-/// Time without a message after which the link counts as broken; the far end pings more often.
+/// Error for a far end that violates the protocol.
+pub(super) const DISORDER: &str = "messages arrived out of order; use the same version of Probity on both machines";
+/// Time without a message after which the link counts as broken; the far end sends keep-alives more often.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Shortest and longest pause before the next attempt; the screen counts it down, and a key skips it.
+/// Minimum and maximum pause before the next attempt; the screen counts it down, and a key skips it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// Destination of the journal.
 pub(super) enum Sink {
     /// Events, for the client in control.
     Events(Sender<Event>),
@@ -34,7 +32,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Passes an entry on; false if the listener is gone.
+    /// Passes an entry on; returns false if the listener is gone.
     fn send(&self, entry: Entry) -> bool {
         match (self, entry) {
             (Sink::Events(events), Entry { item: Item::Event(event), .. }) => events.blocking_send(event).is_ok(),
@@ -43,7 +41,6 @@ impl Sink {
         }
     }
 
-    /// Passes on an entry that may be dropped.
     fn offer(&self, entry: Entry) {
         match (self, entry) {
             (Sink::Events(events), Entry { item: Item::Event(event), .. }) => drop(events.try_send(event)),
@@ -59,7 +56,7 @@ impl Sink {
     }
 }
 
-/// A line of the journal as an entry; `None` if a newer program wrote something unknown to this version.
+/// Parses a line of the journal; `None` if a newer program wrote something unknown to this version.
 pub(super) fn entry(line: &str) -> Option<Entry> {
     parse_entry(line.as_bytes(), true).ok()
 }
@@ -80,9 +77,7 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
     }
 }
 
-/// Reasons for the end of a link.
 enum End {
-    /// The engine has ended.
     Over,
     /// This end leaves, or the listener is gone.
     Left,
@@ -91,10 +86,9 @@ enum End {
     Superseded,
 }
 
-/// The link of an engine.
 pub(super) struct Line {
     pub address: Address,
-    /// The greeting for attaching again.
+    /// The greeting for reconnecting.
     pub hello: Hello,
     /// Number of journal lines passed on.
     pub seen: u64,
@@ -109,7 +103,7 @@ impl Line {
         std::thread::Builder::new().name("line".into()).spawn(move || self.hold(channel)).map(drop)
     }
 
-    /// Listens, and opens a new link when one breaks, until the engine has ended or this end leaves.
+    /// Listens, and reconnects when the link breaks, until the engine has ended or this end leaves.
     fn hold(&mut self, mut channel: Channel) {
         let over = loop {
             let end = self.listen(&mut channel);
@@ -143,7 +137,7 @@ impl Line {
             }
         };
         let mut out = self.shared.lock();
-        // An engine that was left continues there.
+        // An engine that the client left continues on the other machine.
         out.over = over || !out.leaving;
         drop(out);
         self.shared.notify();
@@ -163,7 +157,7 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint = "the engine continues there; the link is retried, and then whatever was missed arrives";
+        let hint = "the engine continues there; once the link is back, everything missed arrives";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
@@ -231,7 +225,7 @@ impl Line {
                             self.shared.notify();
                             true
                         }
-                        // Commands come only from the keeper, when it ends, and from the client in control.
+                        // Commands come only from the client in control, and from the keeper when it ends.
                         (_, Some(Entry { item: Item::Command(command), .. }))
                             if self.steers && command != engine::message::Command::Shutdown =>
                         {

@@ -1,4 +1,4 @@
-//! Messages between the two ends, and their frames.
+//! Messages between the two ends, and their encoding as frames.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,15 @@ use session::format::{Entry, Item, line, parse_entry};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
-    /// The client's version of the program.
     pub version: String,
     pub want: Want,
-    /// Name of the engine; for a new one, the name to start from. For [`Want::Fetch`], the name of the session.
+    /// Name of the engine, or the preferred name of a new one. For [`Want::Fetch`], the name of the session.
     pub name: String,
     /// Identifies a client that reconnects.
     pub client: u64,
-    /// Number of the engine it was attached to before; 0 for any with this name.
+    /// Number of the engine that the client was attached to; 0 for any with this name.
     pub engine: u64,
-    /// Number of journal lines it already has.
+    /// Number of journal lines that the client already has.
     pub after: u64,
     /// True to watch only.
     pub sees: bool,
@@ -39,20 +38,19 @@ pub struct Hello {
     pub wait: u64,
 }
 
-/// Requests of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
-    /// A new engine.
+    /// Start a new engine.
     #[default]
     Open,
-    /// An existing engine.
+    /// Attach to an existing engine.
     Attach,
-    /// A list of engines and sessions.
+    /// List engines and sessions.
     List,
-    /// The end of an engine.
+    /// End an engine.
     Stop,
-    /// A recorded session.
+    /// Copy a recorded session.
     Fetch,
 }
 
@@ -60,26 +58,24 @@ pub enum Want {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Welcome {
-    /// The far end's version of the program.
     pub version: String,
     pub name: String,
-    /// Random number that distinguishes the engine from others with its name.
+    /// Random number that distinguishes the engine from others with the same name.
     pub engine: u64,
-    /// Number of lines in its journal.
+    /// Number of lines in the engine's journal.
     pub head: u64,
     /// True if the client may send commands.
     pub steers: bool,
-    /// Number of this client's commands that were taken.
+    /// Number of this client's commands that were received.
     pub taken: u64,
-    /// Seconds that it waits while idle without a client.
+    /// Seconds that the engine waits while idle without a client.
     pub wait: u64,
 }
 
-/// Status of an engine or a session there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
-    /// Its name, and that of its session.
+    /// Name of the engine and of its session.
     pub name: String,
     pub machine: String,
     pub version: String,
@@ -87,26 +83,23 @@ pub struct Status {
     pub created: String,
     /// True if the engine runs; false if only its session exists.
     pub alive: bool,
-    /// True while it computes.
+    /// True while the engine computes.
     pub running: bool,
-    /// Progress, or how it ended, as text.
+    /// Progress or outcome, as text.
     pub state: String,
-    /// Number of attached clients.
     pub attached: usize,
-    /// Seconds until it ends without a client; `None` while it computes or a client is attached.
+    /// Seconds until the engine ends without a client; `None` while it computes or a client is attached.
     pub left: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// The client's first message.
     Hello(Box<Hello>),
-    /// The far end's answer.
     Welcome(Welcome),
-    /// No engine for the client: reason and remedy.
+    /// The reason why the client gets no engine, and the remedy.
     Refused(String),
     Line {
-        /// Its number, from 1.
+        /// Number of the line, from 1.
         number: u64,
         /// True if this client sent the command; the line is then empty.
         own: bool,
@@ -115,7 +108,7 @@ pub enum Message {
     /// A progress line, which has no number.
     Passing(String),
     Command {
-        /// Its number, from 1.
+        /// Number of the command, from 1.
         number: u64,
         command: Box<Command>,
     },
@@ -127,10 +120,10 @@ pub enum Message {
     Bye,
     /// Answer to [`Want::List`].
     List(Vec<Status>),
-    /// A file follows, under this name.
+    /// Name of the file that follows.
     File(String),
     Piece(Vec<u8>),
-    /// The file is complete; its SHA-256.
+    /// SHA-256 of the complete file.
     Whole(String),
     /// Frames, compressed with what was packed before on this connection; see [`super::pack`].
     Packed(Vec<u8>),
@@ -151,13 +144,11 @@ const WHOLE: u8 = 12;
 const FILE: u8 = 13;
 const PACKED: u8 = 14;
 
-/// Errors in decoding a message.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The bytes are not a frame.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// Its content cannot be read.
+    /// The content cannot be decoded.
     #[error("a message of kind {0} cannot be read: {1}")]
     Content(u8, String),
 }
@@ -165,7 +156,7 @@ pub enum Unreadable {
 impl Message {
     pub fn frame(&self) -> Frame {
         fn json<T: Serialize>(kind: u8, value: &T) -> Frame {
-            // Serialising can fail only for maps with non-text keys, which these types do not have.
+            // Serialising fails only for maps with non-text keys, which these types do not have.
             Frame { kind, body: serde_json::to_vec(value).unwrap_or_default() }
         }
         let numbered = |kind, number: u64, own: Option<bool>, rest: &[u8]| {
@@ -182,7 +173,7 @@ impl Message {
             Message::Line { number, own, line } => numbered(LINE, *number, Some(*own), line.as_bytes()),
             Message::Passing(line) => Frame { kind: PASSING, body: line.clone().into_bytes() },
             Message::Command { number, command } => {
-                // In the format of sessions; a command can always be written.
+                // In the format of sessions; a command can always be serialised.
                 numbered(COMMAND, *number, None, line(0.0, command).unwrap_or_default().as_bytes())
             }
             Message::Ping => bare(PING),
@@ -205,7 +196,6 @@ impl Message {
         Self::of(Frame::read(source)?)
     }
 
-    /// Decodes the message in a frame.
     pub fn of(Frame { kind, body }: Frame) -> Result<Self, Unreadable> {
         let bad = |what: &dyn std::fmt::Display| Unreadable::Content(kind, what.to_string());
         let text = |body: Vec<u8>| String::from_utf8(body).map_err(|e| bad(&e));
@@ -289,7 +279,7 @@ mod tests {
             let frame = message.frame();
             for kind in 0..=20 {
                 for end in 0..frame.body.len().min(40) {
-                    // Any result will do, but it must not panic.
+                    // Any result is acceptable except a panic.
                     let _ = Message::of(Frame { kind, body: frame.body[..end].to_vec() });
                 }
             }

@@ -16,12 +16,11 @@ use base::text::printable_message;
 
 /// Maximum bytes kept of ssh's messages.
 const SAID: usize = 4096;
-/// Time for the last messages of a child to arrive.
+/// Maximum wait for the last messages of a child.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time in which a child should end after its channel has closed.
+/// Maximum wait for a child to end after its channel has closed.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// A unique random number.
 pub(super) fn random() -> u64 {
     // The seed of the standard library's hash maps is random.
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
@@ -29,7 +28,6 @@ pub(super) fn random() -> u64 {
     hasher.finish().max(1)
 }
 
-/// A channel to the far end.
 pub(super) struct Channel {
     pub child: Arc<Mutex<Child>>,
     pub stdin: Option<ChildStdin>,
@@ -40,14 +38,13 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Starts ssh and sends the greeting.
     pub(crate) fn open(address: &Address, can_ask: bool, hello: &Hello) -> Result<Self, RemoteError> {
         let mut command = address.command(can_ask);
         let link =
             |what: String, hint: &str| RemoteError::Link { host: address.host().to_owned(), what, hint: hint.into() };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if !can_ask {
-            // Signals from the terminal do not reach it.
+            // Keeps signals of the terminal from the child.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn().map_err(|e| {
@@ -63,7 +60,7 @@ impl Channel {
         let collect = move || collect(stderr, &heard);
         // Without this thread, errors lack ssh's own message.
         let listener = std::thread::Builder::new().name("said".into()).spawn(collect).ok();
-        // If this fails, the following read reports why.
+        // If this fails, the following read reports the reason.
         let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
         Ok(Self {
             child: Arc::new(Mutex::new(child)),
@@ -83,7 +80,7 @@ impl Channel {
     pub(crate) fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
         self.stdin = None;
         let status = end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
-        // Its last messages may still be in transit; a process that it started may keep the pipe open.
+        // The last messages may still be in transit. The wait is limited, because a process started by ssh may keep the pipe open.
         let until = Instant::now() + LAST_WORDS;
         while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -100,7 +97,7 @@ impl Drop for Channel {
     }
 }
 
-/// Waits briefly for the child if it should end by itself, then kills it.
+/// Waits briefly if the child should end by itself, then kills it.
 fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
     let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + if by_itself { ENDING } else { Duration::from_millis(200) };
@@ -111,7 +108,7 @@ fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
             Err(_) => return None,
         }
     }
-    // It may already have ended.
+    // The child may already have ended.
     let _ = child.kill();
     child.wait().ok();
     None
@@ -134,7 +131,7 @@ fn collect(source: impl Read, said: &Mutex<String>) {
     let _ = std::io::copy(&mut source.into_inner(), &mut std::io::sink());
 }
 
-/// Explains a broken channel, from the messages of ssh, the remote shell and the remote program.
+/// Explains a broken channel from the messages of ssh, the remote shell and the remote program.
 fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let target = address.target();
@@ -143,7 +140,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
     let has = |words: &[&str]| words.iter().any(|w| said.contains(w));
     let (what, hint) = match error {
         Unreadable::Frame(FrameError::Version(theirs)) => {
-            let which = if *theirs > PROTOCOL { "this program" } else { "the one there" };
+            let which = if *theirs > PROTOCOL { "this program" } else { "the remote one" };
             (error.to_string(), format!("update {which}, so that both have the same version"))
         }
         Unreadable::Frame(FrameError::Foreign(_)) => (
@@ -154,7 +151,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
             let what = if last.is_empty() { error.to_string() } else { last };
             (what, advice(&target, code, &has))
         }
-        _ => (error.to_string(), "the two programs do not understand each other; use the same version of both".into()),
+        _ => (error.to_string(), "use the same version of Probity on both machines".into()),
     };
     RemoteError::Link { host, what, hint }
 }
@@ -162,8 +159,8 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
 /// Exit code of ssh when the link failed.
 pub(super) const LINK: i32 = 255;
 
-/// Explains a failed command of the remote program, from the output of ssh, the shell and the program. A refusal by the
-/// program itself is passed on unchanged.
+/// Explains a failed command of the remote program from the output of ssh, the shell and the program. A refusal by the program itself is
+/// passed on unchanged.
 pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let printable: Vec<String> = said.lines().map(printable_message).collect();
@@ -182,31 +179,31 @@ pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
 
 fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> String {
     if has(&["Could not resolve", "not known"]) {
-        return format!("no such host; `ssh {target}` must work by itself");
+        return format!("no such host; check that `ssh {target}` works");
     }
     if has(&["Permission denied", "Too many authentication"]) {
         return format!(
-            "the host accepts none of your keys: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` says more"
+            "the host accepts none of your keys: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` shows details"
         );
     }
     if has(&["Host key verification", "HOST IDENTIFICATION"]) {
         return format!("connect once with `ssh {target}` and compare the host's key");
     }
     if has(&["refused", "timed out", "No route", "unreachable"]) {
-        return "nothing answers there; check that the machine is up, and the port".into();
+        return "no answer; check the port, and that the machine is running".into();
     }
     if has(&["unrecognized subcommand", "unexpected argument"]) {
-        return "the program there is older and cannot compute for another machine; update it".into();
+        return "the remote program is too old for remote runs; update it".into();
     }
     if code == Some(126) || has(&["Exec format"]) {
-        return "the program there is for another kind of machine; build it there".into();
+        return "the remote program is built for another kind of machine; build it there".into();
     }
     if code == Some(127) || has(&["not found", "No such file"]) {
         return format!(
-            "there is no `probity` there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
+            "`probity` is not installed there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
         );
     }
-    format!("`ssh {target}` must work by itself")
+    format!("check that `ssh {target}` works")
 }
 
 #[cfg(test)]
@@ -221,12 +218,12 @@ mod tests {
     #[test]
     fn a_failure_names_the_host_quotes_ssh_and_says_what_to_do() {
         for (said, hint) in [
-            ("ssh: Could not resolve hostname gpu1: Name or service not known\n", "`ssh ada@gpu1` must work"),
+            ("ssh: Could not resolve hostname gpu1: Name or service not known\n", "`ssh ada@gpu1` works"),
             ("ada@gpu1: Permission denied (publickey).\n", "ssh-copy-id ada@gpu1"),
             ("Host key verification failed.\n", "compare the host's key"),
             ("ssh: connect to host gpu1 port 22: Connection refused\n", "the port"),
             ("sh: 1: exec: probity: not found\n", "scp"),
-            ("error: unrecognized subcommand 'engine'\n", "older"),
+            ("error: unrecognized subcommand 'engine'\n", "too old"),
         ] {
             let text = told(said);
             assert!(text.starts_with("gpu1: ") && text.contains(said.trim_end()) && text.contains(hint), "{text}");
@@ -241,7 +238,7 @@ mod tests {
             (255, "ssh: Could not resolve hostname gpu1: Name or service not known", "no such host"),
             (255, "ada@gpu1: Permission denied (publickey).", "ssh-copy-id ada@gpu1"),
             (127, "sh: 1: exec: probity: not found", "scp"),
-            (2, "error: unexpected argument '--received' found\n\nUsage: probity", "older"),
+            (2, "error: unexpected argument '--received' found\n\nUsage: probity", "too old"),
             (1, "error: sbatch refused (exit status: 1): invalid\u{7} partition", "gpu1: sbatch refused"),
             (1, "", "without a message"),
         ] {
@@ -264,6 +261,6 @@ mod tests {
         let address: Address = "ssh://gpu1".parse().unwrap();
         let text = |v| explain(&address, &FrameError::Version(v).into(), None, "").to_string();
         assert!(text(PROTOCOL + 1).contains("update this program"));
-        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the one there"));
+        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the remote one"));
     }
 }

@@ -1,5 +1,5 @@
-//! Packs frames together. The journal is repetitive text, and not every sshd compresses; so the far end compresses
-//! everything it sends on a connection as one stream.
+//! Compresses frames. The journal is repetitive text, and not every sshd compresses, so the far end compresses everything it sends on a
+//! connection as one stream.
 
 use std::collections::VecDeque;
 use std::io::{Error, Read, Result};
@@ -12,7 +12,6 @@ use super::message::{Message, Unreadable};
 /// Maximum bytes of frames packed together, unless a single one is longer.
 pub const MOST: usize = 256 << 10;
 
-/// Packs the messages of one connection.
 pub(crate) struct Packer(Compress);
 
 impl Default for Packer {
@@ -22,7 +21,7 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Whole frames as the body of one packed message; all of them can be read once it has arrived.
+    /// Compresses whole frames into the body of one packed message; all of them can be read once it has arrived.
     pub(crate) fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
         let begun = self.0.total_in();
         let mut out = Vec::with_capacity(frames.len() / 4 + 64);
@@ -51,7 +50,7 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// The next message; blocks until it has arrived.
+    /// Reads the next message; blocks until it has arrived.
     pub fn read(&mut self, source: &mut dyn Read) -> std::result::Result<Message, Unreadable> {
         loop {
             if let Some(message) = self.open.pop_front() {
@@ -164,7 +163,7 @@ mod tests {
         assert!(packed * 2 < plain, "{packed} of {plain} bytes");
     }
 
-    /// A few bytes could have filled the memory.
+    /// Regression: a few bytes used to be enough to fill the memory.
     #[test]
     fn what_would_unpack_to_more_than_any_message_is_refused() {
         let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();

@@ -1,4 +1,4 @@
-//! Transfer of files over the link, in pieces with a checksum: sessions from there, data to there.
+//! File transfer over the link, in pieces with a checksum: sessions to this machine, data to the remote one.
 
 use std::fs::File;
 use std::io::{Error, Read, Result, Write};
@@ -10,10 +10,9 @@ use tempfile::NamedTempFile;
 use super::message::Message;
 use base::files::{beside, hex};
 
-/// Bytes sent at a time.
+/// Maximum bytes sent at a time.
 const PIECE: usize = 256 << 10;
 
-/// Sends the rest of a file.
 pub(super) fn send(file: &mut File, out: &mut dyn Write) -> Result<()> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; PIECE];
@@ -28,7 +27,6 @@ pub(super) fn send(file: &mut File, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-/// A file being received.
 pub(super) struct Parcel {
     file: NamedTempFile,
     hash: Sha256,
@@ -36,19 +34,18 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// A file that will be moved to `path` and may have at most `most` bytes. An incomplete file is removed.
+    /// Begins a file that will be moved to `path` and may have at most `most` bytes. An incomplete file is removed.
     pub(crate) fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
     }
 
-    /// Appends a piece.
     pub(crate) fn take(&mut self, piece: &[u8]) -> Result<()> {
-        self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too long"))?;
+        self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too large"))?;
         self.hash.update(piece);
         self.file.write_all(piece)
     }
 
-    /// The file, if it matches the checksum.
+    /// Returns the file if it matches the checksum.
     pub(crate) fn close(self, sum: &str) -> Result<NamedTempFile> {
         if hex(&self.hash.finalize()) != sum {
             return Err(Error::other("it arrived corrupted; try again"));
@@ -58,7 +55,7 @@ impl Parcel {
     }
 }
 
-/// A relative path that stays below its folder; `None` for one that leads out of it.
+/// Accepts a relative path that stays inside its folder; `None` for any other path.
 pub fn inner(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(name);
     let stays = path.components().all(|c| matches!(c, Component::Normal(_)));
@@ -92,7 +89,7 @@ mod tests {
         };
         assert_eq!(arrive(1 << 20, false).unwrap(), vec![7; PIECE + 5]);
         assert!(arrive(1 << 20, true).unwrap_err().to_string().contains("corrupted"));
-        assert!(arrive(10, false).unwrap_err().to_string().contains("too long"));
+        assert!(arrive(10, false).unwrap_err().to_string().contains("too large"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of those");
     }
 

@@ -1,4 +1,4 @@
-//! Folders of this machine's engines, each with the socket of its keeper.
+//! Folders of the engines on this machine, each with the socket of its keeper.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use session::{SessionError, name};
 
-/// Standard error of keepers.
+/// File with the standard error of a keeper.
 pub(crate) const LOG: &str = "log";
-/// Longest path of a socket, in bytes, that all systems allow.
+/// Maximum length of a socket path, in bytes, that all systems allow.
 const MAX_SOCKET: usize = 100;
 /// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
-/// Longest name of an engine, in bytes.
+/// Maximum length of an engine's name in bytes.
 const MAX_NAME: usize = 48;
 
-/// A local session error, in words for the other machine, which must not see folders of this one.
+/// Rewords a local session error for the other machine, which must not see folders of this one.
 pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
@@ -35,12 +35,11 @@ pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     Ok(folder)
 }
 
-/// The folder of an engine; the name cannot lead out of the root.
+/// The folder of an engine; `name` cannot lead out of the root.
 pub(crate) fn of(root: &Path, name: &str) -> PathBuf {
     root.join(name::sanitise(name))
 }
 
-/// The socket in an engine's folder.
 pub(crate) fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
@@ -56,7 +55,8 @@ pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)
         let name = if k == 1 { wanted.clone() } else { format!("{wanted}-{k}") };
         let folder = root.join(&name);
         if socket(&folder).as_os_str().len() > MAX_SOCKET {
-            let what = "the path of its socket would be longer than a system allows; set PROBITY_STATE_DIR there to a shorter one";
+            let what =
+                "the path of its socket is too long for the system; set PROBITY_STATE_DIR there to a shorter path";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         if name::file(&sessions, &name).exists() {
@@ -71,12 +71,11 @@ pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Connects to the engine in a folder.
 pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(socket(folder))
 }
 
-/// The name of this machine, if the system reports it.
+/// The name of this machine; empty if the system does not report it.
 pub(crate) fn machine() -> String {
     base::read::text(Path::new("/proc/sys/kernel/hostname"), 1 << 10).map(|h| h.trim().to_owned()).unwrap_or_default()
 }
@@ -100,7 +99,7 @@ mod tests {
         assert!(connect(&folder).is_err(), "nothing listens yet");
     }
 
-    /// The other machine could read which folder contains the sessions of this one.
+    /// Regression: the other machine used to receive the path of the session folder.
     #[test]
     fn what_is_told_of_a_session_names_it_and_not_its_folder() {
         let source = io::Error::other("No space left on device");

@@ -11,11 +11,10 @@ use engine::board::Board;
 use engine::message::{Command, Event};
 use labs::Spec;
 
-/// Version of the file format.
 pub const FORMAT: u32 = 2;
-/// Longest line in bytes: the recorder never writes a longer one, and readers skip longer ones without buffering them.
+/// Maximum length of a line in bytes. The recorder never writes a longer one, and readers skip longer ones without buffering them.
 pub const MAX_LINE: usize = 4 << 20;
-/// Latest time offset that is accepted, in seconds (three years).
+/// Largest accepted time offset in seconds (three years).
 pub(super) const MAX_TIME: f64 = 1e8;
 /// Maximum number of line numbers listed in a report.
 const MAX_LISTED: usize = 20;
@@ -26,16 +25,16 @@ pub struct Header {
     /// Version of the file format; its name marks the file as a session.
     #[serde(rename = "probity_session")]
     pub format: u32,
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the file.
     pub version: String,
     /// Requested device; the `ready` event names the actual one.
     pub device: String,
     /// Start of the session, RFC 3339 in UTC.
     pub created: String,
-    /// Experiment of the session; `None` if this program cannot read it.
+    /// Experiment of the session; `None` if this version cannot parse it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
-    /// The grid whose cells were merged into it; `None` for the recording of one program.
+    /// The grid whose cells were merged into the session; `None` if one program recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<MergedGrid>,
 }
@@ -50,34 +49,28 @@ pub struct MergedGrid {
     pub merged: usize,
 }
 
-/// A spec of an unknown lab must not make the session unreadable.
+/// Parses a spec, or returns `None`: a spec of an unknown lab must not make the session unreadable.
 fn readable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Spec>, D::Error> {
     let value = Option::<Value>::deserialize(deserializer)?;
     Ok(value.and_then(|value| Spec::deserialize(value).ok()))
 }
 
 impl Header {
-    /// A header for a session recorded by this program.
     pub fn new(device: &str, created: String, spec: Option<Spec>) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { format: FORMAT, version, device: device.to_owned(), created, spec, grid: None }
     }
 }
 
-/// Content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// A command sent to the engine.
     Command(Command),
-    /// An event received from it.
     Event(Event),
-    /// The user's remark.
     Note(String),
     /// State of the screen: focus, theme, zoom. Not part of the measurements.
     View(Value),
 }
 
-/// A line and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Seconds since the session began, to the millisecond; never decreases.
@@ -85,16 +78,16 @@ pub struct Entry {
     pub item: Item,
 }
 
-/// Counts of lines left out.
+/// Numbers of lines that were not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Lines of an unknown kind, written by a newer program.
     pub unknown: usize,
     /// Lines that are damaged or too long.
     pub damaged: usize,
-    /// Numbers of the first of these lines, from 1.
+    /// Numbers of the first [`MAX_LISTED`] damaged lines, from 1.
     pub(crate) damaged_lines: Vec<usize>,
-    /// Number of the last line if it is truncated, as when the writing program was killed.
+    /// Number of the last line if it is truncated, for example because the writing program was killed.
     pub cut: Option<usize>,
     /// Damaged lines longer than [`MAX_LINE`].
     pub long: usize,
@@ -112,7 +105,7 @@ impl Losses {
             let more = if self.damaged > lines.len() { ", …" } else { "" };
             let long = match self.long {
                 0 => String::new(),
-                n => format!("; {n} of them longer than {} MiB, the limit for a session", MAX_LINE >> 20),
+                n => format!("; {n} of them longer than {} MiB, the limit of a line", MAX_LINE >> 20),
             };
             out.push(format!(
                 "{} damaged line(s) skipped (line {}{more}){long}; the replay lacks their content",
@@ -135,7 +128,7 @@ impl Losses {
 }
 
 impl Entry {
-    /// Folds the entry into a board, exactly as the live program did.
+    /// Folds the entry into a board, as the live program does.
     pub fn fold(&self, board: &mut Board) {
         match &self.item {
             Item::Command(command) => board.on_command(command),
@@ -144,15 +137,15 @@ impl Entry {
         }
     }
 
-    /// Reads a line of a session; `None` if its kind is unknown to this version.
+    /// Parses a line of a session; `None` if its kind is unknown to this version.
     pub fn read(line: &str) -> Option<Self> {
         parse_entry(line.as_bytes(), true).ok()
     }
 
-    /// The entry as a line of the file, including the line end.
+    /// Formats the entry as a line of the file, with the line end.
     ///
     /// # Errors
-    /// If the content cannot be written as JSON; commands and events always can.
+    /// An error if the content cannot be serialised as JSON; commands and events always can.
     pub fn to_line(&self) -> serde_json::Result<String> {
         match &self.item {
             Item::Command(command) => line(self.t, command),
@@ -173,7 +166,7 @@ struct ViewLine<'a> {
     view: &'a Value,
 }
 
-/// One line: the time in seconds to the millisecond, then the content's own keys.
+/// Formats one line: the time in seconds to the millisecond, then the keys of the content.
 pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Timed<'a, T> {
@@ -187,15 +180,12 @@ pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     Ok(line)
 }
 
-/// Result of reading one line.
 pub(super) enum Line {
-    /// A line.
+    /// A complete line.
     Whole,
     /// The last line, truncated.
     Cut,
-    /// A line over [`MAX_LINE`].
     TooLong,
-    /// The end of the file.
     End,
 }
 
@@ -236,10 +226,9 @@ pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
 
-/// Reasons for rejecting a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
-    /// A newer program wrote it.
+    /// Written by a newer program.
     Unknown,
     Damaged,
 }
@@ -256,8 +245,8 @@ pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     if !(0.0..=MAX_TIME).contains(&t) {
         return Err(Unread::Damaged);
     }
-    // A tag, kind or lab unknown to this version indicates a newer program rather than damage; so does an unreadable
-    // line from a newer program.
+    // A tag, kind or lab unknown to this version indicates a newer program rather than damage. The same applies to any unreadable line in a
+    // file of a newer program.
     let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };
     let item = if object.contains_key("command") {
         Item::Command(Command::deserialize(Value::Object(object)).map_err(|_| unread)?)

@@ -1,9 +1,8 @@
-//! Classifies a line by its first bytes, without parsing it: this shows whether a later line replaces it.
+//! Classifies a line by its first bytes, without parsing it, to find out whether a later line replaces it.
 
 use engine::message::Generation;
 use labs::LABS;
 
-/// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glance {
     Run(Generation),
@@ -11,7 +10,7 @@ pub(super) enum Glance {
     Finding {
         generation: Generation,
         is_final: bool,
-        /// True if it matters beyond the results of its run: a comparison, or the run's end.
+        /// True if it matters beyond the results of its run: a comparison, or the end of the run.
         lasting: bool,
     },
     /// An answer about an experiment.
@@ -19,14 +18,14 @@ pub(super) enum Glance {
         generation: Generation,
         ticket: u64,
     },
-    /// Anything else, or a line not written by a recorder: must be parsed.
+    /// Any other line, or one not written by a recorder; it must be parsed.
     Other,
 }
 
-/// Bytes in which to look for the kind of a finding.
+/// Number of bytes searched for the kind of a finding.
 const HEAD: usize = 2048;
 
-/// The time of a line, if in a recorder's format.
+/// The time of a line in a recorder's format.
 pub(super) fn time(line: &[u8]) -> Option<f64> {
     let rest = line.strip_prefix(br#"{"t":"#)?;
     let end = rest.iter().take(32).position(|b| *b == b',')?;
@@ -34,7 +33,7 @@ pub(super) fn time(line: &[u8]) -> Option<f64> {
     (0.0..=super::format::MAX_TIME).contains(&t).then_some(t)
 }
 
-/// The kind of a line, if in a recorder's format.
+/// The kind of a line in a recorder's format.
 pub(super) fn glance(line: &[u8]) -> Glance {
     named(line).unwrap_or(Glance::Other)
 }
@@ -56,7 +55,7 @@ fn named(line: &[u8]) -> Option<Glance> {
     }
     let (generation, rest) = number(rest.strip_prefix(br#""event":"finding","generation":"#)?)?;
     let head = &rest[..rest.len().min(HEAD)];
-    // The text of a finding cannot contain these bytes: JSON escapes quotation marks.
+    // The text of a finding cannot contain these bytes, because JSON escapes quotation marks.
     let head = &head[find(head, br#","final":"#)? + br#","final":"#.len()..];
     let is_final = head.starts_with(b"true");
     let at = find(head, br#","kind":""#)? + br#","kind":""#.len();
@@ -69,7 +68,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|w| w == what)
 }
 
-/// The digits at the beginning, and what follows them.
+/// Splits off the digits at the beginning.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let end = bytes.iter().take(20).position(|b| !b.is_ascii_digit())?;
     let number = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Names of sessions, and their folder.
+//! Session names, and the folder of sessions.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,18 +7,18 @@ use super::SessionError;
 
 /// The extension of a session's file name.
 pub const EXTENSION: &str = ".probity.jsonl";
-/// Longest name in bytes; file systems allow 255 with the extension.
+/// Maximum length of a name in bytes; file systems allow 255 including the extension.
 const MAX_NAME: usize = 120;
 
-/// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, or else `probity/sessions` in the platform's state
-/// folder (`XDG_STATE_HOME`, by default `~/.local/state`).
+/// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, otherwise `probity/sessions` in the platform's state folder
+/// (`XDG_STATE_HOME`, by default `~/.local/state`).
 pub fn folder() -> Result<PathBuf, SessionError> {
     let own = std::env::var_os("PROBITY_STATE_DIR").filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = || base::folders::state().map(|d| d.join("probity"));
     Ok(own.or_else(state).ok_or(SessionError::NoFolder)?.join("sessions"))
 }
 
-/// The file of a session called `name` in `folder`; a name may be given with its extension.
+/// The file of a session in `folder`; `name` may include the extension.
 pub fn file(folder: &Path, name: &str) -> PathBuf {
     let name = name.strip_suffix(EXTENSION).unwrap_or(name);
     folder.join(format!("{}{EXTENSION}", sanitise(name)))
@@ -34,7 +34,7 @@ pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     if named.is_file() { Ok(named) } else { Err(SessionError::Missing { name: what.into(), path: named }) }
 }
 
-/// A name that is safe as a file name everywhere: letters, digits, `-`, `_` and `.`, no leading dot, not empty.
+/// Makes a name safe as a file name on every platform: letters, digits, `-`, `_` and `.`, no leading dot, not empty.
 pub fn sanitise(name: &str) -> String {
     let mut out = String::new();
     for c in name.trim().chars() {
@@ -47,13 +47,13 @@ pub fn sanitise(name: &str) -> String {
     if out.is_empty() { "session".into() } else { out }
 }
 
-/// The default name of a session: the task and its start time in UTC, to the second.
+/// The default name of a session: the task and the start time in UTC, to the second.
 pub fn default_name(task: &str, now: SystemTime) -> String {
     let stamp = utc(now).replace(['-', ':'], "").replace('T', "-");
     sanitise(&format!("{task}-{}", stamp.trim_end_matches('Z')))
 }
 
-/// A time in UTC, as RFC 3339 to the second: `2025-03-01T12:00:00Z`.
+/// Formats a time in UTC as RFC 3339 to the second: `2025-03-01T12:00:00Z`.
 pub fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -61,8 +61,8 @@ pub fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Year, month and day from a count of days since 1970-01-01 (Hinnant, `civil_from_days`: years begin in March, so that
-/// the leap day comes last, and 146,097 days make 400 years).
+/// Converts days since 1970-01-01 to year, month and day (Hinnant, `civil_from_days`). Years begin in March, so that the leap day comes
+/// last; 146,097 days are 400 years.
 fn civil(days: u64) -> (u64, u64, u64) {
     let z = days + 719_468;
     let era = z / 146_097;

@@ -1,10 +1,9 @@
-//! Distinguishes a newer program's lines from damaged ones: by the names in a line, never by the wording of an error.
+//! Distinguishes a newer program's lines from damaged ones by the names in a line, not by the text of an error.
 
 use serde_json::{Map, Value};
 
 use labs::{LabId, finding};
 
-/// Names of the commands and events of this version.
 const COMMANDS: [&str; 7] = ["list_models", "run", "ask", "withdraw", "cancel", "pause", "shutdown"];
 const EVENTS: [&str; 10] = [
     "ready",
@@ -18,10 +17,9 @@ const EVENTS: [&str; 10] = [
     "answer",
     "notice",
 ];
-/// Topics of questions and answers.
 const TOPICS: [&str; 3] = ["experiment", "model", "data"];
 
-/// True if the line names something unknown to this version.
+/// True if the line contains a name unknown to this version.
 pub(super) fn is_newer(line: &Map<String, Value>) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let unknown = |value: Option<&Value>, known: &[&str]| text(value).is_some_and(|t| !known.contains(&t.as_str()));

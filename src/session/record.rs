@@ -1,4 +1,4 @@
-//! The recorder: appends each command and event to the session file as it happens.
+//! The recorder appends each command and event to the session file as it happens.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -14,15 +14,13 @@ use super::thin::Slot;
 use base::Problem;
 use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Question};
 
-/// Progress, answers and interim findings are recorded at most this often, in seconds; later ones replace the withheld
-/// lines.
+/// Minimum seconds between recorded events of a kind that later events replace; events in between are withheld.
 const PROGRESS_EVERY: f64 = 0.25;
 const ANSWER_EVERY: f64 = 0.5;
 const FINDING_EVERY: f64 = 5.0;
 /// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
 
-/// Recorder of a run.
 pub trait Record {
     /// Records a command at `t` seconds after the start.
     ///
@@ -30,32 +28,32 @@ pub trait Record {
     /// [`SessionError::Write`] if it cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
-    /// Ends the run: withheld events are written, and everything must reach the disk.
+    /// Ends the run: writes withheld events and flushes everything to disk.
     fn finish(&mut self) -> Result<(), SessionError>;
 }
 
-/// Writes a session. It has no clock and no thread: every call passes the time, and each line is written at once,
-/// directly to the file, so that a killed process leaves all it had recorded except withheld refinements. After a power
-/// loss, lines since the end of the last run may be missing, and the last one may be truncated.
+/// Writes a session. It has no clock and no thread: the caller passes the time. Each line is written at once, directly to the file, so a
+/// killed process loses only withheld refinements. After a power loss, lines since the end of the last run may be missing, and the last one
+/// may be truncated.
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
     path: PathBuf,
     generation: Generation,
-    /// When an event of each slot was last written, and the latest answered question.
+    /// For each slot, the time of the last written event and the latest answered question.
     written: HashMap<Slot, (f64, u64)>,
-    /// The latest events not yet written. They are written before the next line that they could affect, so that at that
-    /// point the fold of the recording equals the fold of the live events.
+    /// The latest events not yet written. They are written before the next line that they could affect; at that point the fold of the
+    /// recording equals the fold of the live events.
     withheld: HashMap<Slot, (f64, Event)>,
-    /// Time of the oldest of them.
+    /// Time of the oldest withheld event.
     oldest: f64,
-    /// Time of the last line: a withheld one is written late, and times never decrease.
+    /// Time of the last line. A withheld line is written late, and times never decrease.
     latest: f64,
 }
 
 impl Recorder {
-    /// Begins a session `name` in `folder`, creating the folder if needed. If the name is taken, a number is appended:
-    /// nothing is overwritten.
+    /// Begins a session `name` in `folder`, creating the folder if needed. If the name is taken, a number is appended, so nothing is
+    /// overwritten.
     ///
     /// # Errors
     /// [`SessionError::Write`] if the folder or file cannot be created.
@@ -73,7 +71,6 @@ impl Recorder {
         Ok(Self { file, path, generation: 0, written, withheld, oldest: f64::INFINITY, latest: 0.0 })
     }
 
-    /// The file being written.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -94,7 +91,7 @@ impl Recorder {
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
-    /// Records the user's remark.
+    /// Records the user's note.
     ///
     /// # Errors
     /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
@@ -102,12 +99,10 @@ impl Recorder {
         self.entry(t, Item::Note(note.to_owned()))
     }
 
-    /// Records the state of the screen.
     pub fn view(&mut self, t: f64, view: Value) -> Result<(), SessionError> {
         self.entry(t, Item::View(view))
     }
 
-    /// Removes the session's file.
     pub fn discard(&mut self) -> Result<(), SessionError> {
         self.withheld.clear();
         super::shelf::delete(&self.path)
@@ -116,8 +111,8 @@ impl Recorder {
     /// Renames the session; recording continues.
     ///
     /// # Errors
-    /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved. The session
-    /// then keeps its old name.
+    /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved. The session then keeps its old
+    /// name.
     pub fn rename(&mut self, name: &str) -> Result<(), SessionError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let target = name::file(folder, name);
@@ -134,7 +129,6 @@ impl Recorder {
         self.write(Entry { t, item }.to_line())
     }
 
-    /// Writes the withheld lines, the oldest first.
     fn release(&mut self) -> Result<(), SessionError> {
         let mut withheld: Vec<(Slot, (f64, Event))> = self.withheld.drain().collect();
         withheld.sort_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
@@ -172,7 +166,7 @@ impl Record for Recorder {
         self.write(line(t, command))
     }
 
-    /// Records an event. Events that later ones replace are thinned out, but not stale progress, because boards count
+    /// Records an event. Events that later ones replace are recorded less often. Stale progress is always recorded, because boards count
     /// it.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
         let every = match event {
@@ -200,7 +194,7 @@ impl Record for Recorder {
         };
         let before = self.written.get(&slot).copied();
         if before.is_some_and(|(_, answered)| ticket < answered) {
-            // A stale answer: a board counts it only if the one before it was recorded.
+            // A stale answer: a board counts it only if the previous answer was recorded.
             self.release()?;
             let t = self.time(t);
             return self.write(line(t, event));
@@ -219,23 +213,23 @@ impl Record for Recorder {
         self.write(line(t, event))
     }
 
-    /// Writes withheld events and asks the system to flush the file to disk.
+    /// Writes withheld events and flushes the file to disk.
     fn finish(&mut self) -> Result<(), SessionError> {
         self.release()?;
         self.sync()
     }
 }
 
-/// The notice in place of a line that is too long for readers.
+/// The notice that replaces a line too long for readers.
 pub fn too_long(bytes: usize, place: &str) -> Event {
     let what = format!("a result of {bytes} bytes is too long to be recorded or sent");
-    let hint = "it is left out of the recording; please report it";
+    let hint = "it is missing from the recording; please report this";
     Event::Notice(Notice { level: NoticeLevel::Error, problem: Problem::new(what, place, hint) })
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // No one can receive an error here; `finish` reports it.
+        // An error cannot be returned here; `finish` reports it.
         let _ = self.release();
     }
 }
@@ -302,7 +296,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();
-        // Neither dropped nor finished: as after kill -9.
+        // Neither dropped nor finished, as after kill -9.
         assert_eq!(Session::read(recorder.path()).unwrap().entries().count(), 1);
         std::mem::forget(recorder);
     }
@@ -322,7 +316,7 @@ mod tests {
         assert_eq!(entries[4].item, Item::Event(progress(0, 99)));
     }
 
-    /// A withheld line was written after later ones, with its earlier time.
+    /// Regression: a withheld line used to be written after later ones, with its earlier time.
     #[test]
     fn times_never_fall() {
         let folder = tempfile::tempdir().unwrap();
@@ -339,7 +333,8 @@ mod tests {
         assert_eq!(times.collect::<Vec<_>>(), [Some(0.0), Some(1.0), Some(1.0)]);
     }
 
-    /// Of answers before the first run, only the first and the last were kept, so replayed boards counted differently.
+    /// Regression: of the answers before the first run, only the first and the last used to be recorded, so replayed boards counted
+    /// differently.
     #[test]
     fn answers_to_no_run_all_stay() {
         let folder = tempfile::tempdir().unwrap();
@@ -356,7 +351,7 @@ mod tests {
         Session::read(&folder.join(format!("{name}.probity.jsonl"))).unwrap()
     }
 
-    /// A busy hour wrote 285 MB, which readers refused.
+    /// Regression: a busy hour used to write 285 MB, which readers refused.
     #[test]
     fn replaced_findings_do_not_stay_and_the_board_is_the_same() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
@@ -404,7 +399,7 @@ mod tests {
         assert_eq!(Session::read(recorder.path()).unwrap().board(), board);
     }
 
-    /// The disk after a power loss: all synchronised bytes, then any part of the rest, truncated or as zeros.
+    /// The disk after a power loss: all flushed bytes, then any part of the rest, truncated or as zeros.
     #[test]
     fn after_a_loss_of_power_the_runs_that_ended_are_whole() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));

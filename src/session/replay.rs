@@ -1,4 +1,4 @@
-//! Replay: plays a recorded session at its own pace, as a plain cursor and as an engine.
+//! Plays a recorded session at its own pace, as a plain cursor or as an engine.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use engine::board::Board;
 use engine::message::{Command, Event};
 use engine::{EVENT_QUEUE, Engine, EngineGone};
 
-/// Slowest and fastest replay speed.
+/// Minimum and maximum replay speed.
 pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
-/// Longest sleep between two checks of the clock.
+/// Maximum sleep between two checks of the clock.
 const NAP: Duration = Duration::from_millis(250);
 
 /// A cursor over a session. It has no clock: the caller passes the elapsed time.
@@ -27,13 +27,11 @@ pub struct Player {
 }
 
 impl Player {
-    /// A player at the beginning of a session.
     pub fn new(session: Arc<Session>) -> Self {
         let rest = session.entries();
         Self { session, rest, now: 0.0, speed: 1.0, paused: false }
     }
 
-    /// The session being played.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -43,23 +41,21 @@ impl Player {
         self.now
     }
 
-    /// Speed, in seconds of recording per second, and whether the replay is paused.
+    /// Speed in seconds of recording per second, and true if the replay is paused.
     pub fn pace(&self) -> (f64, bool) {
         (self.speed, self.paused)
     }
 
-    /// True if everything has been played.
     pub fn ended(&mut self) -> bool {
         self.rest.peek().is_none()
     }
 
-    /// Sets the speed, within [`SPEEDS`]; infinity plays the rest at the next step.
+    /// Sets the speed within [`SPEEDS`]; infinity plays the rest at the next step.
     pub fn set_speed(&mut self, speed: f64) {
         let finite = speed.max(SPEEDS.0).min(SPEEDS.1);
         self.speed = if speed == f64::INFINITY { speed } else { finite };
     }
 
-    /// Pauses or resumes the replay.
     pub(crate) fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
     }
@@ -79,8 +75,8 @@ impl Player {
         })
     }
 
-    /// Seeks to time `t` of the recording, in either direction. Returns entries, starting over from the beginning,
-    /// whose fold is the state at `t`, and the indices of the runs whose results that state has dropped.
+    /// Seeks to time `t` of the recording, in either direction. Returns entries from the beginning whose fold is the state at `t`, and the
+    /// indices of the runs whose results that state has dropped.
     pub fn seek(&mut self, t: f64) -> (impl Iterator<Item = Entry> + use<>, Vec<usize>) {
         self.now = t.clamp(0.0, self.session.duration());
         let past = self.session.until(self.now);
@@ -102,20 +98,19 @@ impl Player {
 /// Steps of a replay, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Reset: the steps that follow start at the beginning of the session.
+    /// Reset: the following steps start at the beginning of the session.
     Rewound,
-    /// A line of the session.
     Entry(Box<Entry>),
     /// Indices of runs whose results the state has dropped.
     LetGo(Vec<usize>),
-    /// Everything has been played; a seek may follow.
+    /// The end of the session; a seek may follow.
     Ended,
 }
 
 /// A recorded session as an engine. Commands are ignored, except [`Command::Shutdown`].
 ///
-/// [`Engine::take_events`] returns only the recorded events. A board also needs the recorded commands, which the live
-/// program sent itself: to fold a board, use [`Recorded::take_steps`] instead. Use only one of the two.
+/// [`Engine::take_events`] returns only the recorded events. A board also needs the recorded commands, which the live program sent itself;
+/// to fold a board, use [`Recorded::take_steps`]. Use only one of the two.
 pub struct Recorded {
     control: Control,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -150,17 +145,16 @@ impl Control {
         self.0.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the speed, in seconds of recording per second; infinity plays the rest at once.
+    /// Sets the speed in seconds of recording per second; infinity plays the rest at once.
     pub fn speed(&self, speed: f64) {
         self.wish(|w| w.speed = Some(speed));
     }
 
-    /// Pauses or resumes the replay.
     pub fn pause(&self, hold: bool) {
         self.wish(|w| w.paused = Some(hold));
     }
 
-    /// Seeks to time `t` of the recording.
+    /// Seeks to time `t` of the recording, in seconds.
     pub fn seek(&self, t: f64) {
         self.wish(|w| w.seek = Some(t));
     }
@@ -175,12 +169,11 @@ impl Recorded {
         Self { control, thread: None, start: Some(Box::new(player)) }
     }
 
-    /// The control for pause, seek and speed.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// The receiving end of the steps; taken once, and not together with [`Engine::take_events`].
+    /// The receiver of the steps; taken once, and not together with [`Engine::take_events`].
     pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
         self.spawn(|step| Some(step.clone()))
     }
@@ -222,8 +215,7 @@ impl Drop for Recorded {
     }
 }
 
-/// The replay's thread: plays due entries, then sleeps until the next entry or the next request. Ends when the receiver
-/// is dropped.
+/// The replay's thread: plays due entries, then sleeps until the next entry or request. Ends when the receiver is dropped.
 fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl Fn(&Step) -> Option<T>) {
     let send = |step: Step| map(&step).is_none_or(|x| sender.blocking_send(x).is_ok());
     let mut clock = Instant::now();
@@ -241,7 +233,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
         if wish.stop || sender.is_closed() {
             return;
         }
-        // The elapsed time counts at the old speed.
+        // The time so far counts at the old speed.
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         let play = |entry: Entry| send(Step::Entry(Box::new(entry)));
@@ -271,7 +263,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
     }
 }
 
-/// The board of a replay: folds steps, and starts over when the replay is reset.
+/// Folds a step into the board of a replay, which restarts when the replay is reset.
 pub fn fold(board: &mut Board, step: &Step) {
     match step {
         Step::Rewound => *board = Board::default(),

@@ -1,4 +1,4 @@
-//! The recorded sessions, newest first, with a summary of each.
+//! The list of recorded sessions, newest first, each with a summary.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -11,25 +11,24 @@ use serde_json::Value;
 
 use super::{SessionError, name};
 
-/// Longest header in bytes.
+/// Maximum length of a header in bytes.
 const MAX_HEADER: u64 = 1 << 20;
-/// Bytes of a file in which to count runs.
+/// Number of bytes of a file in which runs are counted.
 const MOST: u64 = 64 << 20;
 const HEAD: usize = 96;
-/// Bytes at the end of a file that are searched for its last outcome.
+/// Number of bytes at the end of a file that are searched for its last outcome.
 const TAIL: u64 = 256 << 10;
 
-/// Summary of a recorded session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     pub name: String,
     pub path: PathBuf,
-    /// Start of the session, RFC 3339 in UTC; empty if the header does not say.
+    /// Start of the session, RFC 3339 in UTC; empty if the header lacks it.
     pub created: String,
-    /// The lab of its last finished run, otherwise of the last that began, otherwise of its first experiment, as the session names it;
-    /// empty if it names none.
+    /// Lab id: that of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if none
+    /// is recorded.
     pub lab: String,
-    /// Subject and models of that run, as `agreement on bert-mini`; empty if none began.
+    /// Subject and models of that run, for example `agreement on bert-mini`; empty if no run began.
     pub about: String,
     /// Number of runs that began.
     pub runs: usize,
@@ -39,15 +38,12 @@ pub struct Recorded {
 /// End of a session, judged by its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Its last run computed everything.
     Done,
-    /// Its last run was cancelled.
     Cancelled,
-    /// Its last run failed.
     Failed,
-    /// Its last run did not end, or none began.
+    /// The last run did not end, or none began.
     Open,
-    /// It is not a readable session.
+    /// The file is not a readable session.
     Unreadable,
 }
 
@@ -88,16 +84,14 @@ pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError>
     Ok(files.into_iter().map(|(_, path, name)| glance(path, name)).collect())
 }
 
-/// A change of a recorded session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A new name.
     Rename(String),
     Delete,
 }
 
 impl Change {
-    /// Applies it to the session in a file.
+    /// Applies the change to a session file.
     pub fn apply(&self, path: &Path) -> Result<(), SessionError> {
         match self {
             Change::Rename(name) => rename(path, name).map(|_| ()),
@@ -106,7 +100,7 @@ impl Change {
     }
 }
 
-/// Renames the session in a file, and returns its new file.
+/// Renames a session file and returns the new path.
 ///
 /// # Errors
 /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved; it then keeps its name.
@@ -118,14 +112,13 @@ pub fn rename(path: &Path, name: &str) -> Result<PathBuf, SessionError> {
         _ => SessionError::Write { path: target.clone(), source },
     })?;
     if let Err(source) = std::fs::rename(path, &target) {
-        // Best effort: an empty placeholder is not a session, and the first error is the one to report.
+        // Errors are ignored: an empty placeholder is not a session, and the first error is the one to report.
         let _ = std::fs::remove_file(&target);
         return Err(SessionError::Write { path: target, source });
     }
     Ok(target)
 }
 
-/// Removes the file of a session.
 pub fn delete(path: &Path) -> Result<(), SessionError> {
     std::fs::remove_file(path).map_err(|source| SessionError::Write { path: path.to_owned(), source })
 }
@@ -155,18 +148,16 @@ fn glance(path: PathBuf, name: String) -> Recorded {
     }
 }
 
-/// Subject and models of a run.
 fn about(spec: &Spec) -> String {
     let models: Vec<&str> = spec.models().iter().map(|model| base::text::last_part(model)).collect();
     let subject = spec.common().subject().replace('_', " ");
     if models.is_empty() { subject } else { format!("{subject} on {}", models.join(", ")) }
 }
 
-/// The runs of a session.
 #[derive(Default)]
 struct Runs {
     began: usize,
-    /// Settings of the last one that finished; if none did, of the last that began.
+    /// Settings of the last finished run; if none finished, of the last run begun.
     finished: Option<Spec>,
 }
 
@@ -198,7 +189,7 @@ fn contains(line: &[u8], part: &[u8]) -> bool {
     line.windows(part.len()).any(|window| window == part)
 }
 
-/// The outcome nearest to the end of the file.
+/// The last outcome in the file.
 fn last_outcome(file: &mut File) -> std::io::Result<End> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
@@ -254,7 +245,7 @@ mod tests {
         assert_eq!((found.lab.as_str(), found.end), ("a_newer_lab", End::Done));
     }
 
-    /// A session was called "cancelled" after its last run although others had finished.
+    /// Regression: a session used to be labelled "cancelled" after its last run although others had finished.
     #[test]
     fn a_session_is_called_by_its_last_finished_run() {
         let run = |lab: labs::LabId, generation: u64| {
@@ -268,7 +259,7 @@ mod tests {
         let found = session(&[HEADER, &first, &done, &second, &cancelled]);
         assert_eq!((found.lab.as_str(), found.runs, found.end), ("interventions", 2, End::Cancelled));
         assert_eq!(found.about, "agreement on bert-mini");
-        // A session whose only run, of Power, was cancelled was called by the lab of the start, in which nothing had run.
+        // A session whose only run (Power) was cancelled is labelled by that run's lab, not by the lab of the header.
         let found = session(&[HEADER, &second, &cancelled]);
         assert_eq!((found.lab.as_str(), found.end), ("power", End::Cancelled));
     }

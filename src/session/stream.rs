@@ -1,4 +1,4 @@
-//! Reads sessions of any size: lines are read on demand, and before a given time only lines that still count are parsed.
+//! Reads sessions of any size. Lines are read on demand; up to a given time, only lines that still count are parsed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,12 +12,12 @@ use super::glance::{Glance, glance, time};
 use engine::board::{Board, over};
 use engine::message::{Command, Generation};
 
-/// Files up to this size are checked line by line when opened; in larger ones only line ends are found.
+/// Maximum size of files that are checked line by line when opened; in larger ones only line ends are found.
 const CHECKED: u64 = 32 << 20;
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const PIECE: usize = 1 << 20;
 
-/// A session readable from any position.
+/// A session that can be read from any position.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The first line.
@@ -28,18 +28,18 @@ pub struct Session {
     /// Byte offset of the second line.
     begin: u64,
     end: f64,
-    /// True if written by a newer program.
+    /// True if a newer program wrote it.
     newer: bool,
 }
 
-/// The bytes, and their number when the session was opened.
+/// The source of the bytes, with the file's size at opening.
 #[derive(Debug, Clone)]
 enum Source {
     File(Arc<File>, u64),
     Bytes(Arc<[u8]>),
 }
 
-/// A window onto the bytes, from a position on.
+/// A window onto the bytes from a position on.
 #[derive(Debug)]
 struct Window {
     source: Source,
@@ -76,7 +76,7 @@ struct Lines {
     buffer: Vec<u8>,
     /// Number of the line in the buffer, from 1.
     number: usize,
-    /// Position of the line in the buffer, and of the next one.
+    /// Byte offsets of the line in the buffer and of the next one.
     at: u64,
     next: u64,
 }
@@ -110,7 +110,7 @@ impl Lines {
     }
 }
 
-/// Entries in order, read on demand. Unreadable lines are skipped: [`Session::losses`] counts them.
+/// Entries in order, read on demand. Unreadable lines are skipped; [`Session::losses`] counts them.
 #[derive(Debug)]
 pub struct Entries {
     lines: Lines,
@@ -121,7 +121,6 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Peeks at the next entry.
     pub fn peek(&mut self) -> Option<&Entry> {
         if self.peeked.is_none() {
             self.peeked = self.read();
@@ -132,7 +131,7 @@ impl Entries {
     fn read(&mut self) -> Option<Entry> {
         loop {
             match self.lines.read() {
-                // Treats a file that can no longer be read as ended.
+                // A file that can no longer be read counts as ended.
                 Ok(Line::End) | Err(_) => return None,
                 Ok(Line::TooLong) => {}
                 Ok(Line::Whole | Line::Cut) => {
@@ -159,8 +158,8 @@ impl Session {
     /// Opens a session file.
     ///
     /// # Errors
-    /// [`SessionError::Read`] if the file cannot be read, [`SessionError::Format`] if its first line is not a header of this format.
-    /// Damage after the header is not an error: it is counted in [`Session::losses`].
+    /// [`SessionError::Read`] if the file cannot be read, [`SessionError::Format`] if its first line is not a header of this format. Damage
+    /// after the header is not an error; [`Session::losses`] counts it.
     pub fn read(path: &Path) -> Result<Self, SessionError> {
         let fail = |source| SessionError::Read { path: path.to_owned(), source };
         let file = base::read::open(path).map_err(fail)?;
@@ -168,7 +167,7 @@ impl Session {
         Self::open(Source::File(Arc::new(file), size), path, size <= CHECKED)
     }
 
-    /// Reads a session from bytes; `origin` names it in errors.
+    /// Parses a session from bytes; `origin` names it in errors.
     pub fn parse(bytes: &[u8], origin: &Path) -> Result<Self, SessionError> {
         Self::open(Source::Bytes(bytes.into()), origin, true)
     }
@@ -214,7 +213,6 @@ impl Session {
         }
     }
 
-    /// All entries in order.
     pub fn entries(&self) -> Entries {
         self.entries_from(self.begin, 0.0)
     }
@@ -228,7 +226,7 @@ impl Session {
         self.end
     }
 
-    /// The board at time `t`: the fold of all entries up to and including it.
+    /// The board at time `t`: the fold of all entries up to and including that time.
     pub fn board_at(&self, t: f64) -> Board {
         let mut board = Board::default();
         let past = self.until(t);
@@ -237,13 +235,11 @@ impl Session {
         board
     }
 
-    /// The board at the end.
     pub fn board(&self) -> Board {
         self.board_at(f64::INFINITY)
     }
 
-    /// The board just before the run after this one (from 1) began: it still has this run's results, which a later
-    /// board may have dropped.
+    /// The board just before the run after this one (from 1) began. It still has this run's results, which a later board may have dropped.
     pub fn board_of(&self, run: usize) -> Board {
         let (mut board, mut begun) = (Board::default(), 0);
         for entry in self.entries() {
@@ -256,12 +252,12 @@ impl Session {
         board
     }
 
-    /// The entries up to and including time `t`. Skips, without parsing, entries that later ones replaced, and the
-    /// results of runs that the board has dropped by then.
+    /// The entries up to and including time `t`. Entries that later ones replaced, and results that the board has dropped by then, are
+    /// skipped without parsing.
     pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
         let (mut kept, mut last) = (Kept::default(), 0.0);
         let mut lines = Lines::new(&self.source, self.begin, 1);
-        // Treats a file that can no longer be read as ended.
+        // A file that can no longer be read counts as ended.
         while let Ok(Line::Whole | Line::Cut | Line::TooLong) = lines.read() {
             match time(&lines.buffer) {
                 Some(at) if at > t => break,
@@ -295,13 +291,13 @@ pub struct Past<I> {
     pub rest: Entries,
 }
 
-/// Offset and length of a line.
+/// Byte offset and length of a line.
 type Spot = (u64, u32);
 
-/// The lines that count, by what could supersede them.
+/// The lines that count, grouped by the events that supersede them.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Lines that always count.
+    /// Lines that are never superseded.
     lasting: Vec<Spot>,
     runs: Vec<Results>,
     /// Generation of the latest run, and the index of the first run of each generation, as in a board.
@@ -309,12 +305,10 @@ struct Kept {
     places: HashMap<Generation, usize>,
 }
 
-/// Lines of a run's results.
 #[derive(Debug, Default)]
 struct Results {
     lines: Vec<Spot>,
-    /// The latest progress and answer, which replace earlier ones, and the lines before them in case the latest is
-    /// damaged.
+    /// The latest progress and answer, which replace earlier ones. The lines before them are kept in case the latest is damaged.
     progress: [Option<Spot>; 2],
     answer: Option<(u64, Spot)>,
     earlier: Option<Spot>,
@@ -349,7 +343,7 @@ impl Kept {
             Glance::Answer { generation, ticket } => {
                 let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
                 match run.map(|run| (run.answer, run)) {
-                    // A board counts a stale answer if the one that it came after is known.
+                    // A board counts a stale answer if it knows the answer before it.
                     Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
                     Some((before, run)) => {
                         run.earlier = before.map(|(_, spot)| spot);
@@ -367,7 +361,7 @@ impl Kept {
         }
     }
 
-    /// All of them in file order.
+    /// All lines in file order.
     fn places(self) -> Vec<Spot> {
         let mut all = self.lasting;
         for run in self.runs {

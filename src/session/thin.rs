@@ -1,9 +1,9 @@
-//! Events that later ones replace: a recorder omits most of them, and the journal of a remote engine drops them.
+//! Events that later ones replace. A recorder omits most of them, and the journal of a remote engine drops them.
 
 use engine::message::{Answer, Event, Generation};
 use labs::Body;
 
-/// Subject of an event; of two events on one subject, the later one counts.
+/// Subject of an event; a later event on the same subject replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Slot {
     Progress,
@@ -14,13 +14,12 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no
-    /// later event replaces it. Events of other runs are kept, because a board counts them, and so are comparisons,
-    /// because each look at one counts.
+    /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no later event replaces
+    /// it. Events of other runs are kept because a board counts them, and comparisons because each look at one counts.
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),
-            // Before the first run an answer belongs to no run: boards count it.
+            // Before the first run an answer belongs to no run, but boards count it.
             Event::Answer { ticket, answer: Answer::Experiment { generation, .. } }
                 if *generation == current && current > 0 =>
             {
@@ -36,8 +35,7 @@ impl Slot {
         }
     }
 
-    /// Subject of a finding in the run of this generation: it replaces earlier events on this subject even if it is
-    /// itself kept.
+    /// Subject of a finding in the run of this generation. The finding replaces earlier events on this subject even if it is itself kept.
     pub fn replaced(event: &Event, current: Generation) -> Option<Self> {
         let Event::Finding { generation, finding } = event else { return None };
         if *generation != current || !matches!(finding.body, Body::Lab(_)) {

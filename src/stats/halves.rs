@@ -50,6 +50,23 @@ impl Halves {
     pub fn firsts(&self) -> &[Vec<usize>] {
         &self.firsts
     }
+
+    /// Sums rows of `width` values, one per block, over both halves of each halving, and passes the two sums to `each`.
+    pub fn sums(&self, blocks: &[f32], width: usize, each: &mut dyn FnMut([&[f32]; 2])) {
+        let mut total = vec![0.0f32; width];
+        blocks.chunks_exact(width).for_each(|block| add(&mut total, block));
+        let (mut one, mut two) = (vec![0.0f32; width], vec![0.0f32; width]);
+        for first in &self.firsts {
+            one.fill(0.0);
+            first.iter().for_each(|b| add(&mut one, &blocks[b * width..(b + 1) * width]));
+            two.iter_mut().zip(total.iter().zip(&one)).for_each(|(two, (total, one))| *two = total - one);
+            each([&one, &two]);
+        }
+    }
+}
+
+fn add(sum: &mut [f32], block: &[f32]) {
+    sum.iter_mut().zip(block).for_each(|(a, b)| *a += b);
 }
 
 #[cfg(test)]
@@ -81,6 +98,11 @@ mod tests {
                 distinct.dedup();
                 prop_assert!(distinct.len() == blocks / 2);
             }
+            let sizes: Vec<f32> = halves.blocks().iter().flat_map(|b| [b.len() as f32, 1.0]).collect();
+            let mut sums = Vec::new();
+            halves.sums(&sizes, 2, &mut |[one, two]| sums.push([one[0] + two[0], one[1], two[1]]));
+            let expected = [strata.len() as f32, (blocks / 2) as f32, (blocks - blocks / 2) as f32];
+            prop_assert_eq!(sums, vec![expected; 5]);
             prop_assert_eq!(Halves::new(&strata, 5, seed), halves);
         }
     }

@@ -262,7 +262,7 @@ mod tests {
         assert_eq!((b.range, b.replicates), ([0.4, 0.6], 3));
     }
 
-    /// Without spread over examples this is the one-sample t test of the trainings: `ttest_1samp` in SciPy on these five differences.
+    /// Without spread over examples this is the one-sample t test of the training runs: `ttest_1samp` in SciPy on these five differences.
     #[test]
     fn a_contrast_of_trainings_alone_is_the_paired_t_test() {
         let theta = [0.10, 0.02, 0.07, -0.01, 0.05];

@@ -1,11 +1,10 @@
-//! Coverage of intervals and error rates of tests by simulation, and the cost of an assessment and its replicates.
+//! Simulates the coverage of intervals and the error rates of tests, and times an assessment and its replicates.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`,
-//! `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
-//! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
-//! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
-//! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
-//! nominal rate (.95).
+//! Run `cargo bench --bench coverage`; one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency` after `--`
+//! selects a part. Each row of the bands simulates a lab many times: K trained replicates and n test examples, of which a sixth has the
+//! other property. Scores are logistic, with an effect of the example, of the training and of both. The narrow band should contain the
+//! value of *these* replicates on infinitely many examples; the wide one should contain the value of infinitely many replicates. Each
+//! should do so at its nominal rate (.95).
 
 #[path = "coverage/paired.rs"]
 mod paired;
@@ -36,15 +35,13 @@ use probity::stats::special::normal_quantile;
 const LEVEL: f64 = 0.95;
 const ROUNDS: usize = 400;
 const RESAMPLES: usize = 400;
-/// Points of the numerical integration.
 const POINTS: usize = 201;
 
-/// A population of examples and trainings.
 struct World {
     name: &'static str,
     n: usize,
     replicates: usize,
-    /// Logits of typical completeness and selectivity.
+    /// Mean logits of completeness and selectivity.
     centre: [f64; 2],
     /// Standard deviations on the logit scale: of examples, of trainings, of their interaction.
     spread: [f64; 3],
@@ -101,7 +98,7 @@ fn expected(deviation: f64, f: impl Fn(f64) -> f64) -> f64 {
     (0..POINTS).map(|i| f(deviation * at(i))).sum::<f64>() / POINTS as f64
 }
 
-/// Examples, every sixth of which has a value of the other property.
+/// Examples; every sixth has a value of the other property.
 fn labels(n: usize) -> Vec<Option<usize>> {
     (0..n).map(|i| (i % 6 == 0).then_some(i / 6 % 2)).collect()
 }
@@ -116,7 +113,7 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 
-/// How often a band contained the truth, and its mean half-width.
+/// Number of bands that contained the truth, and the sum of half-widths.
 #[derive(Default)]
 struct Tally {
     held: usize,
@@ -138,7 +135,7 @@ fn coverage(world: &World) {
     let other = labels(world.n);
     let [examples, training, both] = world.spread;
     let inner = examples.hypot(both);
-    // The value of a replicate with this training effect on all examples.
+    // The value of a replicate with this training effect, averaged over all examples.
     let said = |which: usize, effect: f64| expected(inner, |z| logistic(world.centre[which] + effect + z));
     let over = |which: usize| expected(training, |u| said(which, u));
     let by_training: Vec<f64> =
@@ -189,7 +186,7 @@ fn coverage(world: &World) {
     }
 }
 
-/// Strengths that differ only by chance: the reports of the two procedures where the truth is known.
+/// Compares the reports of the two procedures with the truth for strengths that differ only by chance.
 fn optimum() {
     let (n, k, m) = (600, 5, 29);
     let other = labels(n);
@@ -256,14 +253,14 @@ fn cost() {
     println!("assessing {k} replicates x {m} strengths x {n} examples, 1000 resamples | {seconds:.3} s");
 }
 
-/// Seconds for the search of the small grid, recipe by recipe, and for five replicates of the chosen recipe.
+/// Seconds for the search of the small grid, setting by setting, and for five replicates of the chosen setting.
 fn training() {
     let (n, d) = (6_000, 160);
     let mut rng = stream(4, "training");
     let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
     let values: Vec<f32> = (0..n * d).map(|_| normal() as f32).collect();
     let x = Matrix::from_vec(n, d, values).expect("n x d values");
-    // Mostly a direction, partly a product, and noise: accuracies around .9.
+    // The label depends mostly on one direction, partly on a product, and on noise: accuracies around .9.
     let label = |r: &[f32], e: f64| f64::from(r[0] + 0.6 * r[1] * r[2]) + 0.25 * e > 0.0;
     let noise: Vec<f64> = (0..n).map(|_| normal()).collect();
     let y: Vec<Option<usize>> = x.iter_rows().zip(noise).map(|(r, e)| Some(usize::from(label(r, e)))).collect();

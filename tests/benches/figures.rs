@@ -1,5 +1,5 @@
-//! Time to draw each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`; without a
-//! session, the shipped ones.
+//! Times the drawing of each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`. The default is the shipped
+//! sessions.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,13 +8,13 @@ use probity::figure::{Figure, Format, Options, Style, render};
 use probity::lab;
 use probity::session::format::Session;
 
-/// Number of timings, whose median is printed.
+/// Number of timings; the median is printed.
 const REPEATS: usize = 3;
-/// Longest time a drawing should take, in milliseconds.
+/// Maximum acceptable drawing time in milliseconds.
 const AIM: f64 = 150.0;
 
 fn main() {
-    // `cargo bench` passes `--bench`, too.
+    // `cargo bench` passes `--bench` too.
     let mut files: Vec<PathBuf> = std::env::args().skip(1).filter(|a| a != "--bench").map(PathBuf::from).collect();
     if files.is_empty() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");

@@ -1,7 +1,6 @@
-//! Time of `probity compare` on two folders in lm-evaluation-harness's format: 60 tasks with 10^5 items each.
+//! Times `probity compare` on two folders in lm-evaluation-harness's format: 60 tasks with 10^5 items each.
 //!
-//! `cargo bench --bench folders`. Prints wall seconds, over repeats, and peak memory (Linux). The goal is at most 2 s
-//! and 200 MB.
+//! Run `cargo bench --bench folders`. Prints wall seconds over repeats, and peak memory (Linux). The goal is at most 2 s and 200 MB.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -24,7 +23,7 @@ fn main() {
     println!("{:.2} | {:.2} | {:.2} | {memory}", seconds[REPEATS / 2], seconds[0], seconds[REPEATS - 1]);
 }
 
-/// Samples of about a kilobyte each.
+/// Writes samples of about a kilobyte each.
 fn write(folder: &Path, k: usize) {
     std::fs::create_dir_all(folder).expect("a folder");
     for task in 0..TASKS {
@@ -44,7 +43,7 @@ fn write(folder: &Path, k: usize) {
     }
 }
 
-/// Seconds, and the peak of resident memory in kilobytes as GNU time reports it.
+/// Wall seconds, and the peak resident memory in kilobytes as GNU time reports it.
 fn run(a: &Path, b: &Path) -> (f64, Option<f64>) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! Cost of a grid: overhead per cell for 1 to 48 cells, with one process and two, and the files, memory and time of
-//! joining, following and replaying 10,000 cells.
+//! Cost of a grid: overhead per cell for 1 to 48 cells, with one process and two; and files, memory and time for joining, following and
+//! replaying 10,000 cells.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,12 +12,12 @@ use probity::session::parts::folder::Folder;
 use probity::session::parts::part::{Head, Reader, Writer, glance};
 use probity::session::record::Record;
 
-/// Cells of a fraction of a second.
+/// A cell that takes a fraction of a second.
 const CELL: &str = concat!(
     "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\n[task]\nexamples = 800\n",
     include_str!("../common/cell.toml")
 );
-/// Cells in the sets to join, unless given.
+/// Default numbers of cells to join.
 const MANY: [usize; 3] = [100, 1_000, 10_000];
 
 fn grid_of(cells: usize) -> String {
@@ -46,7 +46,7 @@ fn run(folder: &Path, args: &[&str]) -> (f64, f64) {
     (begun.elapsed().as_secs_f64(), peak)
 }
 
-/// Seconds for the cells of a folder, as their files report them.
+/// Total seconds of the cells of a folder, as their files report them.
 fn computed(dir: &Path) -> f64 {
     let folder = Folder::open(dir).expect("a folder");
     folder.files().expect("parts").iter().map(|f| glance(f).expect("a part").1.seconds).sum()
@@ -121,7 +121,7 @@ fn fill(folder: &Folder, cells: &[grid::Cell], model: &Path) {
     }
 }
 
-/// Number and bytes of the files in a folder and below it.
+/// Number and total bytes of the files in a folder and its subfolders.
 fn weigh(dir: &Path) -> (usize, u64) {
     let entries = std::fs::read_dir(dir).expect("a folder").flatten();
     entries.fold((0, 0), |(files, bytes), entry| match entry.metadata() {
@@ -167,7 +167,7 @@ fn joining(sets: &[usize]) {
 }
 
 fn main() {
-    // `cargo bench --bench grid -- cells` or `-- merge`, or `-- merge 20000`; both without an argument.
+    // `cargo bench --bench grid -- cells` or `-- merge`, or `-- merge 20000`; both parts without an argument.
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |part: &str| asked.is_empty() || asked.iter().any(|a| a == part);
     let sets: Vec<usize> = asked.iter().filter_map(|a| a.parse().ok()).collect();

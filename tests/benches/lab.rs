@@ -1,6 +1,6 @@
 //! Latency of the interventions lab: first frame, first point, the whole default experiment, sliders, idle cost.
 //!
-//! `cargo bench --bench lab`. Prints one line per figure; nothing is asserted. Times are wall seconds on this machine.
+//! Run `cargo bench --bench lab`. Times are wall seconds.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -97,12 +97,11 @@ fn slider(ticket: u64) -> Command {
     Command::Ask { ticket, question: Question::Experiment { generation: 1, question: question.into() } }
 }
 
-/// The program in a pseudo-terminal, and what it has drawn.
 struct Screen {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     parser: Arc<Mutex<vt100::Parser>>,
-    /// Empty: a first start opens the lab and runs the default experiment.
+    /// Empty, so that the program starts as on first use: it opens the lab and runs the default experiment.
     _state: tempfile::TempDir,
     _master: Box<dyn portable_pty::MasterPty + Send>,
 }
@@ -155,7 +154,7 @@ impl Screen {
         self.writer.write_all(keys.as_bytes()).and_then(|()| self.writer.flush()).expect("a terminal");
     }
 
-    /// Seconds of processor time that the program has used.
+    /// Processor seconds that the program has used.
     fn processor(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.process_id()?)).ok()?;
         let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
@@ -171,7 +170,7 @@ impl Drop for Screen {
     }
 }
 
-/// What the user notices: first frame, keys while the engine works, idle cost.
+/// Measures what the user notices: first frame, keys while the engine works, idle cost.
 fn screen(folder: &Path) {
     let frames: Vec<f64> = (0..15)
         .filter_map(|_| {
@@ -210,7 +209,6 @@ fn screen(folder: &Path) {
     }
 }
 
-/// Position of the focus mark.
 fn focus(screen: &str) -> Option<usize> {
     screen.find('»')
 }

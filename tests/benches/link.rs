@@ -1,5 +1,5 @@
-//! Traffic over the link of a live run: messages and bytes per second for the shipped spec of each lab, before ssh
-//! compresses and encrypts it, and on the wire.
+//! Traffic over the link of a live run: messages and bytes per second for the shipped spec of each lab, before ssh compresses and encrypts
+//! them, and on the wire.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,20 +14,19 @@ use daemon::Daemon;
 use probity::remote::message::Message;
 use probity::remote::pack::Unpacker;
 
-/// File in which this program, started in place of ssh, logs the traffic.
+/// Names the log file of the traffic; set when this program is started instead of ssh.
 const LOG: &str = "PROBITY_LINK_LOG";
 /// Bytes of a frame's header; bytes 4 to 7 are the length of the body.
 const HEADER: usize = 12;
 /// Maximum duration of a measured run.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// Wall-clock time in seconds.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// Replaces ssh: starts the far end here, copies bytes both ways, and logs each message from there: its time, whether
-/// it is progress, its bytes as sent and unpacked.
+/// Replaces ssh: starts the far end on this machine, copies bytes in both directions, and logs each message from the far end. The log has
+/// its time, whether it is progress, and its bytes as sent and unpacked.
 fn copy(log: &Path) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let mut command = Command::new(probity);
@@ -163,7 +162,7 @@ fn main() {
     if let Some(log) = std::env::var_os(LOG) {
         return copy(Path::new(&log));
     }
-    // `cargo bench --bench link -- power` measures one of them.
+    // `cargo bench --bench link -- power` measures one lab.
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     for name in ["agreement", "prompts", "power", "saliency"] {
         if asked.is_empty() || asked.iter().any(|a| a == name) {

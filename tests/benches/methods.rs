@@ -1,9 +1,8 @@
 //! Speed of the intervention methods compared with scikit-learn and PyTorch.
 //!
-//! `cargo bench --bench methods`, or with one of `inlp`, `rlace`, `pgd`, `autoattack` after `--` for only that part.
-//! The other side is `methods_theirs.py`, run by the interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; it needs
-//! numpy, scipy, scikit-learn and PyTorch); it generates the data that both sides read. Prints one line per figure;
-//! nothing is asserted.
+//! Run `cargo bench --bench methods`; one of `inlp`, `rlace`, `pgd`, `autoattack` after `--` selects a part. The other side is
+//! `methods_theirs.py`, run by the interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; needs numpy, scipy, scikit-learn and PyTorch).
+//! It generates the data for both sides.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,9 +20,8 @@ use probity::probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, Training
 const ROWS: usize = 20_000;
 const WIDTH: usize = 768;
 const HIDDEN: usize = 256;
-/// Number of rows to attack.
 const ATTACKED: usize = 5_000;
-/// Number of rows for AutoAttack: the other side queries each up to 5,000 times per radius.
+/// Number of rows for AutoAttack, which makes up to 5,000 queries per row and radius on the other side.
 const STANDING: usize = 250;
 
 /// Measures one method on the data in a folder.
@@ -119,7 +117,7 @@ fn attack(folder: &Path, id: &str, radii: &[f64], count: usize) {
     let fit = FitData { mlp: Some(&probe), ..FitData::new(&data) };
     let fitted = method.fit(&fit, &Options::defaults(method), &mut NoPulse).expect("a fit");
     let then = Instant::now();
-    // In chunks side by side, as in a run.
+    // Chunks run in parallel, as in a run.
     use rayon::prelude::*;
     let chunks: Vec<Vec<usize>> = rows.chunks(512.min(count / 2)).map(<[usize]>::to_vec).collect();
     let reached: usize = chunks

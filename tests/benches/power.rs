@@ -1,11 +1,10 @@
 //! Speed and statistical guarantees of the power lab.
 //!
-//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`,
-//! `gallery`, `simulation`, `grid` after `--` for only that part. Prints one line per figure; nothing is asserted. The
-//! last two are ratios to the time of `power_theirs.py`, run by the interpreter in `PROBITY_BENCH_PYTHON` (default
-//! `python3`; it needs statsmodels, scikit-learn and PyTorch), on one thread each; `grid` takes minutes.
-//! `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it, `PROBITY_BENCH_FORMS` selects
-//! the forms, and `PROBITY_BENCH_HIDDEN` (default 0) sets the classifiers' number of hidden units.
+//! Run `cargo bench --bench power`; one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`, `gallery`, `simulation`, `grid`
+//! after `--` selects a part. `simulation` and `grid` are ratios to the time of `power_theirs.py`, on one thread each, run by the
+//! interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; needs statsmodels, scikit-learn and PyTorch). `grid` takes minutes.
+//! `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it, `PROBITY_BENCH_FORMS` selects the forms, and
+//! `PROBITY_BENCH_HIDDEN` (default 0) sets the classifiers' number of hidden units.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -34,9 +33,9 @@ use probity::stats::sequential::Sequential;
 use probity::stats::student;
 
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
-/// Simulated data sets per cell of a coverage table.
+/// Number of simulated data sets per cell of a coverage table.
 const RUNS: usize = 20_000;
-/// Rows of each file of results.
+/// Number of rows of each file of results.
 const ROWS: usize = 1_000_000;
 
 fn main() {
@@ -69,7 +68,7 @@ fn shortest(times: usize, mut work: impl FnMut()) -> f64 {
     (0..times).map(one).fold(f64::INFINITY, f64::min)
 }
 
-/// Exact power at large n, the required n, and the curve with its band.
+/// Times exact power at large n, the required n, and the curve with its band.
 fn speed() {
     for n in [1_000, 10_000, 100_000, 1_000_000] {
         for (p01, p10) in [(0.05, 0.10), (0.30, 0.28), (0.0, 0.02)] {
@@ -94,7 +93,7 @@ fn speed() {
     println!("curve with band, what is needed and what can be seen: {ms:.3} ms");
 }
 
-/// Two files of a million rows, from disk to the comparison.
+/// Times two files of a million rows, from disk to the comparison.
 fn files() {
     let dir = std::env::temp_dir().join(format!("probity-bench-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder");
@@ -127,14 +126,14 @@ fn files() {
     std::fs::remove_dir_all(&dir).expect("the folder is ours");
 }
 
-/// Probabilities that only the second, and only the first is right, in settings fixed beforehand.
+/// Settings fixed beforehand: the probabilities that only the second and only the first is right.
 const SETTINGS: [(f64, f64); 3] = [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)];
-/// Additional uneven settings for clusters, where Student's t covered least.
+/// Further unequal settings for clusters, in which Student's t covered least.
 const BESIDE: [(f64, f64); 2] = [(0.02, 0.06), (0.0, 0.04)];
-/// Share of the items of a cluster, or of the seeds of an item, that take their common draw.
+/// Proportion of the items of a cluster, or of the seeds of an item, that take their common draw.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
-/// Differences of `size` items, of which two fifths of the pairs share their draw.
+/// Differences of `size` items; two fifths of the pairs share their draw.
 fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Vec<(f64, f64)> {
     let common = unit(rng);
     let of = |u: f64| (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))));
@@ -153,7 +152,7 @@ fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds:
     Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: Some(clusters), apart: false }
 }
 
-/// Share of simulated data sets whose interval contains the true difference.
+/// Proportion of simulated data sets whose interval contains the true difference.
 fn coverage() {
     for n in [100, 500, 2_000] {
         for (p01, p10) in SETTINGS {
@@ -178,8 +177,7 @@ fn coverage() {
     }
 }
 
-/// The same for clustered items. An interval shown as a bound only promises "at least", so the two kinds are counted
-/// separately.
+/// Coverage for clustered items. An interval shown as a bound only promises "at least", so the two kinds are counted separately.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
@@ -206,7 +204,7 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     );
 }
 
-/// Share of runs without a difference in which the sequential test, checked after every item, ever stops.
+/// Proportion of runs without a difference in which the sequential test, checked after every item, ever stops.
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");
@@ -222,7 +220,7 @@ fn peeking() {
     }
 }
 
-/// Share of pilots whose interval for the required n contains the true one, and the power at the true n.
+/// Proportion of pilots whose interval for the required n contains the true one, and the power at the true n.
 fn covered() {
     let holds = |pairs: &Pairs, want: f64| {
         let Some(pilot) = Pilot::of(pairs, 0.95) else { return false };
@@ -248,7 +246,7 @@ fn covered() {
     }
 }
 
-/// The same for clusters of five items, whose variance is `1 + 4 rho` times that of independent items.
+/// Like [`covered`], for clusters of five items, whose variance is `1 + 4 rho` times that of independent items.
 fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     let design = 1.0 + 4.0 * SHARED * SHARED;
     let deviation = (design * (truth.rate() - truth.gap().powi(2)) / 5.0).sqrt();
@@ -271,8 +269,8 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     }
 }
 
-/// How often six random parts of the items differ in sign although there is a difference: the sign adds nothing to what
-/// power says about results from files.
+/// How often six random parts of the items differ in sign although there is a difference. The sign adds nothing to what power shows about
+/// results from files.
 fn signs() {
     for n in [200, 640, 2_000] {
         let (p01, p10) = (0.05, 0.10);
@@ -291,8 +289,7 @@ fn signs() {
     }
 }
 
-/// The shipped comparison with five seeds up to 4,096 sentences per class, nothing cached: seconds to the first
-/// estimate and to the end.
+/// The shipped comparison with five seeds up to 4,096 sentences per class, without a cache: seconds to the first estimate and to the end.
 fn gallery() {
     for round in 0..3 {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -330,8 +327,7 @@ fn gallery() {
     }
 }
 
-/// The other side's output: name, seconds and result, one line each; empty without an interpreter that has the
-/// packages.
+/// The other side's output: name, seconds and result, one line each; empty without an interpreter that has the packages.
 fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/power_theirs.py");
@@ -348,7 +344,7 @@ fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Exact power against 5,000 simulated comparisons with statsmodels' exact test.
+/// Times exact power against 5,000 simulated comparisons with statsmodels' exact test.
 fn simulation() {
     for (n, p01, p10) in [(640, 0.05, 0.10), (10_000, 0.10, 0.11)] {
         let d = Discord::new(p01, p10).expect("probabilities");
@@ -379,7 +375,7 @@ fn grid() {
     for _ in 0..rows + held {
         let x: Vec<f64> = (0..columns).map(|_| 2.0 * unit(&mut rng) - 1.0).collect();
         let told: f64 = x.iter().zip(&direction).map(|(x, w)| x * w).sum();
-        // Noise of the size of the signal: about three quarters of the labels can be learned.
+        // Noise as large as the signal: about three quarters of the labels can be learned.
         let label = told + 16.0 * (unit(&mut rng) - 0.5) > 0.0;
         values.extend(x.iter().map(|v| *v as f32).chain([f32::from(u8::from(label))]));
     }

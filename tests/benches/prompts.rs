@@ -1,10 +1,9 @@
-//! Speed of drawing ranks from existing predictions: 1,000 draws × 8 models × 32 relations × 3 regimes, against a plain
-//! Python loop over the same predictions.
+//! Speed of drawing ranks from existing predictions (1,000 draws × 8 models × 32 relations × 3 regimes), compared with a plain Python loop
+//! over the same predictions.
 //!
-//! `cargo bench --bench prompts` (or, in the development profile, `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo test --bench
-//! prompts`). Prints one line per figure; nothing is asserted. Rounds are paired: ours and Python's alternate. Without
-//! `python3` the ratio is left out. Wall time is shown with processor time (Linux), summed over threads, which is what
-//! counts on a busy machine.
+//! Run `cargo bench --bench prompts` (or, in the development profile, `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo test --bench prompts`). Our
+//! rounds and Python's alternate. Without `python3` the ratio is omitted. Processor time (Linux), summed over threads, is printed with wall
+//! time, because it is the better measure on a busy machine.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,9 +22,8 @@ const RELATIONS: usize = 32;
 const PROMPTS: usize = 6;
 const DRAWS: usize = 1000;
 const SUBSET: usize = 20;
-/// Rounds of Probity.
 const ROUNDS: usize = 15;
-/// Paired rounds with Python.
+/// Number of paired rounds with Python.
 const PAIRS: usize = 5;
 
 fn main() {
@@ -33,7 +31,7 @@ fn main() {
         "instances a relation | names | median ms | best ms | ms of processors | Python, median ms | ratio, median of pairs"
     );
     measure(60, PAIRS);
-    // At the size of LAMA, where a round of Python takes many minutes.
+    // The size of LAMA, at which a round of Python takes many minutes.
     measure(1000, 0);
 }
 
@@ -107,7 +105,7 @@ fn median(list: &mut [f64]) -> f64 {
     list[list.len() / 2]
 }
 
-/// By relation, model, prompt, instance and mention: whether it was right.
+/// Correctness by relation, model, prompt, instance and mention.
 fn json(relations: &[Vec<Answers>]) -> String {
     let mut text = String::from("[");
     let list = |text: &mut String, k: usize| text.push_str(if k == 0 { "[" } else { ",[" });

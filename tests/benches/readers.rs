@@ -1,7 +1,7 @@
-//! Speed of reading data sets: bytes of text per second, for each kind of file that can be gigabytes large.
+//! Speed of reading data sets, in bytes of text per second, for each kind of file that can be gigabytes large.
 //!
-//! `cargo bench --bench readers`. Prints one line per figure; nothing is asserted. Rates are of uncompressed text, by
-//! wall time and by the reading thread's processor time (Linux), which is what counts on a busy machine.
+//! Run `cargo bench --bench readers`. Rates are of uncompressed text, by wall time and by the reading thread's processor time (Linux), the
+//! better measure on a busy machine.
 
 use std::fmt::Write;
 use std::io::{Cursor, Write as _};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use probity::corpus::readers::Reading;
 
-/// Bytes of each set.
+/// Size of each set in bytes.
 const SIZE: usize = 64 << 20;
 const REPEATS: usize = 7;
 
@@ -49,7 +49,7 @@ fn main() {
     rate("SentEval text, .gz", &gz.finish().expect("memory"), senteval.len());
 }
 
-/// Lines up to the given size.
+/// Repeats lines up to the given size.
 fn repeat(line: impl Fn(usize, &mut String)) -> Vec<u8> {
     let mut out = String::with_capacity(SIZE + 1024);
     let mut k = 0;

@@ -1,10 +1,8 @@
-//! Speed of the saliency lab's explanations, alternating with captum and transformers on the same machine in the same
-//! minutes.
+//! Speed of the saliency lab's explanations compared with captum and transformers, in alternating runs on the same machine.
 //!
-//! `cargo bench --bench saliency [-- --only ig,att --quick --runs N --mkl-avx512]`; the table is as in the bench
-//! `models`. Both sides get the same sentences, models and two threads, and gradients in batches with the same number
-//! of tokens. The other side is `torch_saliency.py` (which needs captum in addition to the packages of
-//! `torch_models.py`).
+//! Run `cargo bench --bench saliency [-- --only ig,att --quick --runs N --mkl-avx512]`; the table is as in the bench `models`. Both sides
+//! get the same sentences, models and two threads, and gradients in batches with the same number of tokens. The other side is
+//! `torch_saliency.py`, which needs captum in addition to the packages of `torch_models.py`.
 
 #[path = "models/inputs.rs"]
 #[expect(dead_code, reason = "the other bench has more inputs")]
@@ -90,7 +88,7 @@ fn main() -> Outcome<()> {
     pairs::run(JOBS, folder.path(), "torch_saliency.py", &packages)
 }
 
-/// A model of the gallery, from the folder that the other side reads as well.
+/// A built-in model, from the folder that the other side reads too.
 fn gallery() -> Outcome<(Model, PathBuf)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models/bert-mini");
     Ok((load(&dir)?, dir))
@@ -141,14 +139,14 @@ fn base(folder: &Path, count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     gradients(model, &dir, inputs, tuned)
 }
 
-/// Scores of the tokens of some inputs, input by input.
+/// Scores of the tokens, input by input.
 fn gradients(model: Model, dir: &Path, inputs: Vec<Input>, tuned: bool) -> Outcome<(Ours, Value)> {
     let all: Vec<&Input> = inputs.iter().collect();
     let predicted: Vec<Vec<u32>> =
         predict(&model, &all, TOKENS_PER_BATCH, &mut NoPulse)?.into_iter().map(|p| p.ids).collect();
     let mut spec = Spec::shipped();
     let path = &mut spec.integrated_gradients;
-    // The other side runs the steps once and doubles nothing.
+    // The other side runs the steps once and does not double them.
     (path.steps, path.most_steps) = (100, 100);
     let request = json!({"kind": "integrated_gradients", "dir": dir, "steps": path.steps, "tuned": tuned,
         "ids": inputs.iter().map(|i| &i.ids).collect::<Vec<_>>(),

@@ -1,9 +1,9 @@
-//! Draws the program's screen as a PNG, for the README: the program runs on a pseudo-terminal of 120x40, gets keys, and
-//! its final screen is painted cell by cell.
+//! Draws the program's screen as a PNG for the README. The program runs on a pseudo-terminal of 120x40 and receives keys; its final screen
+//! is painted cell by cell.
 //!
-//! `cargo bench --bench screenshot -- OUT.png SECONDS KEYS ARGUMENTS...`, for example `cargo bench --bench screenshot
-//! -- assets/screenshot.png 3 '' replay sessions/agreement.probity.jsonl --speed 1000`. Waits `SECONDS` before the keys
-//! and after each of them.
+//! Usage: `cargo bench --bench screenshot -- OUT.png SECONDS KEYS ARGUMENTS...`, for example `cargo bench --bench screenshot --
+//! assets/screenshot.png 3 '' replay sessions/agreement.probity.jsonl --speed 1000`. Waits `SECONDS` before the keys and after each of
+//! them.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -16,11 +16,11 @@ use vt100::{Cell, Parser, Screen};
 
 /// Rows and columns of the terminal.
 const SIZE: (u16, u16) = (40, 120);
-/// Width and height of a cell, in pixels. Letters are as wide as their cell.
+/// Width and height of a cell in pixels. Letters are as wide as their cell.
 const CELL: (f32, f32) = (9.0, 17.0);
-/// Space around the screen, in pixels.
+/// Space around the screen in pixels.
 const MARGIN: f32 = 8.0;
-/// Colours without a number.
+/// Default colours.
 const FOREGROUND: [u8; 3] = [0xd8, 0xd8, 0xd8];
 const BACKGROUND: [u8; 3] = [0x16, 0x18, 0x1d];
 /// The first sixteen colours of a terminal.
@@ -44,7 +44,7 @@ const NAMED: [[u8; 3]; 16] = [
 ];
 
 fn main() {
-    // `cargo bench` passes `--bench`, too.
+    // `cargo bench` passes `--bench` too.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let [out, seconds, keys, program @ ..] = args.as_slice() else {
         return println!("screenshot | no picture asked for: OUT.png SECONDS KEYS ARGUMENTS...");
@@ -55,7 +55,7 @@ fn main() {
     let file = std::io::BufWriter::new(std::fs::File::create(out).expect("a file"));
     let mut encoder = png::Encoder::new(file, picture.width(), picture.height());
     encoder.set_color(png::ColorType::Rgba);
-    // Every pixel is opaque, so it does not matter that the map's colours are multiplied by their opacity.
+    // Every pixel is opaque, so premultiplied alpha makes no difference.
     encoder.write_header().and_then(|mut w| w.write_image_data(picture.data())).expect("a picture");
     println!("screenshot | {out} | {} x {}", picture.width(), picture.height());
 }
@@ -179,7 +179,7 @@ fn letter(map: &mut Pixmap, face: &Face<'_>, ink: [u8; 3], c: char, (x, y): (f32
     let scale = CELL.0 / advance;
     let (ascent, descent) = (f32::from(face.ascender()) * scale, f32::from(face.descender()) * scale);
     let baseline = y + (CELL.1 + ascent + descent) / 2.0;
-    // No bold font is embedded, so bold is drawn by a second impression next to the first.
+    // No bold font is embedded, so bold text is drawn twice with an offset.
     for shift in if bold { &[0.0, 0.5][..] } else { &[0.0][..] } {
         let mut outline = Outline { path: PathBuilder::new(), scale, at: (x + shift, baseline) };
         face.outline_glyph(glyph, &mut outline);

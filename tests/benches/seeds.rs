@@ -1,11 +1,10 @@
-//! The effect of another training seed: whether the spread between replicates predicts how much runs differ.
+//! The effect of another training seed: tests whether the spread between replicates predicts how much runs differ.
 //!
-//! `cargo bench --bench seeds -- [MODEL]...` runs the default experiment five times on the same data with `probe.seed`
-//! 0 to 4, each choosing its recipes again, and compares R of every pair of runs at every method, oracle and strength.
-//! With v the variance between the K replicates of a run, runs should differ by more than 1.96 sqrt((v1 + v2)/K) in
-//! about 9 % of all cases at K = 5 (v is estimated from five values); more would mean that the choice of the recipe
-//! adds variation that replicates do not show. The same for five data seeds (`seed`), whose difference the wide bands
-//! should cover. Nothing is asserted.
+//! `cargo bench --bench seeds -- [MODEL]...` runs the default experiment five times on the same data with `probe.seed` 0 to 4. Each run
+//! chooses its probe settings again. R is compared for every pair of runs at every method, oracle and strength. With v the variance between
+//! the K replicates of a run, runs should differ by more than 1.96 sqrt((v1 + v2)/K) in about 9 % of all cases at K = 5 (v is estimated
+//! from five values). A higher rate would mean that the choice of settings adds variation that replicates do not show. The comparison is
+//! repeated for five data seeds (`seed`), whose difference the wide bands should cover.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +19,6 @@ use probity::model::{Device, Dtype};
 /// Points of a run by method, oracle and strength.
 type Points = BTreeMap<(String, String, u64), ReliabilityFinding>;
 
-/// Results of one run.
 struct Said {
     points: Points,
     rankings: Vec<RankingFinding>,

@@ -1,4 +1,4 @@
-//! `probity rationale annotate`: the rounds of three annotators from plain sentences to gold rationales, and work that is interrupted.
+//! `probity rationale annotate`: the rounds of three annotators from plain sentences to gold rationales, and interrupted work.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::common::{Probity, refused, text};
 
-/// The command with these lines on its standard input.
+/// Runs the command with these lines on its standard input.
 fn typed(probity: &Probity, args: &[&str], input: &str) -> Output {
     let mut command = probity.command(&[&["rationale", "annotate"], args].concat());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One that stops at a wrong answer does not read the rest.
+    // A command that stops at a wrong answer does not read the rest.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -40,7 +40,8 @@ fn beside(path: &str, name: &str) -> String {
     Path::new(path).with_file_name(name).display().to_string()
 }
 
-/// Three raters, whose confidence is at most 2 in one mask: it goes back, another word passes the second round. Then marks and scores.
+/// Three raters agree with a confidence of at most 2 on one mask. It goes back, and another word passes the second round. Marks and scores
+/// follow.
 #[test]
 fn three_annotators_take_plain_sentences_to_gold_rationales() {
     let probity = Probity::new();
@@ -91,7 +92,7 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
         let printed = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
         assert!(text(&printed.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
     }
-    // Scores of the marks before a correction are not those of the marks after it.
+    // Scores of marks before a correction do not count for the corrected marks.
     let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
     let changed = probity.file("changed.jsonl", &changed);
     let again = typed(&probity, &[&changed, "--to", &x, "--task", "score"], "");
@@ -138,7 +139,7 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
         let printed = text(&wrong.stderr);
         assert!(printed.contains(why) && !printed.contains('\u{1b}'), "{printed}");
     }
-    // Back from the third to the second, whose marks stay with an empty line.
+    // Back from the third to the second sentence; an empty line keeps its marks.
     let printed = end(&typed(&probity, &[&masks, "--to", &own], "0-1,3\nb\n\n"));
     assert!(printed.contains("2 of 3 sentences are answered"), "{printed}");
     let printed = end(&typed(&probity, &[&masks, "--to", &own], "s\n"));
@@ -156,7 +157,7 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
     assert!(hidden.contains("0 two") && !hidden.contains('*'), "{hidden}");
 }
 
-/// Asked the second sentence, the annotator presses Ctrl-C: the first answer is in the file, which is whole.
+/// The annotator presses Ctrl-C at the second sentence: the first answer is in the file, which is complete.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_loses_no_answer() {

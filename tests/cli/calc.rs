@@ -1,4 +1,4 @@
-//! The calculators: keys, numbers that can be worked out by hand, and invalid input.
+//! The calculators: JSON keys, numbers that can be worked out by hand, and invalid input.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn recommended_n() {
     }
 }
 
-/// The same numbers as in the tests of the bound, which were computed separately.
+/// The expected numbers were computed separately, as in the tests of the bound.
 #[test]
 fn selectivity_and_code_lengths_have_their_own_number() {
     let more = ["--dim", "768", "--control", ".52,.5", "--code-gap", ".08"];
@@ -73,7 +73,7 @@ fn selectivity_and_code_lengths_have_their_own_number() {
     }
 }
 
-/// A user's bound already includes the classifier, but the size of the vectors was required anyway.
+/// Regression: the vector size used to be required even with a user's bound, which already includes the classifier.
 #[test]
 fn a_bound_of_your_own_needs_no_size_of_vectors() {
     let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
@@ -93,7 +93,7 @@ fn mcnemar() {
     assert_eq!((none["exact_p"].as_f64(), none["corrected_p"].as_f64()), (Some(1.0), Some(1.0)));
     let probity = Probity::new();
     assert!(text(&probity.run(&["mcnemar", "0", "0"]).stdout).contains("no items are discordant"));
-    // A negative count was taken for an option.
+    // Regression: a negative count used to be parsed as an option.
     refused(&probity.run(&["mcnemar", "-1", "2"]), 2, &["`-1` is not a whole number from 0"]);
     refused(&probity.run(&["mcnemar", "10", "-2"]), 2, &["`-2` is not a whole number from 0"]);
     refused(&probity.run(&["mcnemar", "1.5", "2"]), 2, &["1.5"]);
@@ -106,7 +106,7 @@ fn power() {
     assert!((v["power"].as_f64().unwrap() - 0.7976).abs() < 5e-5 && v["test"] == "exact", "{v}");
     let v = asked(&["power", "--p01", ".0225", "--p10", ".0025", "--n", "500", "--test", "chi2", "--json"]);
     assert!((v["power"].as_f64().unwrap() - 0.8646).abs() < 5e-5 && v["test"] == "chi2", "{v}");
-    // Counts used to be read only as plain digits.
+    // Regression: counts used to be accepted only as plain digits.
     let v = asked(&["power", "--p01", ".0499", "--p10", ".05", "--n", "1e7", "--json"]);
     assert_eq!(v["n"].as_u64(), Some(10_000_000));
     let v = asked(&["power", "--p01", ".0225", "--p10", ".0025", "--target", ".8", "--json"]);
@@ -116,7 +116,7 @@ fn power() {
     let probity = Probity::new();
     let saw = text(&probity.run(&["power", "--p01", ".7", "--p10", ".3", "--target", ".8"]).stdout);
     assert!(saw.contains("49 items") && saw.contains("from 54 on"), "{saw}");
-    // A probability 0 of a wrong sign was shown as `0.00e0`.
+    // Regression: a probability 0 of a wrong sign used to be shown as `0.00e0`.
     let sure = text(&probity.run(&["power", "--p01", ".15", "--p10", ".1", "--n", "1e7"]).stdout);
     assert!(sure.trim_end().ends_with("type S 0"), "{sure}");
     let same = ["power", "--p01", ".1", "--p10", ".1"];

@@ -1,13 +1,12 @@
-//! The binary in its own folders, and assertions on its output.
+//! Runs the binary in its own folders, and asserts on its output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Runs of the binary in its own folders.
 pub(crate) struct Probity {
-    /// Sessions and caches, and files of the test.
+    /// Folder for sessions, caches and files of the test.
     pub state: tempfile::TempDir,
 }
 
@@ -31,7 +30,7 @@ impl Probity {
         command
     }
 
-    /// The program where files may not grow beyond a few kilobytes: simulates a full disk.
+    /// The program with a file size limit of a few kilobytes, which simulates a full disk.
     #[cfg(unix)]
     pub(crate) fn cramped(&self, args: &[&str]) -> Output {
         let mut command = Command::new("sh");
@@ -55,7 +54,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Asserts exit code and stderr, and that nothing reaches stdout or controls the terminal.
+/// Asserts the exit code and stderr, and that stdout is empty and no control characters are printed.
 pub(crate) fn refused(output: &Output, code: i32, words: &[&str]) {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
@@ -71,7 +70,7 @@ pub(crate) fn agreement() -> String {
     std::fs::read_to_string(root().join("assets/specs/agreement.toml")).unwrap()
 }
 
-/// A built-in model as a folder, so that files can be put next to it.
+/// Copies a built-in model to a folder, so that files can be added to it.
 pub(crate) fn folder_of(name: &str, at: &Path) {
     std::fs::create_dir_all(at).unwrap();
     for file in ["config.json", "model.safetensors", "tokenizer.json"] {
@@ -99,8 +98,8 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment of three seconds in a test build, for tests where any run will do: nothing in it is trained by steps.
-/// With 2,000 examples it takes five.
+/// An experiment of three seconds in a test build, for tests where any run will do: nothing in it is trained by steps. With 2,000 examples
+/// it takes five seconds.
 pub(crate) const TINY: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -121,7 +120,6 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment that trains for long.
 pub(crate) const LARGE: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -133,7 +131,7 @@ grid = "paper"
 name = "pgd"
 "#;
 
-/// The findings that no later one replaces, as text: a recording omits most of the others.
+/// The findings that no later one replaces, as text; a recording omits most of the others.
 pub(crate) fn finals(bytes: &[u8]) -> Vec<String> {
     let all = json_lines(bytes).into_iter().filter(|finding| finding["final"] == true);
     all.map(|finding| finding.to_string()).collect()

@@ -124,8 +124,8 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     assert!(printed.contains("60 items in 10 clusters (design effect"), "{printed}");
 }
 
-/// Where four of thirty clusters differ, all on one side, Student's t gave p .044 and an interval above 0; chance alone
-/// gives .125. The interval is a bound only where all clusters are alike.
+/// Regression: if four of thirty clusters differed, all on one side, Student's t used to give p .044 and an interval above 0, although
+/// chance alone gives .125. The interval is a bound only if all clusters are alike.
 #[test]
 fn clusters_of_which_few_differ_show_no_difference() {
     let probity = Probity::new();
@@ -144,7 +144,7 @@ fn clusters_of_which_few_differ_show_no_difference() {
         let printed = text(&probity.run(&["compare", &a, &b]).stdout);
         let said = "the interval is a bound, valid at least 95.0 % of the time: the sides agree on all 30 clusters";
         assert_eq!(printed.contains(said), bound, "{printed}");
-        // McNemar's tests ignored the clusters, and did not say so.
+        // Regression: McNemar's tests used to ignore the clusters without saying so.
         assert!(printed.contains("as if items were independent: "), "{printed}");
     }
 }
@@ -203,7 +203,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
         "{}",
         text(&printed)
     );
-    // Where a value must be right or wrong, 0.5 is refused.
+    // If a value must be right or wrong, 0.5 is refused.
     let half = probity.file("half.jsonl", "{\"id\": 1, \"correct\": 0.5}\n");
     refused(&probity.run(&["compare", &half, &half]), 2, &["`correct` is 0.5", "0 or 1"]);
 }
@@ -228,7 +228,7 @@ fn a_line_of_enormous_length_is_refused_and_not_held_in_memory() {
     refused(&probity.run(&["compare", &a, &a]), 2, &["long.jsonl", "16 MiB"]);
 }
 
-/// A spec of the lab on a file of labelled sentences.
+/// Runs the lab on a file of labelled sentences.
 fn on_sentences(probity: &Probity, rows: &str) -> std::process::Output {
     probity.file("own.tsv", rows);
     let spec = probity.file(
@@ -253,7 +253,7 @@ fn sentences_of_one_class_cannot_be_probed() {
     assert!(told.contains("all its sentences have the label `past`: a probe needs two"), "{told}");
 }
 
-/// `Past` and `past` became two classes without a word.
+/// Regression: `Past` and `past` used to become two classes without a warning.
 #[test]
 fn labels_that_differ_in_case_alone_are_named() {
     let labels = |i: usize| ["Past", "past", "present"][i / 3 % 3];
@@ -270,7 +270,7 @@ fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
     assert!(printed.contains("`rare` has 5 sentences") && printed.contains("task.sizes"), "{printed}");
 }
 
-/// A sentence in two parts of a file would be both trained on and tested: it is used once, and counted.
+/// A sentence in two parts of a file would be both trained on and tested, so it is used once and counted.
 #[test]
 fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     let label = |i: usize| if i.is_multiple_of(2) { "past" } else { "present" };
@@ -280,7 +280,7 @@ fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     assert!(text(&output.stdout).contains("1 are duplicates"), "{}", text(&output.stdout));
 }
 
-/// Two labellings of the same sentences were compared as two sets of sentences, without saying that they share some.
+/// Regression: two labellings of the same sentences used to be compared unpaired without a note that they share sentences.
 #[test]
 fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
     let probity = Probity::new();
@@ -313,7 +313,7 @@ fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
     assert_eq!(json_lines(&output.stdout)[0]["model"], "bert-mini");
 }
 
-/// Everything that can be measured with a comparison, on a small one.
+/// Everything that can be measured together with a comparison, on a small one.
 #[test]
 fn what_stands_beside_the_comparison_is_found_and_said() {
     let probity = Probity::new();
@@ -346,7 +346,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let required = all.iter().find(|v| v["kind"] == "required").unwrap();
     assert_eq!(required["bound"], "own");
     let control = all.iter().find(|v| v["kind"] == "control").unwrap();
-    // How many of sixteen random labels a probe learns depends on the model.
+    // The number of random labels (of sixteen) that a probe learns depends on the model.
     let memorised = control["memorised"].as_f64().unwrap();
     assert!(memorised > 0.0 && memorised <= 1.0 && control["at_n"] == 16, "{control}");
 }
@@ -382,7 +382,7 @@ fn the_lab_compares_files_headless() {
     assert!(last("required")["bound"].is_null() && last("required")["n_test"]["mean"].as_f64().unwrap() > 30.0);
 }
 
-/// The requested test affected only the power, not the p-value next to it.
+/// Regression: the requested test used to affect only the power, not the p-value next to it.
 #[test]
 fn the_test_that_counts_is_the_one_that_was_asked_for() {
     let probity = Probity::new();
@@ -404,7 +404,7 @@ fn the_test_that_counts_is_the_one_that_was_asked_for() {
     assert_eq!(c["p"], c["chi2_p"]);
 }
 
-/// The lab on files compared the first metric of the first file and did not mention the others.
+/// Regression: the lab on files used to compare the first metric of the first file without naming the others.
 #[test]
 fn metrics_that_are_not_compared_are_told_of() {
     let probity = Probity::new();

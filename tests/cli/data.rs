@@ -30,7 +30,7 @@ fn data_sets_are_shown_examined_and_converted() {
     assert_eq!(json["rows"].as_u64().unwrap(), json["kept"].as_u64().unwrap() + json["dropped"].as_u64().unwrap());
     assert!(json["findings"]["multi_token"]["count"].as_u64().unwrap() > 0, "{json}");
 
-    // Converted rows are read back as the same rows, and convert to themselves.
+    // Converted rows are read back unchanged, and converting them again changes nothing.
     let [one, two] = ["one.jsonl", "two.jsonl"].map(|n| probity.state.path().join(n).display().to_string());
     run(&["data", "convert", &rows("agreement.tsv"), "-o", &one]);
     run(&["data", "convert", &one, "-o", &two]);

@@ -1,5 +1,5 @@
-//! `probity gallery train --all` and `probity gallery judge`: finished models are kept, unfinished ones do not count,
-//! and the scores of several seeds are put on cards.
+//! `probity gallery train --all` and `probity gallery judge`: finished models are kept, unfinished ones do not count, and the scores of
+//! several seeds are put on cards.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::common::{Probity, json_lines, refused, root, text};
 
-/// The card that the recipe would produce now, for another seed.
+/// The card that training would produce now for another seed.
 fn card(name: &str, seed: u64) -> Card {
     let path = root().join("assets/models").join(name).join("card.json");
     let mut card: Card = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -33,7 +33,7 @@ fn put(folder: &Path, card: &Card) {
     std::fs::write(folder.join("card.json"), serde_json::to_string_pretty(card).unwrap()).unwrap();
 }
 
-/// Finished models of these seeds.
+/// Writes finished models of these seeds.
 fn finished(probity: &Probity, name: &str, seeds: &[u64]) -> PathBuf {
     let dir = probity.state.path().join("seeds");
     seeds.iter().for_each(|seed| put(&dir.join(name).join(format!("seed-{seed}")), &card(name, *seed)));
@@ -57,7 +57,7 @@ fn what_is_complete_is_not_trained_again_and_what_is_other_is_refused() {
     refused(&all(&["--force"]), 2, &["--force"]);
     refused(&probity.run(&["gallery", "train", "--all", "--only", "bert-mimi"]), 2, &["`bert-mini`?"]);
     std::fs::remove_file(dir.join("bert-tiny/seed-2/model.safetensors")).unwrap();
-    refused(&all(&[]), 2, &["seed-2/model.safetensors", "is not there", "remove the folder"]);
+    refused(&all(&[]), 2, &["seed-2/model.safetensors", "is missing", "remove the folder"]);
     put(&dir.join("bert-tiny/seed-2"), &card("bert-tiny", 3));
     refused(&all(&[]), 2, &["seed-2/card.json", "seed 3, not of seed 2"]);
 }
@@ -74,8 +74,7 @@ fn ranges_are_printed_and_nothing_is_written() {
     let table = text(&output.stdout);
     for line in [
         "bert-mini: 4 seeds (1 2 3 4), in % with intervals at 95 %",
-        // The first score of seeds 1 to 4 is .85, .75, .65 and .55: the median lies between two of them and covers
-        // both.
+        // The first score of seeds 1 to 4 is .85, .75, .65 and .55. The median is between two of them, and its interval covers both.
         "  agreement_none           4  55.0 [51.0, 58.0]    70.0 [61.0, 78.0]    85.0 [81.0, 88.0]",
         "     0 / 0 / 4  agreement",
         "gpt2-tiny: one seed (1), in % with intervals at 95 %",
@@ -115,7 +114,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     assert_eq!(seeds(), [1, 2, 3]);
     let shown = probity.run(&["gallery", "card", &home.join("bert-mini").display().to_string()]);
     assert!(text(&shown.stdout).contains("\n3 seeds (1 2 3), in % with intervals at 95 %:\n"));
-    // A model whose card is missing keeps all cards as they are.
+    // A model whose card is missing leaves all cards unchanged.
     finished(&probity, "bert-mini", &[4]);
     finished(&probity, "gpt2-tiny", &[1]);
     refused(&judge(&[]), 2, &["gpt2-tiny", "card.json"]);
@@ -134,7 +133,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     refused(&judge(&["--replace"]), 2, &["seed-3/card.json", "training.steps"]);
 }
 
-/// Killed during a training, started again, then stopped: unfinished work is removed each time.
+/// A training is killed, restarted, then stopped: unfinished work is removed each time.
 #[cfg(unix)]
 #[test]
 fn a_killed_training_leaves_nothing_that_counts() {
@@ -144,7 +143,7 @@ fn a_killed_training_leaves_nothing_that_counts() {
     let probity = Probity::new();
     let dir = probity.state.path().join("seeds");
     let shown = dir.display().to_string();
-    // Starts it and waits until the first step is reported.
+    // Starts the training and waits until the first step is reported.
     let begin = || -> (Child, BufReader<std::process::ChildStderr>) {
         let args = ["gallery", "train", "--all", "--only", "bert-tiny", "--seeds", "1", "--out", &shown];
         let mut child = probity.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Grids: shares of cells on several machines give the same results as one machine.
+//! Grids: cells divided among several machines give the same results as one machine.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn grid() -> String {
     base + "[grid]\nmodels = [\"bert-tiny\"]\nlayer = \"all\"\nseed = [0, 1]\ntask.phi = [0.0, 0.5]\n"
 }
 
-/// Results of a session, without times and use of caches.
+/// Results of a session, without times and cache use.
 fn numbers(probity: &Probity, session: &str) -> Vec<String> {
     let output = probity.run(&["replay", session, "--headless", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -41,7 +41,7 @@ fn merged(probity: &Probity, dir: &Path, name: &str) -> (String, Value) {
     (file, json_lines(&output.stdout).remove(0))
 }
 
-/// Each in its own folders, so that nothing comes from a cache.
+/// Each runs in its own folders, so that nothing comes from a cache.
 #[test]
 fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let (one, many) = (Probity::new(), Probity::new());
@@ -102,7 +102,7 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "not a folder"]);
     let bad = probity.file("bad.toml", &grid().replace("seed = [0, 1]", "seeds = [0, 1]"));
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
-    // A folder of another experiment, whatever it contains by then.
+    // A folder of another experiment is refused, whatever it contains.
     let one = probity.file("one.toml", &grid().replace("seed = [0, 1]", "seed = [3]"));
     let script =
         probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);
@@ -120,7 +120,7 @@ fn what_does_not_belong_together_is_refused() {
     }
 }
 
-/// Here `sbatch` is the test's own script, which records its request.
+/// `sbatch` is the test's own script, which records its request.
 #[cfg(unix)]
 #[test]
 fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
@@ -159,7 +159,7 @@ fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
     assert!(run_in(&probity, &spec, &dir, &[]).contains("2 of 2 cells done"));
 }
 
-/// The findings of a single experiment were written among the parts of a grid.
+/// Regression: the findings of a single experiment used to be written among the parts of a grid.
 #[test]
 fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
     let probity = Probity::new();
@@ -169,12 +169,12 @@ fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
     let (spec, out) = (probity.file("tiny.toml", TINY), dir.display().to_string());
     for more in [&[][..], &["--force"]] {
         let output = probity.run(&[&["run", &spec, "--out", &out, "--quiet"], more].concat());
-        refused(&output, 2, &["parts of a grid (grid.jsonl)", "name another folder"]);
+        refused(&output, 2, &["parts of a grid (grid.jsonl)", "choose another folder"]);
     }
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing was written");
 }
 
-/// A part whose numbers were changed was skipped as done.
+/// Regression: a part whose numbers were changed used to be skipped as done.
 #[test]
 fn a_part_whose_sum_is_wrong_is_computed_again() {
     let probity = Probity::new();

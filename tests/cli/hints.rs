@@ -13,7 +13,7 @@ fn options(text: &str) -> Vec<String> {
     found.filter(|o| o.len() > 3).collect()
 }
 
-/// A hint used to name `--no-record`, which does not exist.
+/// Regression: a hint used to name `--no-record`, which does not exist.
 #[test]
 fn hints_name_options_that_there_are() {
     let probity = Probity::new();

@@ -1,4 +1,4 @@
-//! Runs on a model from a hub on this machine: messages about the token, and secrets that must not be in a session.
+//! Runs with a model from a local hub: messages about the token, and secrets that must not be in a session.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::common::{Probity, TINY, root, text};
 
-/// Serves a built-in model as `org/m` until the process ends; its port.
+/// Serves a built-in model as `org/m` until the process ends; returns the port.
 fn hub() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -49,7 +49,7 @@ fn answer(mut stream: TcpStream) {
     }
 }
 
-/// A pull, or a run of the model, from a hub at this address; returns stderr.
+/// Downloads or runs the model from a hub at this address; returns stderr.
 fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     let mut command = probity.command(args);
     command.env("HF_TOKEN", "hf_secret").env("HF_ENDPOINT", endpoint).env("HF_HUB_OFFLINE", "0");
@@ -58,7 +58,7 @@ fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     text(&output.stderr)
 }
 
-/// Only a failed fetch said so. The address of all interfaces does not count as this machine, but reaches it anyway.
+/// Regression: only a failed download used to report this. The wildcard address does not count as this machine, but reaches it anyway.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fetch_that_succeeds_without_the_token_says_so() {

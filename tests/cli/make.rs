@@ -30,7 +30,7 @@ fn every_set_that_is_written_is_read_back_with_nothing_dropped() {
             seen += 1;
         }
     }
-    // Agreement, seven tasks and the facts twice, two languages twice.
+    // Agreement, seven tasks, the facts twice, two languages twice.
     assert!(seen >= 21, "{seen}");
 }
 

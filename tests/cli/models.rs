@@ -1,4 +1,4 @@
-//! `probity models`: broken models, checks, pulls.
+//! `probity models`: broken models, checks, downloads.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn models_that_are_broken_are_refused_by_name() {
     refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
 }
 
-/// `run` used to exit with 1 where `models show` exited with 2.
+/// Regression: `run` used to exit with 1 where `models show` exited with 2.
 #[test]
 fn a_broken_folder_is_the_same_mistake_for_every_command() {
     let probity = Probity::new();
@@ -31,7 +31,7 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
         refused(&probity.run(&["models", "show", &name]), 2, &[&place]);
         refused(&probity.run(&["run", &spec, "--json"]), 2, &["spec.toml", "`models`", &place]);
     }
-    // Sound headers, but one tensor is missing.
+    // The headers are valid, but one tensor is missing.
     folder_of("bert-mini", &at);
     let lost = lose_a_tensor(&at.join("model.safetensors"));
     refused(&probity.run(&["models", "show", &name]), 2, &[&lost]);
@@ -69,7 +69,7 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
-/// A run did not mention them: only `models show` did.
+/// Regression: only `models show` used to mention unused tensors, not a run.
 #[test]
 fn a_run_says_once_that_stored_tensors_are_not_used() {
     let probity = Probity::new();
@@ -101,7 +101,7 @@ fn a_token_that_is_not_sent_is_told_of() {
     }
 }
 
-/// Nothing listens there, and the name is not looked up; the advice came after the point where the message was cut.
+/// Nothing listens at this address, and the name is not looked up. Regression: the advice used to be cut off the message.
 #[test]
 fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
     let probity = Probity::new();

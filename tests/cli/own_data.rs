@@ -31,7 +31,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     let first = rows.lines().next().unwrap();
     let bytes = format!("{rows}not a row\n{{\"text\": \"The dog is here .\"}}\n{first}\n");
     std::fs::write(&file, &bytes).unwrap();
-    // Relative to the spec's file, not to the current folder.
+    // The path is relative to the spec's file, not to the current folder.
     std::fs::write(folder.join("own.toml"), spec("rows.jsonl")).unwrap();
     let out = probity.state.path().join("out");
     let (spec_name, out_name) = (folder.join("own.toml").display().to_string(), out.display().to_string());
@@ -70,7 +70,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     assert!(figure.contains("2003 rows, 3 dropped"), "provenance of figures: {figure}");
 }
 
-/// The task's generated sentences, written to a file and read from there, give the same experiment.
+/// The task's generated sentences give the same experiment when they are read from a file.
 #[test]
 fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
     let probity = Probity::new();
@@ -101,8 +101,8 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     probity.file("unknown.txt", "nothing known\n");
     refuse("unknown.txt", &["unknown.txt, line 1", "expected plain (plain JSON lines)"]);
     let with_phi = probity.file("phi.toml", &spec("x.tsv").replace("[task]\n", "[task]\nphi = 0.2\n"));
-    refused(&probity.run(&["run", &with_phi]), 2, &["task.phi", "it follows from the rows"]);
-    // Known formats with other rows, or too few: the run reports it.
+    refused(&probity.run(&["run", &with_phi]), 2, &["task.phi", "the rows of the file decide"]);
+    // Known formats with unusable rows, or too few: the run reports it.
     for (rows, words) in [
         ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
         ("past_present", &["the file has `label` (", "name it as task.target, and add a column"]),
@@ -131,8 +131,7 @@ fn on_changed(probity: &Probity, change: impl Fn(usize, &mut Value)) -> (Option<
     (output.status.code(), json_lines(&output.stdout), text(&output.stderr))
 }
 
-/// Without the other property, or with only one value of it, selectivity is undefined: the run reports this and
-/// computes nothing.
+/// Selectivity is undefined without the other property, or with only one value of it. The run reports this and computes nothing.
 #[test]
 fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
     for keep in [None, Some("Sg")] {
@@ -155,8 +154,8 @@ fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
     }
 }
 
-/// Labels unrelated to the sentences: the oracle reads nothing, which is reported, and no strength is called the best,
-/// nor any setting better than another.
+/// With labels unrelated to the sentences, the oracle is at chance. This is reported, and neither a best strength nor a better setting is
+/// named.
 #[test]
 fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     let (code, findings, said) = on_changed(&Probity::new(), |i, row| {
@@ -206,7 +205,7 @@ fn natural_sentences_run_on_the_built_in_model() {
     assert_eq!(ends, 2, "an optimum of each method, or why there is none");
 }
 
-/// A sentence longer than the encoder reads ended the run; now it is left out, cut or read in windows, and counted.
+/// Regression: a sentence longer than the encoder's limit used to end the run. It is now skipped, cut or read in windows, and counted.
 #[test]
 fn sentences_that_are_longer_than_the_encoder_reads_are_treated_as_the_spec_says_and_counted() {
     let probity = Probity::new();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::common::{Probity, json_lines, refused, text};
 
-/// A sequential plan looked at every item, whatever its n, and no finding was marked as planned.
+/// Regression: a sequential plan used to look at every item, whatever its n, and no finding was marked as planned.
 #[test]
 fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     let probity = Probity::new();
@@ -45,8 +45,8 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
 }
 
-/// On files a plan counted only if its n was that of all items, and one with early stopping was "not stopped" where no
-/// sequential test is possible.
+/// Regression: on files, a plan used to count only if its n was the number of all items. One with early stopping used to be "not stopped"
+/// where a sequential test is impossible.
 #[test]
 fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     let probity = Probity::new();
@@ -111,7 +111,7 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
 #[test]
 fn a_plan_on_files_does_not_change_what_is_recommended() {
     let probity = Probity::new();
-    // The first side is clearly better overall, though not on every small subset.
+    // The first side is clearly better overall, but not on every small subset.
     let right = |i: u64, first: bool| if first { i * 7 % 10 < 7 } else { i * 3 % 10 < 6 };
     for (name, first) in [("a", true), ("b", false)] {
         let row = |i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first));
@@ -137,7 +137,7 @@ fn a_plan_on_files_does_not_change_what_is_recommended() {
     assert!(gaps.iter().any(|gap| *gap < 0.0), "some few have the other sign: {gaps:?}");
 }
 
-/// Both sides had one task, and a plan on probes counted only if a size had its `n` test sentences.
+/// Regression: both sides used to have one task, and a plan on probes used to count only if a size had its `n` test sentences.
 #[test]
 fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count() {
     let probity = Probity::new();

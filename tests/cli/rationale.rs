@@ -1,4 +1,4 @@
-//! `probity rationale`: keys, numbers that can be worked out by hand, the formats that are joined, and invalid input.
+//! `probity rationale`: JSON keys, numbers that can be worked out by hand, the formats that can be combined, and invalid input.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn the_keys_are_exactly_those_that_are_published() {
     // K = 2 of 4 words: the top two contain one of the two gold words in either order.
     near(&v, "token_f1", 0.5);
     near(&v, "random_f1", 0.5);
-    // Reversed, none of one, none of two, two of three, four of four: (0 + 0 + 2/3 + 1)/4; for the other 1.
+    // Reversed, the top k contain none of one, none of two, two of three, four of four: (0 + 0 + 2/3 + 1)/4; unchanged, 1.
     near(&v, "map", (1.0 + 5.0 / 12.0) / 2.0);
     near(&v, "map_star", 1.0);
     near(&v, "pcc", 1.0);

@@ -1,6 +1,5 @@
-//! The remote engine: through a script in place of ssh that starts the far end here, and through a real sshd on the
-//! loopback if there is one. The tests assert that the remote engine behaves like the local one, whatever happens to
-//! the link.
+//! The remote engine, through a script that replaces ssh and starts the far end on this machine, and through a real sshd on the loopback if
+//! there is one. It must behave like the local engine, whatever happens to the link.
 
 mod ends;
 mod far;
@@ -21,7 +20,7 @@ use serde_json::Value;
 use super::common::{Probity, TINY, json_lines, refused, text};
 use far::{Place, findings_of, hello, run_of, times_out, until};
 
-/// The findings, without their times.
+/// The findings without their times.
 fn found(stdout: &[u8]) -> Vec<Value> {
     let mut all = json_lines(stdout);
     for finding in &mut all {
@@ -35,7 +34,7 @@ fn found(stdout: &[u8]) -> Vec<Value> {
 #[test]
 fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
     let (place, near) = (Place::new(), Probity::new());
-    // On local data, which the far end gets under the name in the spec.
+    // With local data, which the far end receives under the name in the spec.
     near.file("rows.jsonl", &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout));
     let spec = near.file("tiny.toml", &TINY.replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\""));
     let here = near.run(&["run", &spec, "--json", "--no-session"]);
@@ -44,13 +43,13 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
     assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
     assert_eq!(findings_of(&place.session("tiny").board()), findings_of(&far::read(near.state.path(), "tiny").board()));
-    // It ends with the run, and the sent files go with it; nothing waits for that.
+    // The engine ends after the run, and the sent files are removed. The client does not wait for that.
     until(|| place.engines().is_empty().then_some(()));
     let far = place.session("tiny");
     let recorded = std::fs::read_to_string(place.path().join("sessions/tiny.probity.jsonl")).unwrap();
     assert!(!recorded.contains(&near.state.path().display().to_string()), "no path of this side went there");
 
-    // The requests without an engine: list, fetch, and requests for what does not exist.
+    // Requests without an engine: list, fetch, and requests for engines or sessions that do not exist.
     let errand = |args: &[&str]| near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
     let listed = text(&errand(&["remote", "list", "ssh://far"]).stdout);
     assert!(listed.contains("tiny") && listed.contains("session") && listed.contains("done"), "{listed}");
@@ -63,7 +62,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
         1,
         &["far: no session no-such on the remote machine", "probity remote list"],
     );
-    refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
+    refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none is running"]);
     refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]), 2, &["--send ../x", "relative"]);
     refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "y"]), 2, &["--send y", "no such file"]);
     refused(&errand(&["run", &spec, "--forecast", "--remote", "ssh://far"]), 2, &["--forecast", "ssh far"]);
@@ -105,7 +104,7 @@ fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
     let begun = std::time::Instant::now();
     far.try_now();
     until(|| far.down().is_none().then_some(()));
-    // A machine under load is slow, but not this slow.
+    // A generous limit for a machine under load.
     assert!(begun.elapsed().as_millis() < 1_000, "{:?}", begun.elapsed());
     far.send(Command::Shutdown).unwrap();
     drop(far);
@@ -157,7 +156,7 @@ fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself(
             told.push(notice.problem.to_string());
         }
     }
-    assert!(told.iter().any(|t| t.contains("no engine killed runs there")), "{told:?}");
+    assert!(told.iter().any(|t| t.contains("no engine killed is running there")), "{told:?}");
     assert!(far.send(Command::ListModels).is_err(), "as a local engine that is gone");
     let near = Probity::new();
     let list = near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();
@@ -267,7 +266,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     assert!(text(&follow().stdout).contains("3 of 3 cells done"));
     refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or was left"]);
 
-    // Files that do not belong there. Data sent earlier is available to specs that come without it.
+    // Files of another experiment are refused. Data sent earlier can be used by specs that come without it.
     let others = near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "9"]).stdout;
     near.file("rows.jsonl", &text(&others));
     refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "different contents", "--out"]);
@@ -310,7 +309,7 @@ fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
     }
 }
 
-/// Files there may not grow beyond a few kilobytes: simulates a full disk.
+/// A file size limit of a few kilobytes on the far end simulates a full disk.
 #[test]
 fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     let (near, spec) = (Probity::new(), Spec::parse(TINY, "tiny").unwrap());
@@ -336,7 +335,7 @@ fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     refused(&output, 1, &["far: ", "cannot write", &dir]);
 }
 
-/// It claimed to give no reason, because there was no space left for the reason either.
+/// Regression: the error used to give no reason, because there was no space left for the reason either.
 #[test]
 fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
     let near = Probity::new();

@@ -53,8 +53,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let last = of_kind(&findings, "reliability").into_iter().filter(|f| f["final"] == true).count();
     assert_eq!(last, 2 * 2 * 2, "two methods, two values, two oracles");
 
-    // Reliability is the harmonic mean of the means, also by the calculator; over two trainings it is the mean of two
-    // of those.
+    // Reliability is the harmonic mean of the means, as in the calculator. Over two trainings it is the mean of two of those.
     let f = of_kind(&findings, "reliability").into_iter().rfind(|f| f["final"] == true).unwrap();
     let [c, s, r] = scores.map(|k| f[k]["mean"].as_f64().unwrap());
     let again = probity.run(&["reliability", &c.to_string(), &s.to_string(), "--json"]);
@@ -67,7 +66,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let files: Vec<String> =
         std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     let count = |end: &str| files.iter().filter(|f| f.ends_with(end)).count();
-    // What a paper would show: the plane, the paper's figures with a method of the run, distance and behaviour.
+    // The figures for a paper: the plane, the paper's figures with a method of the run, distance and behaviour.
     assert_eq!([".png", ".svg", ".csv"].map(count), [7, 7, 7], "{files:?}");
     assert!(!files.iter().any(|f| f.starts_with('.')), "nothing half-written: {files:?}");
     replays(&probity, &out.join("session.probity.jsonl"), &output.stdout);
@@ -110,7 +109,7 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
     let out = probity.state.path().join("out");
     let output = probity.run(&["run", &one, &two, "--quiet", "--out", &out.display().to_string()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    // Quiet hides progress, but not warnings about the numbers.
+    // `--quiet` hides progress, but not warnings about the numbers.
     let said = text(&output.stderr);
     assert!(said.lines().all(|l| l.starts_with("warning: ")), "quiet: {said}");
     let table = text(&output.stdout);
@@ -125,7 +124,7 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
 #[test]
 fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
     let probity = Probity::new();
-    // Passes the check of names, but the layer does not exist.
+    // The spec passes the check of names, but the layer does not exist.
     let spec = probity.file("layer.toml", &TINY.replace("[task]", "[site]\nlayer = 99\n[task]"));
     let output = probity.run(&["run", &spec, "--json", "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -134,7 +133,7 @@ fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
     assert_eq!(kinds[kinds.len() - 2..], ["error", "summary"]);
     let error = &findings[findings.len() - 2];
     assert!(error["what"].as_str().unwrap().contains("99") && error["hint"].is_string(), "{error}");
-    // As text it said `done in 0.0 s`.
+    // Regression: the text output used to be `done in 0.0 s`.
     let said = probity.run(&["run", &spec, "--quiet"]);
     let said = text(&said.stdout);
     assert!(said.contains("failed after") && !said.contains("done in"), "{said}");

@@ -53,8 +53,8 @@ fn folders_are_compared_task_by_task_and_pooled() {
     );
 }
 
-/// Two tasks with the same difference had an interval of width 0 and p below .001; later they had none, so that
-/// `--fail-if worse` passed where a side was clearly worse.
+/// Regression: two tasks with the same difference used to have an interval of width 0 and p below .001. Later they had no interval, so that
+/// `--fail-if worse` passed for a side that was clearly worse.
 #[test]
 fn few_tasks_are_taken_as_fixed() {
     let probity = Probity::new();
@@ -91,7 +91,7 @@ fn few_tasks_are_taken_as_fixed() {
     assert_eq!(of("fixed")["holm_p"], of("fixed")["p"]);
 }
 
-/// `--margin 1` meant the whole scale, and the margin was not shown.
+/// Regression: `--margin 1` used to mean the whole scale, and the margin was not shown.
 #[test]
 fn a_margin_is_in_one_unit_and_shown() {
     let probity = Probity::new();
@@ -113,7 +113,7 @@ fn a_margin_is_in_one_unit_and_shown() {
     refused(&probity.run(&["compare", &file(&a), &file(&b), "--margin", "1"]), 2, &["--margin 1%"]);
 }
 
-/// A file truncated at the end of a line passed silently.
+/// Regression: a file truncated at the end of a line used to pass silently.
 #[test]
 fn items_that_only_one_side_has_are_counted() {
     let probity = Probity::new();
@@ -129,7 +129,7 @@ fn items_that_only_one_side_has_are_counted() {
     refused(&probity.run(&["compare", &a, &b]), 2, &["the line is incomplete (truncated file?)"]);
 }
 
-/// Changed multiple-choice items showed log-likelihoods.
+/// Regression: changed multiple-choice items used to show log-likelihoods instead of options.
 #[test]
 fn flips_of_multiple_choice_name_the_options() {
     let probity = Probity::new();
@@ -154,7 +154,7 @@ fn flips_of_multiple_choice_name_the_options() {
     assert_eq!((&flip["answer_a"], &flip["target"]), (&"c: Bern".into(), &"b: Paris".into()));
 }
 
-/// A mistyped `--where` gave an empty list.
+/// Regression: a mistyped `--where` used to give an empty list.
 #[test]
 fn a_fact_that_no_item_has_names_those_there_are() {
     let probity = Probity::new();
@@ -211,7 +211,7 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     };
     assert_eq!(row(&based), row(&printed), "the sides keep their places");
     assert!(!printed.contains("open") && printed.contains("undecided"), "{printed}");
-    // With a baseline, conditions concern the other systems.
+    // With a baseline, conditions apply to the other systems.
     let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
     assert!(text(&failed.stderr).contains("a against c (mean over tasks) is worse"), "{}", text(&failed.stderr));
     let file = |root: &str| format!("{root}/model/samples_task9_2024-05-01T12-00-09.000001.jsonl");
@@ -291,7 +291,7 @@ fn a_plan_needs_no_data() {
     refused(&probity.run(&["power", "--n", "9"]), 2, &["--p01"]);
 }
 
-/// Files with several filters were refused unless one was named.
+/// Regression: files with several filters used to be refused unless one was named.
 #[test]
 fn every_filter_that_both_files_have_is_compared() {
     let probity = Probity::new();

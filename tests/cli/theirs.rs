@@ -1,10 +1,10 @@
-//! Every number of a folder comparison against SciPy 1 and statsmodels (`tests/benches/compare_theirs.py`).
+//! Compares every number of a folder comparison with SciPy 1 and statsmodels (`tests/benches/compare_theirs.py`).
 
 use super::common::{Probity, json_lines, text};
 
 const TASKS: usize = 13;
 
-/// Difference, its interval, p, Holm's p, Benjamini and Hochberg's q, and the p-value of equivalence, by task.
+/// By task: difference, its interval, p, Holm's p, Benjamini and Hochberg's q, and the p-value of equivalence.
 const THEIRS: [[f64; 7]; TASKS] = [
     [0.03333333, -0.2059559, 0.268883, 0.7905273, 1.0, 0.9342596, 0.5442061],
     [0.05405405, -0.1724965, 0.2748827, 0.6476059, 1.0, 0.8970494, 0.6168919],

@@ -73,7 +73,7 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
     let last = stderr.lines().last().unwrap();
     assert!(last.starts_with("error: ") && last.contains("findings.jsonl"), "{stderr}");
     assert_eq!(names(&out), ["session.probity.jsonl"], "what was recorded stays");
-    // The warning was repeated for every probe that could not be cached.
+    // Regression: the warning used to be repeated for every probe that could not be cached.
     for warning in ["a trained probe could not be cached", "not recorded", "without recording"] {
         assert!(stderr.matches(warning).count() <= 1, "`{warning}` again and again: {stderr}");
     }
@@ -130,8 +130,7 @@ fn a_warning_is_said_once() {
     assert_eq!(stderr.matches("a trained probe could not be cached").count(), 1, "{stderr}");
 }
 
-/// Starts the program, kills it (`kill -9`) as soon as one of its unfinished files exists in the folder, and returns
-/// the file's name.
+/// Starts the program and kills it (`kill -9`) as soon as one of its unfinished files exists in the folder. Returns the file's name.
 fn killed_while_writing(mut command: Command, folder: &Path) -> String {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let own = format!(".probity-{}@", child.id());
@@ -183,7 +182,7 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     assert!(left.contains(&"findings.jsonl".to_owned()), "{left:?}");
 }
 
-/// A session lists what it can draw, writes all of it, and a one-page report.
+/// A session lists the figures it can draw, and writes all of them and a one-page report.
 #[test]
 fn a_session_lists_its_figures_writes_all_and_a_report() {
     let probity = Probity::new();
@@ -253,7 +252,7 @@ fn the_script_of_a_session_computes_its_numbers_again() {
     assert_eq!(again, recorded);
 }
 
-/// A run whose session could not be written ended with 0.
+/// Regression: a run whose session could not be written used to end with 0.
 #[test]
 fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     let probity = Probity::new();
@@ -270,7 +269,7 @@ fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     assert_eq!(command.env("PROBITY_STATE_DIR", &blocked).status().unwrap().code(), Some(0));
 }
 
-/// They were read until memory was full, or waited for forever.
+/// Regression: devices used to be read until memory was full, and pipes were waited for forever.
 #[test]
 fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
     let probity = Probity::new();
@@ -309,7 +308,6 @@ fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
     assert!(!output.status.success(), "{}", text(&output.stderr));
 }
 
-/// Waits for a program that must end soon.
 fn ended(mut child: std::process::Child, args: &[&str]) -> std::process::Output {
     let begun = std::time::Instant::now();
     while child.try_wait().unwrap().is_none() {

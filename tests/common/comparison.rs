@@ -110,7 +110,7 @@ pub(crate) fn compared() -> Vec<Finding> {
     out
 }
 
-/// Baselines, with the bag of words ahead of the others.
+/// Baselines; the bag of words is the best.
 fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     let of = |(name, share): (&str, f64)| {
         let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);
@@ -120,7 +120,7 @@ fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     [("majority", 0.5), ("bag of words", 0.79), ("length", 0.52), ("first word", 0.5)].map(of).into()
 }
 
-/// The curve and the required n under the terms of a spec.
+/// The curve and the required n under the settings of a spec.
 fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let (_, curve, required) = told(&pairs.tally(), &names, spec, Some(769));
@@ -135,7 +135,7 @@ fn after(n_train: u64, kind: Kind) -> Kind {
     }
 }
 
-/// What is recorded about the items.
+/// The recorded counts of the items.
 fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
     let of = |at: usize| {
         let tally = pairs.select(&(0..at).collect::<Vec<_>>()).tally();
@@ -145,13 +145,13 @@ fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
     places(pairs.n()).into_iter().map(of).collect()
 }
 
-/// The answer to a question about other terms.
+/// The answer to a question about other test settings.
 pub(crate) fn adjusted(spec: &Spec, generation: u64, ticket: u64) -> Event {
     let findings = asked(spec, &pairs(512)).into_iter().map(|k| finding(512, true, k)).collect();
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
-/// The answer to a question about the first `n` items under the terms of a spec.
+/// The answer to a question about the first `n` items under the settings of a spec.
 pub(crate) fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> Event {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let of = |kind: Kind| Finding { spec: lab::Spec::from(spec.clone()).hash(), ..finding(n, true, kind) };
@@ -170,7 +170,7 @@ pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// The same after a complete run.
+/// [`comparing`] after a complete run.
 pub(crate) fn has_compared(columns: u16, rows: u16) -> Harness {
     let mut h = comparing(columns, rows);
     for finding in compared() {

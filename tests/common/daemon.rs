@@ -1,4 +1,4 @@
-//! A real sshd on the loopback with its own keys, and a wire to it that delays, corrupts and counts.
+//! A real sshd on the loopback with its own keys, and a proxy to it that delays, corrupts and counts data.
 #![allow(dead_code, clippy::unwrap_used)] // tests corrupt, benches count
 
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A daemon; it ends when dropped. The host `far` leads to it with `ssh -F DIR/config`.
+/// A daemon that ends when dropped. `ssh -F DIR/config far` connects to it.
 pub(crate) struct Daemon {
     daemon: Child,
     pub port: u16,
@@ -23,8 +23,8 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Starts one with keys and configuration in `dir`, whose programs get these variables (`A=1 "B=a b"`). The error
-    /// says why it is impossible on this machine.
+    /// Starts a daemon with keys and configuration in `dir`, whose programs get these variables (`A=1 "B=a b"`). The error is the reason
+    /// why this machine cannot run it.
     pub(crate) fn start(dir: &Path, variables: &str) -> Result<Self, String> {
         let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists());
         let program = program.ok_or("no sshd on this machine; install openssh-server")?;
@@ -57,8 +57,7 @@ impl Daemon {
                  IdentitiesOnly yes\n  UserKnownHostsFile {place}/known\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
             ),
         );
-        // If no sshd has ever been started, its empty folder is missing; only root's daemon needs it, and only root can
-        // create it.
+        // If no sshd has ever been started, its empty folder is missing. Only root's daemon needs it, and only root can create it.
         let _ = std::fs::create_dir("/run/sshd");
         let config = format!("{place}/sshd_config");
         let daemon = Command::new(program).args(["-D", "-e", "-f", &config]).stderr(Stdio::null()).spawn();
@@ -74,7 +73,7 @@ impl Daemon {
         Ok(Self { daemon, port })
     }
 
-    /// Routes ssh through a wire that delays every piece.
+    /// Routes ssh through a proxy that delays every piece.
     pub(crate) fn through(&self, dir: &Path, delay: Duration) -> Wire {
         let wire = Wire::to(self.port, delay);
         let config = dir.join("config");
@@ -85,7 +84,7 @@ impl Daemon {
     }
 }
 
-/// One of this many pieces is corrupted, until the requested number is reached.
+/// One in this many pieces is corrupted, until the requested number is reached.
 const SELDOM: usize = 4;
 
 /// Traffic through a port of the loopback.
@@ -94,7 +93,7 @@ pub(crate) struct Wire {
     passing: Arc<Passing>,
 }
 
-/// Treatment of the pieces from the daemon.
+/// Handling of the pieces from the daemon.
 #[derive(Default)]
 struct Passing {
     wanted: AtomicUsize,
@@ -125,7 +124,6 @@ impl Wire {
         self.passing.wanted.store(pieces, Ordering::SeqCst);
     }
 
-    /// Number of corrupted pieces.
     pub(crate) fn garbled(&self) -> usize {
         self.passing.garbled.load(Ordering::SeqCst)
     }
@@ -158,6 +156,6 @@ fn pour(mut from: TcpStream, mut to: TcpStream, delay: Duration, passing: Option
             break;
         }
     }
-    // Either end learns of the other's end.
+    // Notifies each end that the other has closed.
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

@@ -230,8 +230,8 @@ fn data() -> DataFinding {
     }
 }
 
-/// All measurements of a run of the default experiment with `n` test examples. An unfinished one has not reached INLP
-/// and stops halfway through PGD.
+/// All measurements of a run of the default experiment with `n` test examples. An unfinished one has not reached INLP and stops halfway
+/// through PGD.
 pub(crate) fn measured(n: usize, finished: bool) -> Vec<Finding> {
     let mut t = 0.2;
     let mut findings = vec![finding(12_000, true, t, Kind::Data(data()))];
@@ -377,12 +377,10 @@ fn about_run(spec: &Spec, ticket: u64, question: &Question) -> Event {
     }
 }
 
-/// An answer about a model.
 pub(crate) fn about(model: &str, answer: ModelAnswer) -> Event {
     Event::Answer { ticket: 0, answer: Answer::Model { model: model.into(), answer } }
 }
 
-/// A model's description.
 pub(crate) fn inspected(model: &str) -> Event {
     let fact = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     about(

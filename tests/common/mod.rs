@@ -31,7 +31,7 @@ pub(crate) use facts::*;
 pub(crate) use fake::*;
 pub(crate) use sets::*;
 
-/// The state under test with everything that it sent and received.
+/// The state under test, with everything that it sent and received.
 pub(crate) struct Harness {
     pub state: State,
     pub effects: Vec<Effect>,
@@ -39,7 +39,6 @@ pub(crate) struct Harness {
     pub record: Vec<Record>,
 }
 
-/// A line of a recording.
 #[derive(Debug, Clone)]
 pub(crate) enum Record {
     Command(Command),
@@ -57,17 +56,15 @@ impl Harness {
         Self { state, effects: Vec::new(), record: Vec::new() }
     }
 
-    /// The view state of the interventions lab.
     pub(crate) fn lab(&mut self) -> &mut View {
         &mut self.state.screens.interventions
     }
 
-    /// Focuses a pane of the shown screen.
     pub(crate) fn focus(&mut self, pane: Pane) {
         self.state.here_mut().focus = pane;
     }
 
-    /// Leaves the lab's list for the figure, where steps move the main slider.
+    /// Moves the focus from the lab's list to the figure, where steps move the main slider.
     pub(crate) fn slide(&mut self) -> &mut Self {
         let slots = self.state.screen().slots();
         if slots[1].contains(&self.state.here().focus) {
@@ -86,14 +83,14 @@ impl Harness {
         self.state.here_mut().row = at.expect(key);
     }
 
-    /// A harness whose engine is up and whose first experiment has been requested.
+    /// A harness with a running engine and a requested first experiment.
     pub(crate) fn started(columns: u16, rows: u16) -> Self {
         let mut harness = Self::new(columns, rows);
         harness.act(Action::Start);
         harness.event(ready());
         harness.event(models());
         harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::shipped().hash() });
-        // PGD, to which the answers below belong, rather than the best method of the run.
+        // PGD, which the answers below belong to, instead of the best method of the run.
         harness.state.screens.interventions.picked = true;
         harness
     }
@@ -137,7 +134,6 @@ impl Harness {
         Self::of(Start { size: (columns, rows), spec, ..start() })
     }
 
-    /// Answers the latest question of the prompts lab.
     pub(crate) fn answer_facts(&mut self) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask { ticket, question: Question::Experiment { generation, question } }) => {
@@ -171,14 +167,13 @@ impl Harness {
         self.events_of(1, findings);
     }
 
-    /// Findings of the run of a generation.
+    /// Sends the findings of a generation's run.
     pub(crate) fn events_of(&mut self, generation: u64, findings: Vec<Finding>) {
         for finding in findings {
             self.event(Event::Finding { generation, finding: Box::new(finding) });
         }
     }
 
-    /// Answers the latest question about a point.
     pub(crate) fn answer(&mut self, n: usize) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask {
@@ -199,7 +194,6 @@ impl Harness {
         keys.flat_map(|key| self.act(Action::Key(key))).collect()
     }
 
-    /// Types a text, character by character.
     pub(crate) fn typed(&mut self, text: &str) {
         for c in text.chars() {
             let name = if c == ' ' { "space".to_owned() } else { c.to_string() };

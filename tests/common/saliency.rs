@@ -19,7 +19,6 @@ use super::{Harness, models, ready, start};
 const MODELS: [&str; 2] = ["bert-mini", "roberta-mini"];
 const METHODS: [&str; 2] = ["attention", "integrated_gradients"];
 
-/// A spec with two models.
 pub(crate) fn asks_two() -> Spec {
     Spec { models: MODELS.map(str::to_owned).to_vec(), ..Spec::shipped() }
 }
@@ -349,7 +348,6 @@ pub(crate) fn scored(finished: bool) -> Vec<Finding> {
     list
 }
 
-/// The answer to a question.
 pub(crate) fn seen(ticket: u64, generation: u64, question: &lab::Question) -> Event {
     let lab::Question::Saliency(asked) = question else { panic!("a question to another lab: {question:?}") };
     let findings = match asked {
@@ -410,7 +408,7 @@ pub(crate) fn unasked(columns: u16, rows: u16) -> Harness {
     Harness::of(Start { size: (columns, rows), spec: asks_two().into(), ..start() })
 }
 
-/// The same with a requested run.
+/// [`unasked`] with a requested run.
 pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     let mut h = unasked(columns, rows);
     h.act(Action::Start);
@@ -419,7 +417,7 @@ pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// The same after its run.
+/// [`scoring`] after its run.
 pub(crate) fn has_scored(columns: u16, rows: u16) -> Harness {
     let mut h = scoring(columns, rows);
     h.events(scored(true));
@@ -438,7 +436,6 @@ pub(crate) fn latest(effects: &[Effect]) -> Option<(u64, u64, lab::Question)> {
     })
 }
 
-/// Answers the latest question to the lab.
 pub(crate) fn answer_latest(h: &mut Harness) {
     let (ticket, generation, question) = latest(&h.effects).expect("a question");
     h.event(seen(ticket, generation, &question));

@@ -6,12 +6,11 @@ use probity::engine::message::{Answer, Event, Progress};
 /// The number of the first question after the finished run of the harness.
 pub(crate) const TICKET: u64 = 3;
 
-/// The answer to a question about data.
 pub(crate) fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }
 }
 
-/// The content of a set of Chinese rationales, some of it dropped.
+/// The content of a set of Chinese rationales with some dropped rows.
 pub(crate) fn held(ticket: u64) -> Event {
     let part = |name: &str, n, validation, counts: [usize; 6], phi| PartCounts {
         name: name.into(),
@@ -61,7 +60,6 @@ pub(crate) fn held(ticket: u64) -> Event {
     answer(ticket, DataAnswer::Inspected(Box::new(inspection)))
 }
 
-/// The data doctor's report on a set of facts.
 pub(crate) fn diagnosed(ticket: u64) -> Event {
     let diagnosis = DataDiagnosis {
         models: vec!["bert-mini".into(), "gpt2-mini".into()],
@@ -95,7 +93,6 @@ pub(crate) fn diagnosed(ticket: u64) -> Event {
     answer(ticket, DataAnswer::Examined(Box::new(diagnosis)))
 }
 
-/// Progress of a question about data.
 pub(crate) fn data_progress(ticket: u64) -> Event {
     let progress = Progress {
         stage: "examining /data/facts.jsonl.gz".into(),

@@ -9,7 +9,7 @@ use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::verdict::{LeakFinding, RankingFinding, RivalFinding, VersusFinding};
 use probity::stats::Estimate;
 
-/// A finished run's comparisons of methods.
+/// The comparisons of methods in a finished run.
 pub(crate) fn compared(n: usize) -> Vec<Kind> {
     let order: Vec<MethodKey> = ["alterrep", "pgd", "fgsm", "inlp"].map(MethodKey::named).into();
     let mut list = Vec::new();

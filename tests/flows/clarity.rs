@@ -1,8 +1,9 @@
-//! What the screen says about itself: whose answer it shows, and why a key has no effect.
+//! What the screen explains: which run an answer belongs to, and why a key has no effect.
 
 use super::*;
 
-/// The engine keeps only the models of the latest run. A question to an earlier one silently went unanswered.
+/// Regression: a question to an earlier run used to stay unanswered without a message, because the engine keeps only the models of the
+/// latest run.
 #[test]
 fn what_can_no_longer_be_asked_says_why() {
     let mut h = Harness::finished(120, 40);
@@ -26,7 +27,7 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
     }
 }
 
-/// A run replaced after two of six methods had "Best: AlterRep" as its answer, as if it had finished.
+/// Regression: a run replaced after two of six methods used to have "Best: AlterRep" as its answer, as if it had finished.
 #[test]
 fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     for (columns, rows, said) in [(120, 40, "Answer from a part"), (80, 24, "Stopped early: Best")] {
@@ -40,7 +41,7 @@ fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     }
 }
 
-/// The cursor was on the run that is shown, so it was compared with itself.
+/// Regression: the cursor used to be on the run that is shown, so it was compared with itself.
 #[test]
 fn a_run_is_compared_with_another_one() {
     let mut h = Harness::finished(120, 40);

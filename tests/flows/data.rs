@@ -7,7 +7,6 @@ use super::*;
 
 const FOLDER: &str = "/data/my facts";
 
-/// The only question sent.
 fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
     match sent(effects)[..] {
         [Command::Ask { question: Question::Data(request), .. }] => request,

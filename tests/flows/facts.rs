@@ -82,7 +82,7 @@ fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
     assert!(!h.screen().contains("original, published"), "{}", h.screen());
 }
 
-/// The numbers below a figure were cut at 120 columns.
+/// Regression: the numbers below a figure used to be cut at 120 columns.
 #[test]
 fn nothing_that_matters_is_cut_on_the_usual_screen() {
     let mut h = Harness::recalling(120, 40, true);

@@ -1,4 +1,4 @@
-//! Effects of keys, mouse and engine on the state, and the state's requests to the outside.
+//! Effects of keys, mouse and engine on the state, and the effects that the state requests.
 
 mod clarity;
 mod comparison;
@@ -44,7 +44,6 @@ fn sent(effects: &[Effect]) -> Vec<&Command> {
     effects.iter().filter_map(|e| if let Effect::Send(command) = e { Some(command) } else { None }).collect()
 }
 
-/// The point in a command.
 fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
         return None;
@@ -209,7 +208,7 @@ fn enter_in_a_list_of_ticks_wants_the_entry_too() {
     // Ticked entries stay ticked.
     h.keys("enter enter");
     assert_eq!(h.lab().spec.models, ["bert-mini", "gpt2-mini"]);
-    // It undid what had just been unticked.
+    // Regression: this used to undo the last unticking.
     h.keys("enter space enter");
     assert_eq!(h.lab().spec.models, ["bert-mini"]);
 }

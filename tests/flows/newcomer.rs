@@ -1,4 +1,4 @@
-//! A newcomer's first quarter of an hour, key by key: it must not take more than 25 keys.
+//! A new user's first quarter of an hour, key by key; it must not take more than 25 keys.
 
 use super::*;
 use probity::tui::memory::Memory;
@@ -36,7 +36,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     h.event(common::ready());
     h.event(common::models());
     let mut hands = Hands { h, pressed: 0 };
-    // An answer is readable without pressing a key: that of a recorded example. One key makes an own one.
+    // An answer is readable without pressing a key: that of a recorded example. One key starts the user's own run.
     hands.sees("Probity tells how far a probe");
     hands.sees("Can the subject number be changed in bert-mini");
     hands.sees("Best: ");

@@ -1,4 +1,4 @@
-//! The loop itself, and properties that hold for any keys at any size.
+//! The loop itself, and properties that must be true for any keys at any size.
 
 use std::task::Context;
 
@@ -49,9 +49,9 @@ impl Recorder for Tape {
     fn finish(&mut self) {}
 }
 
-/// An outside in which every figure can be written and there is one recorded session.
+/// Effects with which every figure can be written, and one recorded session.
 fn outside() -> Outside {
-    // A small one: the loop waits for it to be read.
+    // A small session, because the loop waits for it to be read.
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
     let session = move || Recorded {
         name: "agreement".into(),
@@ -73,8 +73,8 @@ fn outside() -> Outside {
     }
 }
 
-/// Runs the loop on a fake engine while keys arrive, each after this many milliseconds. Returns the board, the reason
-/// for the end, the last screen, and the frames drawn before each key.
+/// Runs the loop on a fake engine while keys arrive, each after this many milliseconds. Returns the board, the reason for the end, the last
+/// screen, and the frames drawn before each key.
 fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<usize>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
@@ -183,7 +183,7 @@ fn order(record: &[Record]) -> Vec<String> {
 fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
     let tape = Tape::default();
     let record = tape.record.clone();
-    // Requested, queued, and begun when the first, which is cancelled, ends.
+    // The second run is requested, queued, and begun when the first, which is cancelled, ends.
     let keys = [(100, "r"), (60, "enter"), (60, "ctrl-c"), (100, "z")];
     let (board, _, screen, _) = looped(tape, &keys);
     assert_eq!(order(&record.borrow()), ["run 1", "cancel 1", "finished 1", "run 2"]);
@@ -320,7 +320,7 @@ proptest! {
             stimulate(&mut h, stimulus, &findings);
             h.buffer();
         }
-        // Which of several runs is shown is not part of a recording.
+        // The run chosen for display is not part of a recording.
         h.state.board.picked.clear();
         prop_assert_eq!(fold(&h.record), h.state.board.clone());
         let replay = replayed(&h.record, 80, 24);

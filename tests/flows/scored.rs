@@ -7,7 +7,6 @@ use probity::tui::screens::saliency::{HEADS, HEATMAP, ID, SENTENCES};
 use super::*;
 use crate::common::saliency::{answer_latest, has_scored, latest, scored, scoring};
 
-/// The latest question sent to the lab.
 fn asked(effects: &[Effect]) -> Option<Asked> {
     latest(effects).map(|(_, _, question)| match question {
         lab::Question::Saliency(asked) => asked,
@@ -148,7 +147,7 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
     assert!(h.screen().contains("2 marked, sufficiency 1/3, compactness 2/4"), "{}", h.screen());
     h.keys("t f t f t f");
     assert!(h.screen().contains("compactness 2/4, confidence 3/4"), "{}", h.screen());
-    // The word of the original that is picked up, and its new partner.
+    // Picks up a word of the original, and chooses its new partner.
     h.keys("t l j l t l t w");
     let effects = h.keys("enter");
     let [Effect::Save(document, existing)] = &effects[..] else { panic!("{effects:?}") };
@@ -186,7 +185,7 @@ fn the_mask_cannot_be_marked_and_marks_are_read_back() {
     assert!(screen.contains("1 sentence was read") && screen.contains("2 marked"), "{screen}");
 }
 
-/// Marks counted as saved once a name was typed, even if the file was not written, and `q` discarded them.
+/// Regression: marks used to count as saved once a name was typed, even if the file was not written, and `q` discarded them.
 #[test]
 fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     let quits = |effects: &[Effect]| effects.contains(&Effect::Quit);
@@ -250,7 +249,7 @@ fn two_annotators_are_compared_from_their_files() {
     assert!(h.screen().contains("line 1: missing field"), "{}", h.screen());
 }
 
-/// The screen rated masks, but none could be chosen on it, and two files are too few for a rule of three raters.
+/// Regression: the screen used to rate masks, but none could be chosen on it. Two files are too few for a rule of three raters.
 #[test]
 fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
     let mut h = has_scored(120, 40);
@@ -268,7 +267,7 @@ fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
     {
         assert!(rated.contains(part), "{part}: {rated}");
     }
-    // Back on the mask, the answer is put back, and without a mask there is nothing to rate.
+    // Back on the mask, the answer is restored. Without a mask there is nothing to rate.
     h.keys("t k t f");
     assert!(h.screen().contains("nothing is masked in this sentence"), "{}", h.screen());
     let named = |name: &str, text: &str| Document { path: name.into(), text: text.into() };

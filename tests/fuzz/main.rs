@@ -1,5 +1,4 @@
-//! Readers against hostile input: arbitrary and mutated bytes give a value or an error, never a panic, and never take
-//! long.
+//! Tests readers with hostile input: arbitrary and mutated bytes give a value or an error, never a panic, and never take long.
 
 mod rows;
 
@@ -45,7 +44,7 @@ const PREDICTIONS: &str = r#"{"relation":"P36","model":"a","prompt":"The capital
 {"relation":"P1","model":"b","prompt":3,"instance":7,"correct":false}
 "#;
 
-/// No single input may keep a reader busy for longer; generous, because the machine may be busy.
+/// Maximum time for a single input; generous, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change to a text or file.
@@ -171,7 +170,7 @@ fn session() -> &'static [u8] {
     })
 }
 
-/// Reads a session and, if that works, does with it everything that the program does.
+/// Reads a session and, if that succeeds, does everything with it that the program does.
 fn open(bytes: &[u8]) {
     let Ok(session) = timed(|| Session::parse(bytes, Path::new("fuzz"))) else { return };
     let printed = |text: &str| assert!(!text.chars().any(char::is_control), "{text:?}");
@@ -240,7 +239,7 @@ const TOKENIZER_CONFIG: &str = r#"{"do_lower_case": true, "strip_accents": null,
 const BPE: &str = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "b": 4, "ab": 5, "Ġ": 6, "Ġab": 7, "<pad>": 8}"#;
 const MERGES: &str = "#version: 0.2\na b\nĠ ab\n";
 
-/// The old tokenizer files, any of which may be broken.
+/// Reads the old tokenizer files, any of which may be broken.
 fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
     let extras =
         Extras { special_tokens_map: Some(config), tokenizer_config: Some(config), added_tokens: Some(config) };
@@ -253,7 +252,6 @@ fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
     }
 }
 
-/// A small model on which a check can run.
 fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
@@ -336,7 +334,7 @@ const THEME: &str = include_str!("../../assets/themes/dark.toml");
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Predictions from elsewhere: JSON lines with arbitrary content.
+    /// External predictions: JSON lines with arbitrary content.
     #[test]
     fn changed_predictions_are_read_or_refused(edits in edits()) {
         let bytes = mutate(PREDICTIONS.as_bytes(), &edits);
@@ -426,7 +424,7 @@ proptest! {
 }
 
 proptest! {
-    // A session or a tokenizer is slow to read in a test build.
+    // Fewer cases, because a session or a tokenizer is slow to read in a test build.
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
@@ -436,7 +434,7 @@ proptest! {
 
     #[test]
     fn session_lines(changes in edits(), which in any::<Index>()) {
-        // All changes in one line, so that its inner parts are reached, too.
+        // All changes are in one line, so that its inner parts are reached too.
         let mut lines: Vec<Vec<u8>> = session().split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
         let at = which.index(lines.len());
         lines[at] = mutate(&lines[at], &changes);

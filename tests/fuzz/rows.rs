@@ -1,4 +1,4 @@
-//! The readers of data sets against changed files: one target per format.
+//! Tests the readers of data sets with changed files: one target per format.
 
 use super::*;
 use probity::lab::saliency::elsewhere::{Gathered, SizeRule};
@@ -7,7 +7,7 @@ use probity::lab::saliency::metrics::map::Membership;
 use probity::lab::saliency::metrics::summary::cell;
 use probity::lab::saliency::metrics::top_k::Size;
 
-/// Reads a data set and does with its rows everything that the program does.
+/// Reads a data set and does everything with its rows that the program does.
 pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows").join(file);
     let told = |e: &ReadError| {
@@ -88,7 +88,7 @@ readers! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Scores from elsewhere, from reading to the means.
+    /// External scores, from reading to the means.
     #[test]
     fn changed_scores_are_judged_or_refused(changes in edits()) {
         let bytes = mutate(include_bytes!("../rows/scored-rationales.jsonl"), &changes);

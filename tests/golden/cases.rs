@@ -1,4 +1,4 @@
-//! Model folders that were once refused or gave wrong predictions, with correct values (`PROBITY_CASES`).
+//! Model folders that used to be refused or to give wrong predictions, with correct values (`PROBITY_CASES`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -30,7 +30,6 @@ crate::harness::tests! {
     Needs::Cases("data") => [facts_have_the_relation_of_their_file, facts_of_conceptnet_have_one_count];
 }
 
-/// The program's output as JSON.
 fn printed(arguments: &[&str]) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,5 @@
-//! Real pretrained checkpoints against Hugging Face transformers: the folders of `PROBITY_MODELS` (default
-//! `../shared/models`), whose `expected.json` contains rounded numbers.
+//! Compares real pretrained checkpoints with Hugging Face transformers: the folders of `PROBITY_MODELS` (default `../shared/models`), whose
+//! `expected.json` contains rounded numbers.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn real_checkpoints_are_reproduced(root: &Path) {
     }
 }
 
-/// The decoder's ids stand for other letters, in a second tokenizer file.
+/// The decoder's ids refer to a second tokenizer file with other letters.
 fn phonemes(dir: &Path, case: &Value, report: &mut Report) {
     let path = dir.join("tokenizer_phonemes.json");
     let Ok(bytes) = std::fs::read(&path) else { return };
@@ -99,7 +99,7 @@ fn norms<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     arrays.flat_map(row_norms).collect()
 }
 
-/// Mean over queries of the entropy of each head's attention, in nats; one sentence.
+/// Mean over queries of the entropy of each head's attention in nats, for one sentence.
 fn entropies<'a>(patterns: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     let of_layer = |a: &Array| -> Vec<f32> {
         let (t, k) = (a.shape[2], a.shape[3]);

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::{device, say};
 
-/// Runs `probity models check` on a folder and prints its table; fails on a deviation, and on anything left out.
+/// Runs `probity models check` on a folder and prints its table; fails on a deviation and on anything that was not checked.
 pub(crate) fn check_passes(dir: &Path) {
     let name = dir.display();
     let source = ModelSource::Dir(dir.to_owned());
@@ -40,7 +40,6 @@ pub(crate) fn subfolders(dir: &Path) -> Vec<PathBuf> {
     list
 }
 
-/// Parses a JSON file.
 pub(crate) fn json(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -54,12 +53,10 @@ pub(crate) struct Golden {
 }
 
 impl Golden {
-    /// The values as f32.
     pub(crate) fn f32(&self) -> Vec<f32> {
         self.data.iter().map(|&v| v as f32).collect()
     }
 
-    /// The values as indices.
     pub(crate) fn indices(&self) -> Vec<usize> {
         self.data.iter().map(|&v| v as usize).collect()
     }
@@ -100,7 +97,7 @@ impl Tensors {
         self.arrays.get(name)
     }
 
-    /// `prefix0`, `prefix1`, ... as far as they exist.
+    /// The arrays `prefix0`, `prefix1`, ... that exist.
     pub(crate) fn series(&self, prefix: &str) -> Vec<&Golden> {
         (0..).map_while(|i| self.find(&format!("{prefix}{i}"))).collect()
     }
@@ -118,13 +115,13 @@ impl Report {
         Report { heading: heading.to_owned(), checks: 0, failures: Vec::new() }
     }
 
-    /// Largest absolute deviation, at most `tolerance`.
+    /// Requires the largest absolute deviation to be at most `tolerance`.
     pub(crate) fn close(&mut self, what: &str, got: &[f32], want: &[f64], tolerance: f64) {
         let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
         self.close64(what, &got, want, tolerance);
     }
 
-    /// The same for f64.
+    /// Like [`Self::close`], for f64.
     pub(crate) fn close64(&mut self, what: &str, got: &[f64], want: &[f64], tolerance: f64) {
         assert!(!want.is_empty(), "{}: nothing to compare for {what}", self.heading);
         if got.len() != want.len() {
@@ -142,13 +139,12 @@ impl Report {
         );
     }
 
-    /// Equality.
     pub(crate) fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, got: &T, want: &T) {
         let ok = got == want;
         self.record(what, ok, if ok { "equal".into() } else { format!("got {got:?}, expected {want:?}") });
     }
 
-    /// Any condition.
+    /// Requires any condition.
     pub(crate) fn holds(&mut self, what: &str, ok: bool, said: String) {
         self.record(what, ok, said);
     }

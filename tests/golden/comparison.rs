@@ -1,5 +1,5 @@
-//! `reference/stats` and `reference/mdl`: paired tests, power, required n, sequential tests, description lengths; and
-//! the sizes published by Zhu et al.
+//! `reference/stats` and `reference/mdl`: paired tests, power, required n, sequential tests, description lengths, and the sizes published
+//! by Zhu et al.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn mcnemar_tables(dir: &Path) {
         } else {
             got.extend([plain.statistic, plain.p]);
             want.extend(["statistic", "p"].map(|key| number(&case["chi2_uncorrected"][key])));
-            // Where b = c statsmodels squares a gap of -1; a correction toward no difference should stop there.
+            // If b = c, statsmodels squares a gap of -1; a correction towards no difference should stop at 0.
             got.extend([edwards.statistic, edwards.p]);
             let corrected = ["statistic", "p"].map(|key| number(&case["chi2_corrected"][key]));
             want.extend(if b == c { [0.0, 1.0] } else { corrected });
@@ -93,7 +93,7 @@ fn power_of_three_tests(dir: &Path) {
         {
             report.close64("type M, simulated", &[m], &[want], 0.03 * want);
         }
-        // The result of 100,000 simulated samples against the exact sum, within four standard errors.
+        // Compares 100,000 simulated samples with the exact sum, within four standard errors.
         let (draws, right) = (number(&simulated["reps"]), number(&simulated["power_correct_sign"]));
         let exact = power(discord, n, level, Test::Exact).unwrap().power;
         let exact = if p01 == p10 { right } else { exact };
@@ -205,8 +205,8 @@ fn corrections_with_ties(dir: &Path) {
     report.finish();
 }
 
-/// The published tables to the last digit from exact fractions, except for one misprint and one fraction that is not
-/// the table's own, both excluded by name.
+/// The published tables to the last digit from exact fractions. Two exceptions are excluded by name: a misprint, and a fraction that is not
+/// from the table.
 fn recommended_sizes(dir: &Path) {
     let mut report = Report::new("stats/recommended_n");
     for row in list(&json(&dir.join("recommended_n_published.json")), "rows") {
@@ -341,8 +341,8 @@ fn online_description_length(dir: &Path) {
     report.finish();
 }
 
-/// Terms and gradients of the variational code under given noise, the divergence of a scale against quadrature, and
-/// lengths of codes found by another program.
+/// Terms and gradients of the variational code under given noise, the divergence of a scale against quadrature, and lengths of codes found
+/// by another program.
 fn variational_description_length(dir: &Path) {
     let dir = dir.join("mdl");
     let file = json(&dir.join("variational.json"));
@@ -377,7 +377,7 @@ fn variational_description_length(dir: &Path) {
             }
         }
     }
-    // An approximation; its authors show no visible gap, and it is off by less than a hundredth of a nat.
+    // An approximation that deviates by less than a hundredth of a nat; its authors show no visible gap.
     for case in list(&file, "scale") {
         let at = number(&case["log_alpha"]);
         report.close64(&format!("scale {at}"), &[scale_divergence(at)], &[number(&case["divergence"])], 0.01);
@@ -392,7 +392,7 @@ fn variational_description_length(dir: &Path) {
         let got: f64 = bits.iter().map(|c| c.model + c.data).sum::<f64>() / bits.len() as f64;
         let theirs: Vec<f64> = list(case, "bits").iter().map(number).collect();
         let mean = theirs.iter().sum::<f64>() / theirs.len() as f64;
-        // Seeds of either program end a few percent apart.
+        // Different seeds of either program end a few percent apart.
         report.close64(name, &[got / mean], &[1.0], 0.02);
     }
     report.finish();

@@ -66,7 +66,6 @@ fn counts_are_those_that_the_descriptions_state(root: &Path) {
     }
 }
 
-/// The program's output as JSON lines.
 fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -74,8 +73,8 @@ fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
     text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-/// Facts that the lab leaves out, with reasons, relation by relation, next to the doctor's report for the same models:
-/// the doctor also drops facts with several objects, which the lab asks.
+/// Compares the facts that the lab skips, with reasons, relation by relation, with the doctor's report for the same models. The doctor also
+/// drops facts with several objects, which the lab asks.
 fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
     let (dir, path) = (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
     let spec = dir.path().join("lama.toml");

@@ -1,5 +1,5 @@
-//! Sentence encoders: pooling and pooler against transformers and sentence-transformers, the BiLSTM against PyTorch, and
-//! the untrained twin of every reference model.
+//! Sentence encoders: pooling and pooler against transformers and sentence-transformers, the BiLSTM against PyTorch, and the untrained twin
+//! of every reference model.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ crate::harness::tests! {
 
 /// Tolerance of sentence vectors: that of hidden states in the reference's README.
 const HIDDEN: f64 = 2e-5;
-/// The BiLSTM against PyTorch.
+/// Tolerance of the BiLSTM against PyTorch.
 const LSTM: f64 = 1e-5;
 
 fn load(dir: &Path) -> Model {
@@ -79,7 +79,7 @@ fn the_published_minilm_gives_its_published_vectors(dir: &Path) {
     report.finish();
 }
 
-/// Not a transformer, so not among the models.
+/// Folder of the BiLSTM, which is not a transformer and so not among the models.
 const BILSTM: &str = "bilstm-max";
 
 fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {

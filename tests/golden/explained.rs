@@ -1,5 +1,5 @@
-//! The saliency lab's methods against transformers and captum: integrated gradients, gradient × input and attention of
-//! `reference/models`, and the readings of attention in `reference/saliency`.
+//! The saliency lab's methods against transformers and captum: integrated gradients, gradient × input and attention of `reference/models`,
+//! and the readings of attention in `reference/saliency`.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ crate::harness::tests! {
     Needs::Larger("saliency") => [attention_is_read_both_ways];
 }
 
-/// Tolerance of the reference's README, as a share of the largest score.
+/// Tolerance of the reference's README, as a fraction of the largest score.
 const SCORE: f64 = 1e-3;
 const ATTENTION: f64 = 2e-5;
 
@@ -51,7 +51,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
         .collect()
 }
 
-/// Largest deviation over the tokens involved, as a share of the largest score.
+/// Largest deviation over the tokens involved, as a fraction of the largest score.
 fn deviation(found: &[Scores], inputs: &[(Input, Vec<u32>)], want: &Golden) -> f64 {
     let width = want.shape[1];
     let largest = want.data.iter().fold(0.0f64, |m, v| m.max(v.abs()));

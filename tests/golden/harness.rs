@@ -1,7 +1,7 @@
-//! The list of tests as `cargo test` shows it: comparisons that are impossible here are `ignored`, with the reason.
+//! The list of tests as `cargo test` shows it: comparisons that are impossible on this machine are `ignored`, with the reason.
 //!
-//! Everything in the reference layout is compared twice: with the project's own fixtures, which are always available,
-//! and with the larger set, if there is one.
+//! Everything in the reference layout is compared twice: with the project's own fixtures, which are always available, and with the larger
+//! set, if there is one.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use libtest_mimic::{Arguments, Completion, Trial};
 use probity::model::Device;
 
-/// The reference of a test, whose folder it gets.
+/// The reference that a test needs; the test receives its folder.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
     /// A part of the reference layout: in the fixtures, and in the larger set (`PROBITY_REFERENCE`).
@@ -24,12 +24,11 @@ pub(crate) enum Needs {
     Cases(&'static str),
     /// Python 3 with these modules.
     Python(&'static str),
-    /// Nothing but the fixtures.
     Fixtures,
 }
 
 pub(crate) struct Test {
-    /// Its path in the form of `module_path!`.
+    /// The test's path in the form of `module_path!`.
     pub name: &'static str,
     pub needs: Needs,
     pub run: fn(&Path),
@@ -51,7 +50,6 @@ pub(crate) fn device() -> Device {
     std::env::var("PROBITY_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().unwrap())
 }
 
-/// The project's own fixtures.
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")
 }
@@ -59,7 +57,7 @@ pub(crate) fn fixtures() -> PathBuf {
 /// The folder in an environment variable, or its default.
 ///
 /// # Errors
-/// What is missing, and the variable that would locate it.
+/// The missing folder, and the variable that would locate it.
 fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String> {
     let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
     let dir = root.join(inside);
@@ -69,7 +67,7 @@ fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String
 /// The fixtures, if Python can import the modules.
 ///
 /// # Errors
-/// What is missing.
+/// The missing modules.
 fn python(modules: &str) -> Result<PathBuf, String> {
     let import = std::process::Command::new("python3").args(["-c", &format!("import {modules}")]).output();
     let found = import.is_ok_and(|output| output.status.success());

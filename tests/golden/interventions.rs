@@ -1,5 +1,5 @@
-//! `reference/interventions`: probes against scikit-learn and PyTorch, interventions and their scores against plain
-//! definitions in NumPy and, for INLP, the authors' code.
+//! `reference/interventions`: probes against scikit-learn and PyTorch, interventions and their scores against plain definitions in NumPy
+//! and, for INLP, the authors' code.
 
 pub(crate) mod attacks;
 pub(crate) mod erasure;
@@ -87,7 +87,7 @@ impl Set {
         Labelled::new(self.x(part), self.labels(property, part), self.classes(property)).unwrap()
     }
 
-    /// `mlp.<p>` or `oracle.<p>`; PyTorch keeps weights as outputs x inputs.
+    /// The probe `mlp.<p>` or `oracle.<p>`; PyTorch stores weights as outputs x inputs.
     fn mlp(&self, name: &str) -> Mlp {
         let layer = |i: usize| Layer {
             weight: matrix::<f32>(&self.probes, &format!("{name}.w{i}")).transposed(),
@@ -195,7 +195,7 @@ fn inlp_with_given_classifiers(dir: &Path) {
     report.finish();
 }
 
-/// The authors' own code and its classifiers.
+/// Compares INLP with the authors' own code and its classifiers.
 fn inlp_with_the_authors_classifiers(official: &Path) {
     let set = Set::open(official.parent().unwrap());
     let mut report = Report::new("interventions/official/inlp");
@@ -224,7 +224,7 @@ fn inlp_trained_anew(dir: &Path) {
             let got = directions.subspace(k).unwrap().nullspace_projection();
             report.close64(&format!("{p} P_{k}"), got.data(), &want.data, 1e-3);
         }
-        // Accuracy of each round's classifier; it needs the intercept, so it is refitted on the data of that round.
+        // Accuracy of each round's classifier. It needs the intercept, so it is refitted on the data of that round.
         let (train, test) = (data.train(), set.labelled(&p, "test"));
         let (mut got_train, mut got_test) = (Vec::new(), Vec::new());
         for k in 0..rounds {

@@ -1,8 +1,7 @@
 //! Golden tests: our numbers against those of other implementations.
 //!
-//! Each runs on `fixtures/`, written by the scripts there, and on the larger set of `PROBITY_REFERENCE` (default
-//! `../shared/reference`), or is ignored if that is missing. Sizes are taken from the files. Run with `--nocapture` to
-//! see the largest deviation of each check.
+//! Each runs on `fixtures/`, written by the scripts there, and on the larger set of `PROBITY_REFERENCE` (default `../shared/reference`), or
+//! is ignored if that is missing. Sizes are taken from the files. Run with `--nocapture` to see the largest deviation of each check.
 
 #![allow(clippy::unwrap_used)] // tests throughout
 

@@ -307,7 +307,7 @@ impl Case {
         self.scalar_over(1)
     }
 
-    /// The same for `n` stacked copies of the batch.
+    /// [`Self::scalar`] for `n` stacked copies of the batch.
     fn scalar_over(&self, n: usize) -> Scalar {
         let rows = self.batch.rows();
         if self.model.has_head() {
@@ -341,7 +341,7 @@ impl Case {
         report.close("gradient", &got.data, &self.want.get("grad_embeddings").data, GRADIENT * scale);
         let norms: Vec<f32> = (0..got.rows()).map(|i| got.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect();
         report.close("gradient norms", &norms, &self.want.get("grad_l2").data, GRADIENT * scale);
-        // The same from the embeddings instead of the ids.
+        // The same values, starting from the embeddings instead of the ids.
         let again = Plan::default().from_embeddings(words.clone()).gradient(self.scalar(), &[HookPoint::Embed]);
         let again = self.model.forward(&self.batch, &again).unwrap();
         let want: Vec<f64> = got.data.iter().map(|&v| f64::from(v)).collect();
@@ -434,7 +434,7 @@ fn a_gradient_at_a_hidden_state_is_the_derivative_there(root: &Path) {
         if case.model.arch().head == Head::None {
             continue;
         }
-        // The gradient at the input of block 0 equals that at the embeddings if nothing lies between.
+        // The gradient at the input of block 0 equals that at the embeddings if there is no operation in between.
         let points = [HookPoint::ResidPre(0), HookPoint::ResidPost(0)];
         let trace = case.model.forward(&case.batch, &Plan::default().gradient(case.scalar(), &points)).unwrap();
         let mut report = Report::new(&format!("models/{}", dir.file_name().unwrap().to_string_lossy()));

@@ -1,5 +1,5 @@
-//! Families that are run by their logits, against Hugging Face transformers: all folders in `reference/models_logits`.
-//! A variant (the same weights under other settings) must agree too, or be refused with a message.
+//! Families that are run by their logits, against Hugging Face transformers: all folders in `reference/models_logits`. A variant (the same
+//! weights under other settings) must agree too, or be refused with a message.
 
 use std::path::Path;
 
@@ -95,8 +95,8 @@ fn predictions(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report
     report.close64("probabilities", &probabilities, &want.get("top5_probabilities").data, PROBABILITY);
 }
 
-/// Texts of one length run together, and each gives the same result as alone. The library's Mamba step accepts only one
-/// text and failed at the second.
+/// Texts of one length run together, and each gives the same result as alone. Regression: the library's Mamba step accepts only one text,
+/// and used to fail at the second.
 fn together(model: &Model, want: &Tensors, pad: u32, report: &mut Report) {
     let decoder = want.find("decoder_input_ids").map(|ids| rows(ids, None).swap_remove(0));
     let text = rows(want.get("input_ids"), want.find("attention_mask")).swap_remove(0);
@@ -134,7 +134,7 @@ fn sites(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report) {
         .collect();
     report.close("of few words", &few.logits.unwrap().data, &same, LOGITS);
     if batch.output() != batch {
-        // Without its own input, the decoder is asked at the sentinel in the text.
+        // Without separate decoder input, the decoder is asked at the sentinel in the text.
         let first = Batch::new(&rows(want.get("input_ids"), want.find("attention_mask")), 0).unwrap();
         let mask = model.tokenizer().unwrap().special().mask.unwrap();
         let at: Vec<usize> = first.find_last(mask).into_iter().map(Option::unwrap).collect();
@@ -144,7 +144,7 @@ fn sites(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report) {
     }
 }
 
-/// A listing knows size and use before the weights are read.
+/// A listing contains size and use before the weights are read.
 fn listing(dir: &Path, model: &Model, report: &mut Report) {
     let listed = Model::describe(&ModelSource::Dir(dir.to_owned())).unwrap();
     report.equal("description", &listed, model.arch());

@@ -1,5 +1,5 @@
-//! A second opinion: our BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 next to those of candle-transformers, on the
-//! folders of `reference/models`. The two implementations share only the weights and the tensor library.
+//! Compares our BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 with those of candle-transformers, on the folders of `reference/models`. The
+//! two implementations share only the weights and the tensor library.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn config<T: serde::de::DeserializeOwned>(dir: &Path) -> T {
     serde_json::from_value(value).unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
 }
 
-/// The library's model of a folder, if it is one of the five; and whether it answers only after the last token.
+/// The library's model of a folder, if it is one of the five, and whether it answers only after the last token.
 fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>> {
     let cpu = CandleDevice::Cpu;
     let mut tensors = candle_core::safetensors::load(dir.join("model.safetensors"), &cpu)?;
@@ -71,7 +71,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
             let model = distilbert::DistilBertForMaskedLM::load(vb, &config(dir))?;
             let run = move |ids: &[u32]| {
                 let ids = row(ids)?;
-                // Its mask marks what is hidden.
+                // Its mask marks hidden positions.
                 model.forward(&ids, &Tensor::zeros((ids.dim(1)?, ids.dim(1)?), DType::U8, ids.device())?)
             };
             (Box::new(run) as Opinion, false)
@@ -131,15 +131,15 @@ fn our_executors_and_candle_transformers_agree(root: &Path) {
         families.insert(model.arch().family.clone());
     }
     assert!(!reports.is_empty(), "none of the five families is in the folder");
-    // Other sets need not have them all.
+    // Other sets may lack some of the families.
     if root.starts_with(fixtures()) {
         assert_eq!(families.iter().map(String::as_str).collect::<Vec<_>>(), FAMILIES);
     }
     reports.into_iter().for_each(Report::finish);
 }
 
-/// The library's DistilBERT always uses the tanh approximation of gelu, whatever the file says (7e-3 off); ours is set
-/// to the same, so that everything else can be compared.
+/// The library's DistilBERT always uses the tanh approximation of GELU, whatever the file specifies (a deviation of 7e-3). Ours is set to
+/// the same, so that everything else can be compared.
 fn approximating(dir: &Path) -> Option<tempfile::TempDir> {
     let mut config: serde_json::Value = super::common::json(&dir.join("config.json"));
     if config["model_type"] != "distilbert" || config["activation"] != "gelu" {

@@ -1,4 +1,4 @@
-//! Result files that were once refused or misread, with correct values (`PROBITY_CASES`).
+//! Result files that used to be refused or misread, with correct values (`PROBITY_CASES`).
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The saliency lab's measures against `reference/saliency`, SciPy's correlations, and the numbers from Ding and
-//! Koehn's published saliency vectors.
+//! The saliency lab's measures against `reference/saliency`, SciPy's correlations, and the numbers from Ding and Koehn's published saliency
+//! vectors.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ fn indices(v: &Value) -> Vec<usize> {
     v.as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as usize).collect()
 }
 
-/// Pairs with null where a word has no partner.
+/// Pairs with null if a word has no partner.
 fn slots_of(v: &Value) -> Vec<Slot> {
     let index = |v: &Value| v.as_u64().map(|i| i as usize);
     let slot = |p: &Value| Slot { original: index(&p[0]), perturbed: index(&p[1]) };
@@ -92,7 +92,7 @@ fn rationales(dir: &Path) {
             (Ok(c), Some(r)) => {
                 report.close64(&format!("{name}: r"), &[c.r], &[r], 1e-12);
                 let p = want["pcc"]["p_value"].as_f64().unwrap();
-                // Near r = ±1, p depends only on its last digits.
+                // Near r = ±1, p depends only on the last digits of r.
                 if 1.0 - r.abs() > 1e-12 {
                     report.close64(&format!("{name}: p"), &[c.p], &[p], 1e-9);
                 }
@@ -187,8 +187,8 @@ fn lines(dir: &Path) -> Vec<Line> {
     lines
 }
 
-/// The group of a section: templates with animate and inanimate subjects together, by the numbers of subject and
-/// object. Sections with prepositional phrases are in no group.
+/// The group of a section: templates with animate and inanimate subjects together, by the numbers of subject and object. Sections with
+/// prepositional phrases are in no group.
 fn group(section: &str) -> Option<(String, String)> {
     let (template, numbers) = section.split_once('.').unwrap();
     if template.starts_with("prep") {
@@ -242,7 +242,7 @@ fn published_vectors_of_two_models(dir: &Path) {
         let r = |l: &Line| pearson(&clamped(l, "sota"), &clamped(l, "distilled")).unwrap().r;
         report.close64(class, &[lines.iter().map(r).sum::<f64>() / n], &[want], WRITTEN);
     }
-    // As if the second model's ranking were that of a perturbed input.
+    // Treats the second model's ranking as that of a perturbed input.
     let rules = Rules { membership: Membership::Position, ..Rules::new(Size::Gold) };
     let judged: Vec<Judged> = lines
         .iter()
@@ -267,7 +267,7 @@ fn published_vectors_of_two_models(dir: &Path) {
     report.finish();
 }
 
-/// The same F1 through the calculator's join of rows.
+/// The calculator gives the same F1 when it joins the rows.
 fn cues_and_published_vectors(dir: &Path) {
     let mut report = Report::new("Ding & Koehn, cues");
     for (system, want) in [("sota_verum", 0.203185), ("distilled_verum", 0.198567)] {

@@ -49,7 +49,7 @@ fn bootstrap_against_enumeration(dir: &Path) {
         let values: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i < k))).collect();
         let level = row["level"].as_f64().unwrap();
         let e = Resamples::new(n, 10_000, 2).mean(&values, level);
-        // The error of a simulated quantile: a few standard errors of the tail's share, divided by the density there.
+        // The error of a simulated quantile: a few standard errors of the tail's proportion, divided by the density there.
         let (p, tail) = (k as f64 / n as f64, 0.5 * (1.0 - level));
         let sd = (p * (1.0 - p) / n as f64).sqrt();
         let slack = 5.0 * (tail * (1.0 - tail) / 10_000.0).sqrt() / (tail * 2.0) * sd + 1.0 / n as f64;

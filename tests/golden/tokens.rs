@@ -1,4 +1,4 @@
-//! Tokens as `probity models tokens` prints them: the reference's, in columns of their display width (Chinese is wide).
+//! Tokens as `probity models tokens` prints them: the reference's tokens, in columns of their display width (Chinese is wide).
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
     let (mut wide, mut compared) = (0, 0);
     for dir in subfolders(root) {
         let info = json(&dir.join("expected.json"));
-        // Other sets need not spell texts out.
+        // Other sets may lack the texts of tokens.
         let texts = info["texts"].as_array().map_or(&[][..], Vec::as_slice);
         let spelled = |i: usize| Some((info["tokens"][i].as_array()?, info["ids"][i].as_array()?));
         if (0..texts.len()).all(|i| spelled(i).is_none()) {
@@ -56,7 +56,7 @@ fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
             }
         }
     }
-    // Other sets need not spell any text out.
+    // Other sets may lack all texts.
     assert!(compared > 0 || !root.starts_with(fixtures()), "nothing was compared");
     say!("{compared} tokens, {wide} of them of wide characters");
 }

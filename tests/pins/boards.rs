@@ -37,7 +37,7 @@ fn recorded_sessions_fold_to_their_boards() {
     list.check("boards.txt");
 }
 
-/// The figures of a run: the ones drawn by default, and the ones available by name, each once.
+/// The figures of a run, each once: those drawn by default, and those available by name.
 pub(super) fn figures(lab: &dyn Lab, run: &Run, board: &Board) -> BTreeMap<String, Figure> {
     let engine = board.engine.as_ref();
     let mut figures = BTreeMap::new();

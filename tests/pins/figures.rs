@@ -1,4 +1,4 @@
-//! Figures of every session that is shipped, and of made-up ones: texts, captions.
+//! Texts and captions of the figures of every shipped session and of made-up ones.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ static SHIPPED: LazyLock<Vec<(String, Board)>> = LazyLock::new(|| {
     all
 });
 
-/// The boards of these and of recorded or made-up sessions.
+/// The boards of the shipped sessions and of further recorded or made-up sessions.
 fn all() -> impl Iterator<Item = (&'static str, &'static Board)> {
     let shipped = SHIPPED.iter().map(|(name, board)| (name.as_str(), board));
     shipped.chain(BOARDS.iter().filter(|(name, _)| !name.starts_with("sessions/")).map(|(name, board)| (*name, board)))
@@ -53,7 +53,7 @@ fn no_texts_of_a_figure_lie_on_each_other() {
     assert!(wrong.is_empty(), "{} overlaps\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Captions had up to 490 words; no journal prints more than some 150 below a figure.
+/// Regression: captions used to have up to 490 words; no journal prints more than some 150 below a figure.
 #[test]
 fn captions_are_of_a_length_that_can_be_printed() {
     let mut long = Vec::new();
@@ -78,8 +78,8 @@ fn named(session: &str, name: &str) -> Figure {
     found.unwrap_or_else(|| panic!("{session} has no {name}"))
 }
 
-/// Captions said "n = 8 to 512 test items" where each point has its own n, "42 subjects" where intervals are over 4 relations, and
-/// nothing of the arrows of a graph or the experiment behind published numbers.
+/// Regression: captions used to say "n = 8 to 512 test items" although each point has its own n, and "42 subjects" although intervals are
+/// over 4 relations. They also omitted the arrows of a graph and the experiment behind published numbers.
 #[test]
 fn captions_say_what_a_reader_of_the_picture_needs() {
     let sizes = named("power", "sizes");

@@ -10,10 +10,9 @@ use super::file;
 /// The variable that makes the tests write the lists instead of comparing them.
 const VARIABLE: &str = "PROBITY_PINS";
 
-/// Maximum differences shown in a failure.
+/// Maximum number of differences shown in a failure.
 const MOST_SHOWN: usize = 40;
 
-/// SHA-256 in hexadecimal digits.
 pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes.as_ref()).iter().map(|b| format!("{b:02x}")).collect()
 }
@@ -52,7 +51,6 @@ impl List {
     }
 }
 
-/// The text of a pinned file.
 pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
 }

@@ -1,5 +1,5 @@
-//! Pins: values that refactoring must not change. Each list in this folder records current behaviour, one value per
-//! line. A test recomputes the values and names the lines that differ.
+//! Pins: values that refactoring must not change. Each list in this folder records current behaviour, one value per line. A test recomputes
+//! the values and names the lines that differ.
 //!
 //! | list | contents |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | `part.jsonl` | the part of one grid cell, with its digest |
 //! | `runs/*.jsonl` | the findings of one small run of each lab |
 //!
-//! `PROBITY_PINS=write cargo test --test all pins` rewrites all of them. Do that only for an intended change, and say
-//! in the commit why each line changed.
+//! `PROBITY_PINS=write cargo test --test all pins` rewrites all of them. Do that only for an intended change, and explain in the commit why
+//! each line changed.
 
 mod boards;
 mod figures;
@@ -34,7 +34,6 @@ use crate::common::Harness;
 use crate::common::comparison::has_compared;
 use crate::common::saliency::has_scored;
 
-/// A file of the repository.
 fn file(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }

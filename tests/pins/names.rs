@@ -8,7 +8,7 @@ use probity::tui::commands::COMMANDS;
 
 use super::list::List;
 
-/// The figures of a lab available by name, taken from the error for an unknown name.
+/// The names of a lab's figures, taken from the error for an unknown name.
 pub(crate) fn figures_of(lab: &dyn Lab) -> Vec<String> {
     refused(lab, "?", Details::default())
 }
@@ -55,7 +55,7 @@ fn labs(list: &mut List) {
     list.add("built-in models", probity::model::builtin::BUILTINS.iter().map(|m| m.name).collect::<Vec<_>>().join(" "));
 }
 
-/// Names, flags and defaults of a subcommand and of those below it.
+/// Names, flags and defaults of a subcommand and of its own subcommands.
 fn tree(list: &mut List, path: &str, command: &clap::Command) {
     let aliases: Vec<&str> = command.get_all_aliases().collect();
     list.add(format!("cli {path}"), format!("aliases [{}]", aliases.join(" ")));

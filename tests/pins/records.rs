@@ -15,7 +15,7 @@ use super::list::{read, writes};
 /// SHA-256 over the findings of `part.jsonl`, without times.
 const PART_DIGEST: &str = "bf7381175ad6a30c";
 
-/// What equal boards would not show: a key that is renamed in both directions, or that moves.
+/// Detects changes that do not alter the board: a key that is renamed in both directions, or that moves.
 #[test]
 fn findings_of_the_first_format_are_written_as_they_were_read() {
     for line in read(&file("tests/replay/kinds.jsonl")).lines() {
@@ -37,7 +37,7 @@ fn every_line_of_the_shipped_session_is_written_as_it_was_read() {
     assert_eq!(lines.next(), None, "every line is an entry");
 }
 
-/// The part of one cell, made from the findings of `kinds.jsonl`.
+/// Writes the part of one cell, made from the findings of `kinds.jsonl`.
 fn write_part(path: &Path, head: &Head, entries: &[Entry]) {
     let mut writer = Writer::new(path.to_owned(), head, None, None).unwrap();
     for entry in entries {

@@ -1,10 +1,9 @@
-//! The JSON output of a small run of each lab: lines, kinds, keys, words and counts exactly, other numbers within a
-//! tolerance.
+//! The JSON output of a small run of each lab: lines, kinds, keys, words and counts exactly, other numbers within a tolerance.
 //!
-//! Numbers cannot be compared to the last bit: processors with other instructions (AVX2, AVX-512, neither) sum in
-//! another order. Between the three, and with plain loops instead of matrix products, the largest deviation in these
-//! runs was 2e-5 of a value (degrees of freedom) and 3e-6 in values below 1. The number of threads does not change any
-//! bit. Interim findings are left out, as are times and anything that names the machine.
+//! Numbers cannot be compared to the last bit: processors with other instructions (AVX2, AVX-512, neither) sum in another order. Between
+//! the three, and with plain loops instead of matrix products, the largest deviation in these runs was 2e-5 of a value (degrees of freedom)
+//! and 3e-6 in values below 1. The number of threads does not change any bit. Interim findings are omitted, as well as times and anything
+//! that names the machine.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +20,7 @@ const VOLATILE: [&str; 4] = ["t", "seconds", "device", "version"];
 /// Precision of the decimals kept in the files.
 const DECIMALS: f64 = 1e8;
 
-/// Maximum differences shown in a failure.
+/// Maximum number of differences shown in a failure.
 const MOST_SHOWN: usize = 20;
 
 /// The final findings of a run of `runs/LAB.toml`.
@@ -36,7 +35,7 @@ fn findings(lab: &str) -> Vec<Value> {
     all
 }
 
-/// Drops volatile keys, and decimals on which no two machines agree.
+/// Drops volatile keys, and decimals on which machines disagree.
 fn clean(value: &mut Value) {
     match value {
         Value::Object(map) => {

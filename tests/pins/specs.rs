@@ -24,7 +24,7 @@ fn add(list: &mut List, name: &str, spec: &Spec) {
     list.add(format!("{name} TOML"), sha256(spec.to_toml()));
     let json = serde_json::to_string(spec).unwrap();
     list.add(format!("{name} JSON"), sha256(&json));
-    // What is written is read back as the same spec.
+    // A written spec is read back unchanged.
     assert_eq!(&Spec::parse(&spec.to_toml(), name).unwrap(), spec, "{name} by TOML");
     assert_eq!(serde_json::from_str::<Spec>(&json).unwrap().hash(), spec.hash(), "{name} by JSON");
 }

@@ -1,5 +1,5 @@
-//! Random streams and what is drawn from them. Everything here is exact on every machine: integers, and floats from
-//! single operations. Whatever also depends on sums of floats is pinned with the runs.
+//! Random streams and values drawn from them. Everything here is exact on every machine: integers, and floats from single operations.
+//! Values that also depend on sums of floats are pinned with the runs.
 
 use probity::corpus::make::{layouts, lines};
 use probity::corpus::sets::built_in;
@@ -20,12 +20,12 @@ use crate::sources::sources;
 /// The calls whose first strings name a stream.
 const STREAMS: [&str; 2] = ["stream(", ".seed("];
 
-/// The call that names a purpose's role and recipe, `Purpose::of`. Two string arguments distinguish it from other
-/// functions with that name.
+/// The call that names a purpose's role and settings, `Purpose::of`. Two string arguments distinguish it from other functions with that
+/// name.
 const PURPOSE: &str = ".of(";
 
-/// The streams' names as spelled in the source, without those in tests. Parts that are filled in at run time stay `{}`.
-/// The spelling is pinned because changing it would change every number drawn under it.
+/// The streams' names as spelled in the source, without those in tests. Parts that are filled in at run time stay `{}`. The spelling is
+/// pinned because changing it would change every number drawn under it.
 fn names() -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in sources("src") {
@@ -74,7 +74,7 @@ fn words(mut rng: impl Rng) -> String {
     (0..4).map(|_| format!("{:016x}", rng.next_u64())).collect::<Vec<_>>().join(" ")
 }
 
-/// Floats to the last bit.
+/// Formats floats to the last bit.
 fn exact<T: std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join(" ")
 }
@@ -114,8 +114,7 @@ fn primitives(list: &mut List) {
     deviates(list);
 }
 
-/// Draws from our streams by the library of distributions. After the first thousands, the rare branches of its method
-/// have been taken.
+/// Random deviates drawn from our streams by the distributions library. A few thousand draws reach the rare branches of its method.
 fn deviates(list: &mut List) {
     let rng = || stream(7, "pins");
     let (mut single, mut double) = (rng(), rng());
@@ -153,7 +152,7 @@ fn draws(list: &mut List) {
     let halves = Halves::new(&[0, 1, 1, 0, 2, 1, 0, 0, 1, 2, 1, 0], 3, 5);
     list.add("halves, blocks", exact(halves.blocks()));
     list.add("halves, firsts", exact(halves.firsts()));
-    // With an identity matrix the sums show how often each row was drawn.
+    // With an identity matrix, the sums show how often each row was drawn.
     let blocks: Vec<Vec<usize>> = vec![(0..12).collect()];
     let counts = Resamples::new(12, 3, 5).block_sums(&Matrix::identity(12), &blocks, |_, sums| sums.to_vec());
     list.add("bootstrap of 12", exact(counts));

@@ -1,4 +1,4 @@
-//! The screen with a remote engine, and with a grid computed remotely, through a script in place of ssh.
+//! The screen with a remote engine, and with a grid computed remotely, through a script that replaces ssh.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -30,7 +30,6 @@ impl There {
         self.path().join("ssh").display().to_string()
     }
 
-    /// A local screen.
     fn screen(&self, args: &[&str]) -> Screen {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("spec.toml"), SMALL).unwrap();
@@ -60,7 +59,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     let pid = first.child.process_id().unwrap().to_string();
     assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     first.child.wait().unwrap();
-    // Whether the dead client's link has been noticed there yet decides who is in control.
+    // Control depends on whether the far end has already noticed the dead client's link.
     let mut again = there.screen(&["--attach", "one"]);
     again.sees("INLP");
     again.until("a screen that steers or sees", |s| {
@@ -83,7 +82,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     }
 }
 
-/// The cells' findings used to be shown only for a grid on this machine.
+/// Regression: the cells' findings used to be shown only for a grid on this machine.
 #[test]
 fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
     let there = There::new();

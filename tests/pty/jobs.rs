@@ -5,14 +5,12 @@ use std::time::Duration;
 use super::{LARGE, Screen, recording, soon};
 use probity::session::format::Session;
 
-/// Sends a signal by name.
 pub(crate) fn send(signal: &str, pid: u32) {
     let pid = pid.to_string();
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
 }
 
-/// crossterm keeps reading forever where a read returns no bytes. `trap` is for terminals whose closing sends no
-/// signal.
+/// crossterm keeps reading forever if a read returns no bytes. `trap` simulates terminals that send no signal when they close.
 #[test]
 fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
     for shell in ["exec", "trap '' HUP; exec"] {
@@ -62,7 +60,7 @@ impl Screen {
     fn answers(&mut self) {
         self.press("?");
         self.sees("Help");
-        // Not together with another key: that would be Alt and that key.
+        // Sent alone, because together with another key it would mean Alt and that key.
         self.press("\u{1b}");
         self.until("the help gone", |s| !s.contents().contains("Help"));
     }
@@ -70,7 +68,6 @@ impl Screen {
 
 #[cfg(target_os = "linux")]
 impl Screen {
-    /// An interactive shell with job control.
     fn interactive() -> Self {
         let mut screen = Self::shell(recording(), &["-i"]);
         screen.sees("ready> ");
@@ -105,7 +102,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.press("\"$PROBITY\" replay s\n");
     screen.shown();
     let pid = child_of(shell).unwrap();
-    // The key, and the signal from outside.
+    // Suspends by the key, and by the signal from outside.
     for outside in [false, true] {
         if outside {
             send("TSTP", pid);
@@ -129,7 +126,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.prompt();
 }
 
-/// The alternate screen was left, but the terminal could still be raw.
+/// Regression: the alternate screen used to be left with the terminal possibly still raw.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_gives_the_terminal_its_settings_back() {
@@ -141,7 +138,7 @@ fn a_signal_gives_the_terminal_its_settings_back() {
     screen.prompt();
 }
 
-/// What happens to a process that runs out of memory: `abort`, and `kill -9` by the system.
+/// Ends of a process that runs out of memory: `abort`, and `kill -9` by the system.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sudden_end_gives_the_terminal_back() {
@@ -150,7 +147,7 @@ fn a_sudden_end_gives_the_terminal_back() {
     for signal in ["ABRT", "KILL"] {
         screen.press("clear; \"$PROBITY\" replay s\n");
         screen.shown();
-        // The guard must know what to watch.
+        // The guard needs time to learn what to watch.
         std::thread::sleep(Duration::from_millis(300));
         send(signal, child_of(shell).unwrap());
         screen.sees("probity ended without giving the terminal back");
@@ -159,7 +156,7 @@ fn a_sudden_end_gives_the_terminal_back() {
     }
 }
 
-/// There is no shell that could resume it.
+/// Without a shell, nothing could resume the program.
 #[test]
 fn a_program_without_a_shell_around_it_is_not_suspended() {
     let mut screen = Screen::launch(recording(), &["replay", "s"]);
@@ -170,7 +167,7 @@ fn a_program_without_a_shell_around_it_is_not_suspended() {
     assert_eq!(screen.ended(), 0);
 }
 
-/// If a key and a new size arrived together, crossterm's usual event source delayed the second one until another key.
+/// Regression: if a key and a new size arrived together, crossterm's usual event source used to delay the second one until another key.
 #[cfg(unix)]
 #[test]
 fn a_key_that_comes_with_a_new_size_is_not_lost() {
@@ -192,8 +189,8 @@ fn a_key_that_comes_with_a_new_size_is_not_lost() {
     assert_eq!(screen.ended(), 0);
 }
 
-/// In a container, the program's session may have begun outside, and the system then reports it as 0. A library
-/// considered that impossible, and the key that suspends ended the program.
+/// In a container, the program's session may have begun outside, and the system then reports it as 0. Regression: a library considered that
+/// impossible, and the key that suspends used to end the program.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_session_that_began_outside_the_container_is_no_reason_to_end() {

@@ -18,7 +18,7 @@ use probity::lab::interventions::{self, Results};
 use probity::session::format::{Header, Item, Session};
 use probity::session::record::{Record as _, Recorder};
 
-/// Longest wait for a text; generous, because the machine may be slow and busy.
+/// Maximum wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A small experiment of one second: nothing in it is trained by steps.
@@ -36,7 +36,6 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment that trains for long.
 const LARGE: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -88,7 +87,7 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
     }
 }
 
-/// The exit code of a program that must end by itself, and the seconds it took. `after` says what was done to it.
+/// The exit code of a program that must end by itself, and the seconds it took. `after` describes the cause.
 fn soon(child: &mut (dyn Child + Send + Sync), after: &str) -> (u32, f64) {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -118,7 +117,7 @@ impl Screen {
         Self::with(program, folder, args, &[])
     }
 
-    /// The same with further variables.
+    /// [`Self::of`] with further environment variables.
     fn with(program: &str, folder: tempfile::TempDir, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
@@ -155,7 +154,7 @@ impl Screen {
         Self { master: pair.master, child, keys, screen, closed, reading, folder }
     }
 
-    /// Closes the terminal like a window: nothing holds its other end any more.
+    /// Closes the terminal like a window: nothing has its other end open any more.
     fn close(self) -> (Box<dyn Child + Send + Sync>, tempfile::TempDir) {
         let Self { master, child, keys, closed, reading, folder, .. } = self;
         closed.store(true, Ordering::SeqCst);
@@ -209,14 +208,13 @@ impl Screen {
         code
     }
 
-    /// The same for a program that was asked to end; `after` says how.
+    /// [`Self::ended`] for a program that was asked to end; `after` describes how.
     fn ended_soon(&mut self, after: &str) -> u32 {
         let (code, _) = soon(&mut *self.child, after);
         self.given_back();
         code
     }
 
-    /// Checks that the terminal is restored.
     fn given_back(&self) {
         let begun = Instant::now();
         // The last bytes may still be in transit.
@@ -233,7 +231,6 @@ impl Screen {
         assert!(!self.text().contains("internal error"), "{}", self.text());
     }
 
-    /// The only recorded session.
     fn session(&self) -> PathBuf {
         let files = std::fs::read_dir(self.folder.path().join("sessions")).unwrap();
         let files: Vec<PathBuf> = files.map(|f| f.unwrap().path()).collect();
@@ -242,7 +239,7 @@ impl Screen {
     }
 }
 
-/// A named session without a run was discarded, and an earlier one could only be replayed.
+/// Regression: a named session without a run used to be discarded, and an earlier session could only be replayed.
 #[test]
 fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +265,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
     screen.sees("Interventions");
     screen.sees("saved as first");
-    // The whole experiment: the probes' audit, and the readout of the curve at its end.
+    // The whole experiment: the probes' audit, and the values of the curve at its end.
     screen.sees("INLP");
     screen.until("the end of the run", |s| s.contents().contains("done in"));
     screen.press("?");
@@ -300,7 +297,7 @@ fn ctrl_c_stops_training_and_never_quits() {
     screen.sees("oracle");
     screen.press("\u{3}");
     screen.sees("cancelled");
-    // Nothing is running now, so the second one ends nothing either.
+    // Nothing is running now, so the second Ctrl-C ends nothing either.
     screen.press("\u{3}");
     screen.press("q");
     assert_eq!(screen.ended(), 0);
@@ -345,7 +342,7 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     drop((keys, master));
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        // The reader thread keeps a copy of the master, so the signal of a closed window is sent by hand.
+        // The reader thread has a copy of the master, so the signal of a closed window is sent by hand.
         let pid = child.process_id().unwrap().to_string();
         std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap();
         assert!(begun.elapsed() < PATIENCE, "it goes on without a terminal");
@@ -354,8 +351,7 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     drop(folder);
 }
 
-/// The terminal library drops colours under this variable by itself. Our own theme for it shows in its substitute: the
-/// selected entry of a list is reversed.
+/// The terminal library drops colours under this variable by itself. Our own theme for it reverses the selected entry of a list instead.
 #[test]
 fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
     fn cells(screen: &vt100::Screen) -> impl Iterator<Item = &vt100::Cell> {
@@ -367,7 +363,7 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
         let mut screen = Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
         screen.sees("Interventions");
         screen.press(":");
-        // Without this the escape below could arrive together with the colon, and its `q` would be alt-q.
+        // Without this wait, the escape below could arrive together with the colon, and its `q` would be Alt-q.
         screen.sees("Command:");
         if colourless {
             screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));

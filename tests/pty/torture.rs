@@ -1,6 +1,5 @@
-//! Kills, signals, closed terminals and random keys, over and over. The test suite runs a few rounds; to run more by
-//! hand: `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture` prints the figures of
-//! `tests/benches/RESULTS.md`.
+//! Repeated kills, signals, closed terminals and random keys. The test suite runs a few rounds. To run more and print the figures of
+//! `tests/benches/RESULTS.md`: `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::jobs::send;
 use super::{LARGE, SMALL, Screen, recording, soon};
 
-/// What is done to the program in a round.
+/// The faults, one per round.
 const BLOWS: [&str; 8] = [
     "keys",
     "closed",
@@ -25,7 +24,7 @@ const BLOWS: [&str; 8] = [
     "keys, live lab",
 ];
 
-/// Keys that open, move, type, cancel and quit, and what no keyboard sends.
+/// Keys that open, move, type, cancel and quit, and sequences that no keyboard sends.
 const KEYS: [&str; 26] = [
     "j",
     "k",
@@ -63,7 +62,7 @@ fn pause(rng: &mut ChaCha8Rng, most: u64) {
     std::thread::sleep(Duration::from_millis(rng.random_range(0..=most)));
 }
 
-/// A round. Returns the seconds from the blow to the end, if the program had to end by itself.
+/// Runs a round. Returns the seconds from the fault to the end, if the program had to end by itself.
 fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     if blow.starts_with("killed") {
         return killed(blow == "killed run", rng);
@@ -94,7 +93,7 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     }
 }
 
-/// Types at an empty recording, at one of a run with all its findings, or at a lab whose model answers; then quits.
+/// Types on an empty recording, on one of a run with all its findings, or in a lab whose model answers; then quits.
 fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
     let mut screen = match blow {
@@ -103,7 +102,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         _ => Screen::launch(recording(), &["replay", "s"]),
     };
     screen.sees("Interventions");
-    // In several bursts, so that keys meet what earlier ones opened.
+    // In several bursts, so that keys reach views that earlier keys opened.
     let mut keys = String::new();
     for _ in 0..4 {
         let stroke = typed(rng, 50);
@@ -112,8 +111,8 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         pause(rng, 100);
     }
     let begun = Instant::now();
-    // Escape closes one layer at a time. In the question about the run and unsaved work, the second entry leaves at
-    // once. Keys are sent one at a time, because an escape followed by a key is read as another key.
+    // Escape closes one layer at a time. In the question about the run and unsaved work, the second entry leaves at once. Keys are sent one
+    // at a time, because an escape followed by a key is read as another key.
     for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}", "q", "j\r"].iter().cycle() {
         if screen.child.try_wait().unwrap().is_some() {
             break;
@@ -132,7 +131,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     Some(seconds)
 }
 
-/// Kills the program during its work: the recording replays, and nothing half-written remains.
+/// Kills the program during its work: the recording replays, and no unfinished file remains.
 fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
     let (args, seen): (&[&str], &str) = if headless {
         (&["run", "spec.toml", "--out", "out"], "examples for bert-tiny")

@@ -1,5 +1,3 @@
-//! Arbitrary commands, events and findings.
-
 use std::collections::BTreeMap;
 
 use probity::base::Problem;
@@ -357,7 +355,6 @@ fn answer() -> BoxedStrategy<DataAnswer> {
     prop_oneof![inspection, diagnosis, problem().prop_map(DataAnswer::Failed), Just(DataAnswer::Stopped),].boxed()
 }
 
-/// Facts about a model.
 fn about_model() -> BoxedStrategy<ModelAnswer> {
     let inspected =
         (name(), any::<u64>(), real(), vec((text(), text()), 0..3)).prop_map(|(model, parameters, seconds, facts)| {

@@ -20,7 +20,7 @@ fn board() -> Board {
     session.board()
 }
 
-/// A cell of the table. Numbers are compared exactly, as numbers.
+/// A cell of the table. Numbers are compared exactly.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 enum Cell<'a> {
     Number(f64),

@@ -1,4 +1,4 @@
-//! The fold over commands and events, in any order.
+//! Tests of the fold over commands and events, in any order.
 
 use proptest::prelude::*;
 
@@ -67,7 +67,6 @@ fn forecast(generation: u64, model: &str, seconds: f64) -> Event {
     Event::Forecast { generation, forecast: Box::new(forecast) }
 }
 
-/// Every event of a run.
 fn of_run(generation: u64) -> Vec<Event> {
     vec![
         started(generation),
@@ -141,7 +140,7 @@ fn each_lab_keeps_its_runs_beside_those_of_the_others() {
         let run = board.run_of(lab.id()).unwrap();
         assert_eq!((run.job.id, run.summary.is_some()), (job, true), "{}", lab.title());
     }
-    // Another run of the first lab is shown and leaves the others as they are.
+    // Another run of the first lab is shown; the other labs keep their runs.
     let again = 1 + LABS.len() as u64;
     let before = board.runs.clone();
     board.on_command(&run(again, shipped()));
@@ -150,7 +149,7 @@ fn each_lab_keeps_its_runs_beside_those_of_the_others() {
     assert_eq!(board.job().unwrap().id, again);
 }
 
-/// A cancelled run used to replace the finished one before it.
+/// Regression: a cancelled run used to replace the finished one before it.
 #[test]
 fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     let lab = shipped().lab();
@@ -166,7 +165,7 @@ fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
 
-/// A run that was replaced by one of another lab seemed to run forever.
+/// Regression: a run replaced by another lab's run used to appear to run forever.
 #[test]
 fn a_run_that_gives_way_to_another_lab_is_over() {
     let mut board = Board::default();
@@ -225,7 +224,7 @@ fn commands_that_change_nothing_measured_leave_the_board() {
     }
 }
 
-/// Each of nine copies was shown as a separate line.
+/// Regression: nine copies of a warning used to be shown as nine lines.
 #[test]
 fn a_warning_stands_once_among_the_notices_of_a_run() {
     let notice = |what: &str| Event::Notice(Notice { level: NoticeLevel::Warning, problem: problem(what) });
@@ -234,7 +233,7 @@ fn a_warning_stands_once_among_the_notices_of_a_run() {
     board.on_command(&run(1, shipped()));
     let board = fold(&[notice("same"), notice("other"), notice("same")], board);
     assert_eq!(told(&board), ["same", "same", "other"], "once before the run, once in it");
-    // Notices of the run are compared correctly even after old ones were dropped.
+    // Repeated notices are recognised even after old ones were dropped.
     let many: Vec<Event> = (0..2 * MAX_NOTICES).map(|i| notice(&i.to_string())).collect();
     let board = fold(&many, board);
     let board = fold(&many[2 * MAX_NOTICES - 1..], board);
@@ -309,7 +308,7 @@ fn a_failed_question_keeps_what_was_known_and_the_next_answer_takes_the_failure_
     assert!(dossier.problem.is_none() && dossier.check == Some(Vec::new()));
 }
 
-/// If a second question was asked before the first was answered, it no longer counted as pending.
+/// Regression: a question used to count as answered if a second one was asked before its answer.
 #[test]
 fn a_question_waits_until_its_own_answer_comes() {
     let mut board = Board::default();
@@ -387,7 +386,7 @@ fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
     assert_eq!(board.stale, 2, "the same question is answered from few examples and then from all");
 }
 
-/// A question to one lab made another lab wait for an answer.
+/// Regression: a question to one lab used to make another lab wait for an answer.
 #[test]
 fn each_run_knows_the_latest_question_to_it() {
     let question = |generation| {
@@ -411,7 +410,7 @@ fn each_run_knows_the_latest_question_to_it() {
     assert_eq!(board.latest().unwrap().asked, 0, "nothing has been asked of the new run");
 }
 
-/// A session of an hour kept the results of every run: 500 MB.
+/// Regression: a session of an hour used to keep the results of every run, 500 MB.
 #[test]
 fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
     let held = [MOST_HELD / 2, 0, MOST_HELD / 2, 1];

@@ -1,6 +1,5 @@
-//! Questions about data sets and their answers: the content of a set, its split, and the data doctor's findings.
-//!
-//! The terminal program and the command line get the same answers from here.
+//! Questions about data sets and their answers: the content of a set, its split, and the data doctor's findings. The terminal program and
+//! the command line share this code.
 
 mod parts;
 mod vocabulary;
@@ -20,15 +19,14 @@ use corpus::readers::{Row, Watch};
 use corpus::sets::{Draw, SetError, Source};
 use labs::examples::TaskSpec;
 
-/// Limits on an answer: lines, and characters per line. Answers go to the screen and into sessions.
+/// Maximum number of lines of an answer, and of characters per line. Answers appear on the screen and in sessions.
 const MAX_LINES: usize = 400;
 const MAX_CHARS: usize = 2_000;
-/// Example rows of an overview.
+/// Number of example rows in an overview.
 pub const EXAMPLES: usize = 8;
-/// Dropped rows that the doctor lists.
+/// Maximum number of dropped rows that the doctor lists.
 pub(crate) const DROPPED: usize = 40;
 
-/// Questions about a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataQuestion {
@@ -38,82 +36,76 @@ pub enum DataQuestion {
     Doctor,
 }
 
-/// A question about a data set, with everything that affects its answer.
+/// A question about a data set, with everything that affects the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataRequest {
-    /// A built-in set by name, or the path of a file or folder.
+    /// The name of a built-in set, or the path of a file or folder.
     pub set: String,
     pub question: DataQuestion,
     /// Size and properties of a generated set.
     pub task: TaskSpec,
-    /// The seed of the draw and of the split.
+    /// Seed of sampling and of the split.
     pub seed: u64,
-    /// Models whose vocabularies the doctor checks words against.
+    /// Models whose vocabularies the doctor checks the words against.
     pub models: Vec<String>,
 }
 
 impl DataRequest {
-    /// The question that follows from an experiment's settings.
     pub fn of(task: &TaskSpec, seed: u64, models: &[String], set: &str, question: DataQuestion) -> Self {
         let models = if question == DataQuestion::Doctor { models.to_vec() } else { Vec::new() };
         let set = set.to_owned();
         Self { set, question, task: task.clone(), seed, models }
     }
 
-    /// The draw from a generated set.
+    /// The sampling settings of a generated set.
     pub fn draw(&self) -> Draw {
         Draw { examples: self.task.examples, seed: self.seed, phi: self.task.phi }
     }
 }
 
-/// Contents of a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInspection {
     pub title: String,
-    /// Rows that were read.
+    /// Number of rows read.
     pub rows: u64,
-    /// Rows that could not be read.
+    /// Number of unreadable rows.
     pub dropped: u64,
     pub blank: u64,
-    /// Files that were not read.
+    /// Number of files not read.
     pub left_out: u64,
     /// Wall seconds.
     pub seconds: f64,
-    /// Hash of the content, if the set was generated.
+    /// Hash of the content if the set is generated.
     pub hash: Option<String>,
-    /// The counts, in the command line's format.
+    /// The counts, formatted as on the command line.
     pub lines: Vec<String>,
-    /// The split into parts, if the set has examples of a task.
+    /// The split, if the set has examples of a task.
     pub parts: Option<Parts>,
     /// The first rows.
     pub examples: Vec<String>,
 }
 
-/// Findings of the data doctor on a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataDiagnosis {
-    /// Models whose vocabularies were checked.
     pub models: Vec<String>,
-    /// Rows that were read.
+    /// Number of rows read.
     pub rows: u64,
-    /// Usable rows.
+    /// Number of usable rows.
     pub kept: u64,
-    /// Rows that were read but are unusable.
+    /// Number of rows that are readable but unusable.
     pub unfit: u64,
-    /// Rows that could not be read.
+    /// Number of unreadable rows.
     pub unreadable: u64,
     /// Wall seconds.
     pub seconds: f64,
-    /// The report, in the command line's format.
+    /// The report, formatted as on the command line.
     pub lines: Vec<String>,
-    /// The first dropped rows, with reasons.
+    /// The first dropped rows, each with the reason.
     pub examples: Vec<String>,
 }
 
-/// Questions about one data set and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDossier {
-    /// The name or path used in the question.
     pub set: String,
     pub inspection: Option<DataInspection>,
     pub diagnosis: Option<DataDiagnosis>,
@@ -125,7 +117,6 @@ pub struct DataDossier {
     pub stopped: bool,
 }
 
-/// A question not yet answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataWaiting {
     pub ticket: u64,
@@ -133,27 +124,23 @@ pub struct DataWaiting {
     pub progress: Option<Progress>,
 }
 
-/// The answer to a question about a data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum DataAnswer {
-    /// To [`DataQuestion::Inspect`].
     Inspected(Box<DataInspection>),
-    /// To [`DataQuestion::Doctor`].
     Examined(Box<DataDiagnosis>),
     Failed(Problem),
     Stopped,
 }
 
 impl DataDossier {
-    /// Adds a question; it replaces an earlier one of its kind.
+    /// Adds a question, which replaces an earlier one of the same kind.
     pub fn ask(&mut self, ticket: u64, question: DataQuestion) {
         self.waiting.retain(|w| w.question != question);
         self.waiting.push(DataWaiting { ticket, question, progress: None });
         self.stopped = false;
     }
 
-    /// True if the question with this number is unanswered.
     pub(crate) fn awaits(&self, ticket: u64) -> bool {
         self.waiting.iter().any(|w| w.ticket == ticket)
     }
@@ -171,9 +158,8 @@ impl DataDossier {
     }
 }
 
-/// Runs the data doctor on a set. If it may contain facts, its rows are read twice: subjects with several objects must
-/// be known before the first row is judged. Lists up to `keep` dropped rows; `each` is called for every row read and
-/// can stop the pass.
+/// Runs the data doctor on a set. A set that may contain facts is read twice: subjects with several objects must be known before the first
+/// row is judged. Lists up to `keep` dropped rows. `each` is called for every row and can stop the pass.
 pub fn diagnose(
     source: &Source,
     models: Vec<Vocabulary<'_>>,
@@ -191,7 +177,6 @@ pub fn diagnose(
 }
 
 impl DataInspection {
-    /// An overview in the form used on the screen.
     pub fn of(overview: &Overview, parts: Option<Parts>, seconds: f64) -> Self {
         Self {
             title: cut(&overview.title),
@@ -209,7 +194,6 @@ impl DataInspection {
 }
 
 impl DataDiagnosis {
-    /// A diagnosis in the form used on the screen.
     pub fn of(diagnosis: &Diagnosis, seconds: f64) -> Self {
         Self {
             models: diagnosis.models.iter().map(|m| m.model.clone()).collect(),
@@ -241,21 +225,23 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The problem shown to the user when a set is not available.
+/// The problem to show if a set is not available.
 pub fn problem(error: &SetError, set: &str) -> Problem {
     let (what, hint) = match error {
         SetError::Read(e) => {
             let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));
             let place = e.file.display().to_string();
-            // A file inside the folder of the question.
+            // The place is a file inside the requested folder.
             let file = if place == set { String::new() } else { format!("{place}: ") };
             (format!("{file}{line}{}", e.what), format!("expected {}", e.expected))
         }
         SetError::Frequency(_) => (error.to_string(), "change φ in the setup".to_owned()),
         SetError::Task(_) | SetError::Probing(_) => {
-            (error.to_string(), "ask for fewer examples in the setup".to_owned())
+            (error.to_string(), "reduce the number of examples in the setup".to_owned())
         }
-        SetError::Facts(_) | SetError::Template(_) => (error.to_string(), "this is a defect of the program".to_owned()),
+        SetError::Facts(_) | SetError::Template(_) => {
+            (error.to_string(), "this is a bug in Probity; please report it".to_owned())
+        }
     };
     Problem::new(cut(&what), set, cut(&hint))
 }

@@ -1,4 +1,4 @@
-//! The split of a task's examples as the interventions lab makes it, with counts by both properties.
+//! The split of a task's examples as the interventions lab makes it, with counts by combination of both properties.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,33 +8,31 @@ use labs::examples::TaskSpec;
 use labs::plan::{PropertyLabels, Roles, training_part};
 use probe::Split;
 
-/// The parts of a split, before a model drops examples with words that are not single tokens to it.
+/// A split, before a model drops examples with words that are not single tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// The property that is intervened on.
+    /// The property that the intervention targets.
     pub target: String,
     pub other: String,
-    /// The seed of the split.
     pub seed: u64,
     /// Names of the combinations, `target+other`, in the order of [`PartCounts::counts`].
     pub combinations: Vec<String>,
     pub parts: Vec<PartCounts>,
 }
 
-/// One part of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartCounts {
     pub name: String,
     pub n: usize,
-    /// Examples held back for validation; `None` for the test part.
+    /// Number of validation examples; `None` for the test part.
     pub validation: Option<usize>,
-    /// Examples by combination.
+    /// Number of examples by combination.
     pub counts: Vec<usize>,
-    /// Association of the two properties.
+    /// Association (phi) of the two properties.
     pub phi: f64,
 }
 
-/// Splits the examples of a task as a run would, and counts them.
+/// Splits the examples of a task as a run does, and counts them.
 ///
 /// # Errors
 /// [`Problem`] if the target does not exist, or there are too few examples.
@@ -42,9 +40,9 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
     let fail = |what: String, hint: &str| Problem::new(what, task.id, hint);
     let target = task.property(&spec.target).ok_or_else(|| {
         let known = task.properties.map(|p| p.id).join(", ");
-        fail(format!("there is no property `{}`", spec.target), &format!("choose one of {known}"))
+        fail(format!("there is no property `{}`", spec.target), &format!("known properties: {known}"))
     })?;
-    let few = |e: probe::split::SplitError| fail(e.to_string(), "ask for more examples in the setup");
+    let few = |e: probe::split::SplitError| fail(e.to_string(), "increase the number of examples in the setup");
     let n = set.examples.len();
     let labels = PropertyLabels::new(task, target, &set.examples, 0..n);
     let split = Split::new(n, seed).map_err(few)?;
@@ -73,7 +71,6 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
 }
 
 impl Parts {
-    /// The counts as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!(
             "  split      by seed {}; counts of {}+{}, before the model drops examples",
@@ -83,7 +80,7 @@ impl Parts {
             let validation = part.validation.map_or_else(String::new, |n| format!(" ({n} for validation)"));
             let counts: Vec<String> =
                 self.combinations.iter().zip(&part.counts).map(|(name, n)| format!("{name} {n}")).collect();
-            // The sign of a number that rounds to zero means nothing.
+            // The sign of a number that rounds to zero is meaningless.
             let phi = if part.phi.abs() < 5e-4 { 0.0 } else { part.phi };
             out.push(format!("    {}: {}{validation}: {}; phi {phi:.3}", part.name, part.n, counts.join(", ")));
         }

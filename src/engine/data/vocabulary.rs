@@ -1,4 +1,4 @@
-//! The vocabulary of a model, as the data doctor needs it.
+//! The model vocabulary that the data doctor checks words against.
 
 use corpus::doctor::Vocabulary;
 use model::hub::OnTransfer;
@@ -6,8 +6,7 @@ use model::source::Files;
 use model::tokenizer::Tokenizer;
 use model::{Device, Dtype, Model, ModelError, ModelSource};
 
-/// The vocabulary of a model. If its files are on disk, the weights are not read; a hub model may be fetched, which is
-/// reported to `on`.
+/// Loads a model's vocabulary, without the weights if its files are on disk. A hub model may be downloaded, which is reported to `on`.
 ///
 /// # Errors
 /// [`ModelError`] if the model does not exist or has no tokenizer.
@@ -20,15 +19,14 @@ pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'sta
             return Ok(Vocabulary { name, tokens: Box::new(move |word| count(&tokenizer, word)) });
         }
     }
-    // Word encoders store it in another place.
+    // Word encoders store their vocabulary elsewhere.
     let model = Model::load_with(&source, (Device::Cpu, Dtype::F32), on)?;
     model.tokenizer()?;
     let tokens = move |word: &str| model.tokenizer().ok().and_then(|t| count(t, word));
     Ok(Vocabulary { name, tokens: Box::new(tokens) })
 }
 
-/// Tokens of a word in running text, after a space, as the labs use it: a vocabulary may have a word only as the
-/// beginning of a text.
+/// Counts the tokens of a word after a space, as the labs use it. A vocabulary may contain a word only as the first word of a text.
 fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
     let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
     (!ids.is_empty() && tokenizer.knows(&ids)).then_some(ids.len())

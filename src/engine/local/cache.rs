@@ -1,9 +1,8 @@
-//! Trained probes on disk, looked up by everything that affected them.
+//! Trained probes on disk, keyed by everything that affected them.
 //!
-//! A file is `magic, SHA-256 of key and payload, payload`. It is written under a temporary name and renamed, so several
-//! processes can share the folder, and a killed process leaves no partial file. A file that fails its checksum, or is
-//! stored under another key, counts as absent. Keys include the instruction set: other instructions sum in another
-//! order, and machines may share folders.
+//! A file contains the magic bytes, the SHA-256 of key and payload, and the payload. It is written under a temporary name and renamed, so
+//! several processes can share the folder and a killed process leaves no partial file. A file with a wrong checksum or another key counts
+//! as absent. Keys include the instruction set: other instructions sum in another order, and machines may share folders.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,18 +18,18 @@ use labs::store::{Fetched, Key, Space, instructions};
 use model::dtype::Dtype;
 
 const MAGIC: &[u8; 8] = b"PROBITY2";
-/// The folder is kept below this size; the least recently used files are removed first.
+/// Maximum size of the folder; the least recently used files are removed first.
 const CAP_BYTES: u64 = 512 << 20;
-/// Maximum size of an entry; a larger file was not written by this cache.
+/// Maximum size of an entry; this cache never writes a larger file.
 const MAX_ENTRY: u64 = 128 << 20;
-/// Number of interrupted training runs kept until they are finished; the oldest are removed first. One of
+/// Maximum number of interrupted training runs kept for resumption; the oldest are removed first. A training of
 /// BERT-base takes 1.3 GB.
 const UNFINISHED: usize = 4;
-/// Extension of the files' names.
+/// File extensions.
 const PROBE: &str = "probe";
 const TRAINING: &str = "training";
 
-/// A folder of cached probes; stores nothing if there is no folder.
+/// A folder of cached probes; stores nothing without a folder.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: Option<PathBuf>,
@@ -38,7 +37,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The user's cache folder: `PROBITY_CACHE_DIR`, or else `probity` in the platform's cache folder.
+    /// The user's cache folder: `PROBITY_CACHE_DIR`, otherwise `probity` in the platform's cache folder.
     pub fn user() -> Self {
         let root = std::env::var_os("PROBITY_CACHE_DIR")
             .filter(|v| !v.is_empty())
@@ -48,52 +47,47 @@ impl Cache {
         Self { dir: root.map(|d| d.join("probes")), embeddings }
     }
 
-    /// A cache in this folder.
     pub fn at(dir: &Path) -> Self {
         Self { dir: Some(dir.to_owned()), embeddings: Embeddings::at(&dir.join("embeddings")) }
     }
 
-    /// A cache that stores nothing.
     pub fn none() -> Self {
         Self { dir: None, embeddings: Embeddings::none() }
     }
 
-    /// The cache of hidden states in the same folder.
     pub fn embeddings(&self) -> &Embeddings {
         &self.embeddings
     }
 
-    /// Number of stored probes, and their bytes.
+    /// Number of stored probes and their total bytes.
     pub fn probes(&self) -> (usize, u64) {
         let files = self.files();
         (files.len(), files.iter().map(|f| f.1).sum())
     }
 
-    /// Removes every probe and every interrupted training.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files().into_iter().chain(self.files_of(TRAINING)).try_for_each(|f| std::fs::remove_file(f.2))
     }
 
-    /// The folder, if there is one.
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
     }
 
-    /// The payload stored under `key` (a text that names everything that affected it).
+    /// Returns the payload stored under `key`, a text that names everything that affected it.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.path(key, PROBE)?;
         if std::fs::metadata(&path).ok()?.len() > MAX_ENTRY {
             return None;
         }
         let payload = read(&path, key)?;
-        // The time of the last use decides which files are removed first; a read-only folder still works.
+        // The time of last use determines which files are removed first. Failure is harmless: the folder may be read-only.
         if let Ok(file) = std::fs::File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
         Some(payload)
     }
 
-    /// Stores `payload` under `key`. A folder that cannot be written only costs time in later runs.
+    /// Stores `payload` under `key`. A folder that cannot be written only slows later runs.
     ///
     /// # Errors
     /// The system's error; the caller reports it once.
@@ -120,7 +114,7 @@ impl Cache {
         self.dir.as_ref().map(|d| d.join(format!("{name}.{ending}")))
     }
 
-    /// Time of last use, bytes and path of every probe.
+    /// Time of last use, size in bytes and path of every probe.
     fn files(&self) -> Vec<(SystemTime, u64, PathBuf)> {
         self.files_of(PROBE)
     }
@@ -198,7 +192,7 @@ impl Store for Cache {
     }
 }
 
-/// The payload of a file under a key; `None` if it is damaged or stored under another key.
+/// Reads the payload of a file; `None` if it is damaged or stored under another key.
 fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     let bytes = base::read::bytes(path, CAP_BYTES).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;
@@ -206,8 +200,7 @@ fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     (checksum(&named(key), payload) == sum).then(|| payload.to_vec())
 }
 
-/// The key with the instruction sets that determine the order of sums on this machine. Those for bf16 include those for
-/// f32.
+/// Appends to the key the instruction sets that determine the order of sums on this machine. Those for bf16 include those for f32.
 fn named(key: &str) -> String {
     format!("{key}|{}", instructions(Dtype::Bf16))
 }
@@ -305,7 +298,7 @@ mod tests {
         let cache = Cache::at(dir.path());
         let old = SystemTime::now() - std::time::Duration::from_secs(1_000);
         for i in 0..5u64 {
-            // Sparse files: they add to the count, but take no space.
+            // Sparse files count in full but take no space.
             let file = std::fs::File::create(dir.path().join(format!("{i}.probe"))).unwrap();
             file.set_len(MAX_ENTRY).unwrap();
             file.set_modified(old + std::time::Duration::from_secs(i)).unwrap();

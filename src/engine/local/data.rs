@@ -1,7 +1,7 @@
-//! A separate thread that answers questions about data sets, so that they and runs do not wait for each other.
+//! A thread that answers questions about data sets while a run is in progress.
 //!
-//! The inbox is checked at every read of a file, every row and every piece of a download: a question over millions of
-//! rows can be stopped at any time, even while all its rows are being dropped.
+//! It checks the inbox at every file read, every row and every piece of a download. A question over millions of rows can therefore be
+//! stopped at any time, even while all rows are being dropped.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -25,18 +25,18 @@ use labs::fault::problem;
 use model::ModelError;
 use model::source::expand;
 
-/// Progress is reported at most this often, in seconds.
+/// Minimum seconds between progress reports.
 const EVERY: f64 = 0.25;
-/// Rows between two checks of the inbox.
+/// Number of rows between two checks of the inbox.
 const ROWS: u64 = 1_024;
 
-/// Answers questions until the front end is gone.
+/// Answers questions until the front end disconnects.
 pub(crate) fn work(commands: Receiver<Command>, outbox: Outbox) {
     let desk = Rc::new(Desk::new(commands, outbox));
     while desk.step().is_ok() {}
 }
 
-/// Pending questions, and the progress of the current one.
+/// Pending questions and the progress of the current one.
 struct Desk {
     commands: Receiver<Command>,
     outbox: Outbox,
@@ -46,7 +46,6 @@ struct Desk {
     pace: RefCell<Pace>,
 }
 
-/// Progress of the current question.
 struct Pace {
     ticket: u64,
     stage: String,
@@ -63,8 +62,7 @@ impl Pace {
         Self { ticket, stage, begun, reported: None, bytes: 0, total: 0, rows: 0 }
     }
 
-    /// A progress report, if one is due. Its rate is in rows; the time left follows from the bytes, if their total is
-    /// known.
+    /// Returns a progress report if one is due. The rate is in rows; the time left is estimated from bytes, if their total is known.
     fn report(&mut self) -> Option<Event> {
         let now = self.begun.elapsed().as_secs_f64();
         if self.reported.is_some_and(|then| now - then < EVERY) {
@@ -86,7 +84,6 @@ impl Pace {
     }
 }
 
-/// Reasons why a question cannot be answered.
 enum Halt {
     Stopped,
     Failed(Problem),
@@ -142,7 +139,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Receives everything that has arrived, without waiting.
+    /// Receives all waiting commands without blocking.
     fn drain(&self) -> Result<(), Cancelled> {
         loop {
             match self.commands.try_recv() {
@@ -200,7 +197,7 @@ impl Desk {
         let source = Source::open(&path, request.draw(), &watch).map_err(halt)?;
         let models = self.vocabularies(&request.models)?;
         {
-            // The bytes read to recognise the format will be read again.
+            // The bytes read to recognise the format are read again.
             let mut pace = self.pace.borrow_mut();
             *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
@@ -234,11 +231,11 @@ impl Desk {
                 DataAnswer::Examined(Box::new(DataDiagnosis::of(&diagnosis, seconds)))
             }
         };
-        // A pass that was stopped has not seen the whole set.
+        // A stopped pass has not seen the whole set.
         if self.look().is_break() { Err(Halt::Stopped) } else { Ok(answer) }
     }
 
-    /// A stopped read fails as well; report it as stopped.
+    /// Classifies a failure: a read that was stopped also fails, but counts as stopped.
     fn halt(&self, problem: Problem) -> Halt {
         if self.stopped.get() || self.closed.get() { Halt::Stopped } else { Halt::Failed(problem) }
     }
@@ -348,13 +345,13 @@ mod tests {
         let mut rig = Rig::new();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("long.jsonl.gz");
-        // One good row followed only by rows that are dropped: without a check per read, nothing would notice the stop.
+        // One good row, then only rows that are dropped: without a check at every read, the stop would go unnoticed.
         let member = |text: &str| {
             let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             gz.write_all(text.as_bytes()).unwrap();
             gz.finish().unwrap()
         };
-        // The same member repeatedly: compressing takes longer than reading.
+        // The member is compressed once and repeated, because compressing is slower than reading.
         let many = member(&"nonsense\n".repeat(1_000_000)).repeat(30);
         std::fs::write(&path, [member("{\"text\": \"a\"}\n"), many].concat()).unwrap();
         let path = path.display().to_string();
@@ -371,7 +368,7 @@ mod tests {
             }
         }
         rig.commands.send(Command::Withdraw { topic: Topic::Data }).unwrap();
-        // The queued question is answered first: it never begins.
+        // The queued question is answered first, because it never begins.
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
         rig.ask(3, "facts", DataQuestion::Inspect);

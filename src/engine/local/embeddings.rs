@@ -1,10 +1,9 @@
-//! Hidden states on disk, looked up by everything that affected them.
+//! Hidden states on disk, keyed by everything that affected them.
 //!
-//! A *space* is one model at one point, read in one way on one kind of processor; within it, a vector's key is the
-//! digest of the token ids and the position. Vectors computed together share a file; files are written under a
-//! temporary name and renamed, and processes that compute the same vectors write the same file, so no locks are needed.
-//! Every vector has a checksum over space, key and numbers: a damaged one counts as absent and never becomes a wrong
-//! number.
+//! A *space* is one model at one point, read in one way on one kind of processor. Within it, a vector's key is the digest of the token ids
+//! and the position. Vectors computed together share a file. Files are written under a temporary name and renamed, and processes that
+//! compute the same vectors write the same file, so no locks are needed. Every vector has a checksum over space, key and numbers; a damaged
+//! vector counts as absent.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -21,49 +20,44 @@ use base::size;
 use labs::store::{Fetched, KEY, Key, Space};
 
 const MAGIC: &[u8; 8] = b"PROBEMB1";
-/// Maximum size in bytes, unless `PROBITY_CACHE_MAX` or the folder's own limit is set.
+/// Default maximum size in bytes, overridden by `PROBITY_CACHE_MAX` or the folder's limit file.
 const DEFAULT_LIMIT: u64 = 2 << 30;
-/// Maximum bytes of vectors in one file; a larger file was not written by this cache.
+/// Maximum bytes of vectors in one file; this cache never writes a larger file.
 const FILE_BYTES: usize = 32 << 20;
-/// Name of the file with the limit.
+/// Name of the limit file.
 const LIMIT: &str = "limit";
 const HEAD: usize = 16;
 const SUM: usize = 8;
 
-/// Size of the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// The folder, if there is one.
     pub dir: Option<PathBuf>,
     pub vectors: u64,
-    /// Number of files with vectors.
     pub files: u64,
-    /// Bytes of these files.
+    /// Total bytes of these files.
     pub bytes: u64,
     /// Maximum size in bytes.
     pub limit: u64,
 }
 
-/// A folder of vectors; stores nothing if there is no folder.
+/// A folder of vectors; stores nothing without a folder.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
     dir: Option<PathBuf>,
-    /// True after a failed write, which was reported: nothing more is written.
+    /// True after a failed write, which was reported; later writes are skipped.
     full: Arc<AtomicBool>,
 }
 
 impl Embeddings {
-    /// A cache in this folder.
     pub fn at(dir: &Path) -> Self {
         Self { dir: Some(dir.to_owned()), full: Arc::default() }
     }
 
-    /// A cache that stores nothing.
     pub fn none() -> Self {
         Self { dir: None, full: Arc::default() }
     }
 
-    /// Fills the rows of `to` whose keys are stored, and returns the indices of the others.
+    /// Fills the rows of `to` whose keys are stored, and returns the indices of the missing ones.
     pub fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
         let mut wanted: HashMap<&[u8], Vec<usize>> = HashMap::new();
         keys.iter().enumerate().for_each(|(i, k)| wanted.entry(k.as_slice()).or_default().push(i));
@@ -98,7 +92,7 @@ impl Embeddings {
         found
     }
 
-    /// Indices of the keys that are not stored; does not check whether stored vectors are intact.
+    /// Indices of the keys that are not stored. Does not check whether stored vectors are intact.
     pub fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
         let mut there: HashSet<Key> = HashSet::new();
         for path in self.files(&prefix(space)) {
@@ -109,7 +103,7 @@ impl Embeddings {
         (0..keys.len()).filter(|i| !there.contains(&keys[*i])).collect()
     }
 
-    /// Stores row i of `rows` under `keys[i]`. After a failure nothing more is written.
+    /// Stores row i of `rows` under `keys[i]`. After a failure, later calls write nothing.
     ///
     /// # Errors
     /// The system's error, the first time only; the caller reports it.
@@ -155,14 +149,14 @@ impl Embeddings {
             names.update(key);
         }
         let name = format!("{}-{}.vec", prefix(space), hex(&names.finalize()[..8]));
-        // Not synchronised: damage from a crash of the machine fails the checksum.
+        // Not synced to disk: damage from a crash of the machine fails the checksum.
         let mut file = beside(&dir.join(&name))?;
         file.as_file_mut().write_all(&bytes)?;
         file.persist(dir.join(name)).map_err(|e| e.error)?;
         Ok(())
     }
 
-    /// Maximum size in bytes: `PROBITY_CACHE_MAX`, or the value written by [`Embeddings::set_limit`], or 2 GB.
+    /// Maximum size in bytes: `PROBITY_CACHE_MAX`, otherwise the value written by [`Embeddings::set_limit`], otherwise 2 GB.
     pub fn limit(&self) -> u64 {
         let given = std::env::var("PROBITY_CACHE_MAX").ok();
         let written = || base::read::text(&self.dir.as_ref()?.join(LIMIT), 1 << 10).ok();
@@ -170,7 +164,7 @@ impl Embeddings {
         given.and_then(read).or_else(|| written().and_then(read)).unwrap_or(DEFAULT_LIMIT)
     }
 
-    /// Writes a limit for this and later runs, and removes what exceeds it.
+    /// Writes the limit for this and later runs, and removes files above it.
     pub fn set_limit(&self, bytes: u64) -> std::io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
@@ -179,7 +173,6 @@ impl Embeddings {
         Ok(())
     }
 
-    /// Counts the files and bytes of the folder.
     pub fn contents(&self) -> Contents {
         let mut sum = Contents { dir: self.dir.clone(), limit: self.limit(), ..Contents::default() };
         for path in self.files("") {
@@ -195,12 +188,12 @@ impl Embeddings {
         sum
     }
 
-    /// Removes every vector; keeps the limit.
+    /// Removes all vectors; keeps the limit.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files("").into_iter().try_for_each(std::fs::remove_file)
     }
 
-    /// Files of vectors whose names begin with `prefix`, sorted by name.
+    /// Files whose names begin with `prefix`, sorted by name.
     fn files(&self, prefix: &str) -> Vec<PathBuf> {
         let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else {
             return Vec::new();
@@ -232,12 +225,12 @@ impl Embeddings {
     }
 }
 
-/// Prefix of the names of a space's files.
+/// File name prefix of a space.
 fn prefix(space: &Space) -> String {
     hex(&space.digest()[..8])
 }
 
-/// The checksum of a vector covers its space, its key and its numbers.
+/// Checksum of a vector, over its space, its key and its numbers.
 fn sum_of(space: &Space, key: &[u8], vector: &[u8]) -> [u8; SUM] {
     let digest = Sha256::new().chain_update(space.digest()).chain_update(key).chain_update(vector).finalize();
     let mut sum = [0; SUM];
@@ -249,8 +242,7 @@ fn record_len(width: usize) -> usize {
     KEY + SUM + 4 * width
 }
 
-/// A file's bytes, if it has vectors of this width in this cache's format; a truncated file is read up to its last
-/// complete vector.
+/// Reads a file if it has vectors of this width in this cache's format. A truncated file is read up to its last complete vector.
 fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     let most = HEAD + FILE_BYTES.max(record_len(width));
     let bytes = base::read::bytes(path, most as u64).ok()?;
@@ -258,7 +250,7 @@ fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     (head.starts_with(MAGIC) && head[8..12] == (width as u32).to_le_bytes()).then_some(bytes)
 }
 
-/// The time of the last use decides which files are removed first; a read-only folder still works.
+/// Updates the time of last use, which determines the order of removal. Failure is harmless: the folder may be read-only.
 fn touch(path: &Path) {
     if let Ok(file) = std::fs::File::options().append(true).open(path) {
         let _ = file.set_modified(SystemTime::now());

@@ -1,4 +1,4 @@
-//! The experiment's view of the local engine: polls for cancellation, reports progress, sends findings.
+//! The local engine as an experiment sees it: polls for cancellation, reports progress, sends findings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,27 +19,24 @@ use labs::{Channel, Fault, Finding, Forecast, Host, Kinds, Question, Store, Wait
 use model::Model;
 use model::hub::{Settings, Step, Transfer};
 
-/// Sends events to the front end.
 #[derive(Clone)]
 pub(crate) struct Outbox(Sender<Event>);
 
 impl Outbox {
-    /// An outbox that sends to the events' channel.
     pub(crate) fn new(events: Sender<Event>) -> Self {
         Self(events)
     }
 
-    /// Sends an event that must arrive; waits while the queue is full.
+    /// Sends an event that must arrive; blocks while the queue is full.
     pub(crate) fn send(&self, event: Event) -> Result<(), Cancelled> {
         self.0.blocking_send(event).map_err(|_| Cancelled)
     }
 
-    /// Sends an event that may be dropped when the queue is full.
+    /// Sends an event that may be dropped if the queue is full.
     pub(crate) fn offer(&self, event: Event) {
         let _ = self.0.try_send(event);
     }
 
-    /// Reports a notice.
     pub(crate) fn notice(&self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.send(Event::Notice(Notice { level, problem }))
     }
@@ -48,14 +45,12 @@ impl Outbox {
 /// Measured seconds per unit of each kind of work.
 pub(crate) type Rates = HashMap<String, f64>;
 
-/// Parts of the worker lent to a run.
+/// Parts of the worker that a run borrows.
 pub(crate) struct Loan<'a> {
     pub(crate) inbox: &'a mut Inbox,
-    /// The models in memory.
     pub shelf: &'a mut Shelf,
     /// Rates measured on the device.
     pub rates: &'a mut Rates,
-    /// The cache between runs.
     pub cache: &'a Cache,
     /// True if the run may write to the cache.
     pub keeps: bool,
@@ -65,39 +60,37 @@ pub(crate) struct Loan<'a> {
     pub asked: bool,
 }
 
-/// A run in progress.
 pub(crate) struct LocalHost<'a> {
     lent: Loan<'a>,
     outbox: Outbox,
     job: JobId,
     generation: Generation,
     meter: Meter,
-    /// True if the work stops when a newer question waits.
+    /// True if the work stops when a newer question is waiting.
     yielding: bool,
     /// True when answering a question about a finished run, whose progress is complete.
     silent: bool,
-    /// Models for which a difference from the saved ones was already reported.
+    /// Models whose difference from the saved ones was already reported.
     told: Vec<String>,
 }
 
 impl<'a> LocalHost<'a> {
-    /// The host of a run that begins now.
     pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
         Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, silent: false, told: Vec::new() }
     }
 
-    /// The same host for a question about a finished run: it reports no progress.
+    /// The same host for a question about a finished run, without progress reports.
     pub(crate) fn answering(self) -> Self {
         Self { silent: true, ..self }
     }
 
-    /// Sets whether the following work stops when a newer question waits: otherwise a slider being dragged would wait
-    /// for the full answer at each step.
+    /// Sets whether the following work stops when a newer question is waiting. Otherwise each step of a dragged slider would wait for the
+    /// previous full answer.
     pub(crate) fn give_way(&mut self, yielding: bool) {
         self.yielding = yielding;
     }
 
-    /// True if a question newer than the current one waits.
+    /// True if a question newer than the current one is waiting.
     pub(crate) fn superseded(&mut self) -> bool {
         self.lent.inbox.drain();
         self.lent.inbox.queue.busy()
@@ -195,7 +188,7 @@ impl Host for LocalHost<'_> {
         if let Some(rate) = self.lent.rates.get(kind) {
             return Ok(*rate);
         }
-        // A forecast measures dozens of kinds of work, each of which may take a tenth of a second or more.
+        // Polls before each measurement: a forecast makes dozens of them, each of which may take a tenth of a second or more.
         self.poll()?;
         let begun = Instant::now();
         let units = slice()?;
@@ -229,11 +222,11 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     if inbox.queue.stops(job) { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Reports a download, each file as a stage of weight 0: its duration says nothing about the run.
+/// Reports a download. Each file is a stage of weight 0, because its duration does not predict that of the run.
 fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::message::Progress> {
     let step = match t.step {
         Step::Asking => "asking for",
-        Step::Waiting => "waiting for another process to finish fetching",
+        Step::Waiting => "waiting for another process to download",
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",
     };

@@ -1,6 +1,6 @@
-//! Queueing rules of the worker: waiting, superseding and cancelling.
+//! The worker's queueing rules: waiting, superseding and cancelling.
 //!
-//! Cancellation never queues behind work, and only the latest of a slider's requests is kept.
+//! Cancellation never waits for work, and only the latest request of a slider is kept.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -11,13 +11,11 @@ use labs::{self, Spec};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WaitingRun {
-    /// Number of the run.
     pub job: JobId,
     pub generation: Generation,
     pub spec: Box<Spec>,
 }
 
-/// A pending question about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AboutModel {
     pub ticket: Ticket,
@@ -25,7 +23,7 @@ pub(crate) struct AboutModel {
     pub what: ModelQuestion,
 }
 
-/// Commands waiting for the worker. Pure: no channel, no clock.
+/// Commands waiting for the worker; uses neither channel nor clock.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Queue {
     run: Option<WaitingRun>,
@@ -52,13 +50,13 @@ impl Queue {
             Command::Withdraw { topic: Topic::Experiment } => self.experiment = None,
             Command::Withdraw { topic: Topic::Model } => self.models.clear(),
             Command::Cancel { job } => {
-                // A run that is still waiting is not removed: it must begin in order to report that it was cancelled.
+                // A waiting run stays in the queue: it must begin in order to report its cancellation.
                 self.cancelled = Some(job);
                 self.hold = false;
             }
             Command::Pause { hold } => self.hold = hold,
             Command::Shutdown => self.closed = true,
-            // The data thread handles these.
+            // Handled by the data thread.
             Command::Withdraw { topic: Topic::Data } => {}
         }
     }
@@ -68,7 +66,7 @@ impl Queue {
             Question::Experiment { generation, question } => {
                 self.experiment = Some((ticket, generation, question));
             }
-            // A repeated question is answered once, under its later number.
+            // A repeated question is answered once, under the later number.
             Question::Model { model, what } => {
                 match self.models.iter_mut().find(|q| q.model == model && q.what == what) {
                     Some(asked) => asked.ticket = ticket,
@@ -79,7 +77,6 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest question about a single model.
     pub(crate) fn take_model(&mut self) -> Option<AboutModel> {
         self.models.pop_front()
     }
@@ -89,12 +86,11 @@ impl Queue {
         self.closed || self.run.is_some() || self.cancelled == Some(job)
     }
 
-    /// True if the worker is paused.
     pub(crate) fn held(&self) -> bool {
         self.hold && !self.closed
     }
 
-    /// True if the front end is gone.
+    /// True if the front end has disconnected.
     pub(crate) fn closed(&self) -> bool {
         self.closed
     }
@@ -103,23 +99,22 @@ impl Queue {
         self.run.take()
     }
 
-    /// Takes the latest question to the experiment of this generation; a question to another one is dropped.
+    /// Takes the latest question to the experiment of this generation; a question to another generation is dropped.
     pub(crate) fn take_experiment(&mut self, generation: Generation) -> Option<labs::Waiting> {
         let (ticket, asked, question) = self.experiment.take()?;
         (asked == generation).then_some(labs::Waiting { ticket, question })
     }
 
-    /// Marks a run as ended and clears its cancellation, so that its results can still be queried.
+    /// Marks a run as ended and clears its cancellation, so that questions about its results are still answered.
     pub(crate) fn ended(&mut self, job: JobId) {
         self.cancelled = self.cancelled.filter(|cancelled| *cancelled != job);
     }
 
-    /// Takes the request for the list of models.
     pub(crate) fn take_list(&mut self) -> bool {
         std::mem::take(&mut self.list)
     }
 
-    /// True if anything newer than the current question waits.
+    /// True if anything newer than the current question is waiting.
     pub(crate) fn busy(&self) -> bool {
         self.closed || self.run.is_some() || self.experiment.is_some()
     }
@@ -129,19 +124,18 @@ impl Queue {
     }
 }
 
-/// The queue with the channel that feeds it.
+/// The queue and the channel that fills it.
 pub(crate) struct Inbox {
     commands: Receiver<Command>,
     pub queue: Queue,
 }
 
 impl Inbox {
-    /// An inbox fed by `commands`.
     pub(crate) fn new(commands: Receiver<Command>) -> Self {
         Self { commands, queue: Queue::default() }
     }
 
-    /// Receives everything that has arrived, without waiting. A closed channel counts as shutdown.
+    /// Receives all waiting commands without blocking. A closed channel counts as shutdown.
     pub(crate) fn drain(&mut self) {
         loop {
             match self.commands.try_recv() {
@@ -152,7 +146,7 @@ impl Inbox {
         }
     }
 
-    /// Waits until there is work. An idle engine sleeps here.
+    /// Blocks until there is work.
     pub(crate) fn wait(&mut self) {
         self.drain();
         while self.queue.idle() {
@@ -164,7 +158,7 @@ impl Inbox {
         }
     }
 
-    /// Waits a little while the worker is paused.
+    /// Waits at most half a second for a command while the worker is paused.
     pub(crate) fn hold(&mut self) {
         match self.commands.recv_timeout(Duration::from_millis(500)) {
             Ok(command) => self.queue.push(command),
@@ -277,7 +271,7 @@ mod tests {
         assert!(queue.stops(4), "it ends before its first batch");
     }
 
-    /// After a cancellation, sliders got no answer: questions counted as work of the cancelled run.
+    /// Regression: sliders used to get no answer after a cancellation, because questions counted as work of the cancelled run.
     #[test]
     fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
         let mut queue = Queue::default();

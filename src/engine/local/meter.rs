@@ -1,57 +1,53 @@
-//! Progress of a run: planned stages in seconds, the part that is done, and the time left at the pace so far.
+//! Progress of a run: planned stages in seconds, the completed part, and the time left at the measured pace.
 
 use std::time::Instant;
 
 use crate::message::Progress;
 
-/// Progress is reported at most this often.
+/// Minimum seconds between progress reports.
 const EVERY: f64 = 0.1;
-/// Seconds after which the pace of a run is known.
+/// Seconds after which the pace of a run is reliable.
 const LONG: f64 = 10.0;
-/// Share from which the bar slows down, so that a run that takes longer than planned does not seem to be at its end.
+/// Proportion at which the bar slows down, so that a run that takes longer than planned does not seem finished.
 const SLOW: f64 = 0.9;
-/// Largest share shown before the end.
+/// Largest proportion shown before the end.
 const MOST: f64 = 0.995;
-/// Share of a plan within which its first report takes as long as was planned: what comes before is preparation.
+/// Proportion of a plan below which the first report is assumed to be on schedule; earlier time counts as preparation.
 const FIRST: f64 = 0.02;
-/// Share of a plan counted as done at the planned pace when estimating the actual pace.
+/// Proportion of a plan counted as done at the planned pace when the actual pace is estimated.
 const PRIOR: f64 = 0.05;
 
-/// Time constant, in seconds, with which the time left follows a change of pace: a single slow or overestimated stage
-/// should not move it much.
+/// Time constant, in seconds, with which the time left follows a change of pace. A single slow or overestimated stage should change it
+/// little.
 const SETTLE: f64 = 10.0;
 
-/// Measures the progress of a run of planned stages.
 pub(crate) struct Meter {
     begun: Instant,
     /// Elapsed seconds when the planned work began.
     before: f64,
-    /// Planned seconds.
     plan: f64,
     /// Planned seconds of the finished stages.
     spent: f64,
-    /// True once some of the plan is done.
+    /// True once part of the plan is done.
     started: bool,
     stage: Stage,
     reported: Option<f64>,
-    /// The largest share shown so far.
+    /// The largest proportion shown so far.
     shown: f64,
-    /// The time left as last shown, and when.
+    /// The time left as last shown, and the elapsed time at that moment.
     left: Option<(f64, f64)>,
 }
 
 struct Stage {
     name: String,
     unit: &'static str,
-    /// Planned seconds.
     seconds: f64,
     begun: f64,
-    /// The total whose end was reported last: a stage of many equal jobs reaches its end many times.
+    /// The total whose end was last reported. A stage of many equal jobs reaches its end many times.
     ended: Option<u64>,
 }
 
 impl Meter {
-    /// A run without a plan.
     pub(crate) fn new() -> Self {
         let stage = Stage { name: String::new(), unit: "", seconds: 0.0, begun: 0.0, ended: None };
         Self {
@@ -73,12 +69,10 @@ impl Meter {
         (self.stage.seconds, self.stage.ended, self.left) = (0.0, None, None);
     }
 
-    /// Seconds since the run began.
     pub(crate) fn elapsed(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// True if this is the current stage.
     pub(crate) fn is_at(&self, name: &str) -> bool {
         self.stage.name == name
     }
@@ -87,15 +81,14 @@ impl Meter {
     pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, seconds: f64) {
         self.spent += self.stage.seconds;
         if self.spent == 0.0 {
-            // Loading models after the plan is not in it, and says nothing about the pace.
+            // Loading models after the plan is not part of it and does not affect the pace.
             self.before = self.elapsed();
         }
         self.stage = Stage { name: name.into(), unit, seconds, begun: self.elapsed(), ended: None };
         self.reported = None;
     }
 
-    /// A report of `done` of `total` units of the stage, if one is due: every tenth of a second, and once at the
-    /// stage's end.
+    /// Returns a report of `done` of `total` units of the stage if one is due: every tenth of a second, and once at the end of the stage.
     pub(crate) fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
         let now = self.elapsed();
         let ends = done >= total && self.stage.ended != Some(total);
@@ -131,21 +124,21 @@ impl Meter {
     }
 }
 
-/// The share to show for a share of the plan: it rises while work is done, but never reaches 1.
+/// Maps the completed proportion of the plan to the one shown, which keeps rising but never reaches 1.
 fn slowed(share: f64) -> f64 {
     let rest = 1.0 - SLOW;
     let slow = |over: f64| 1.0 - rest * (-over / rest).exp();
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Seconds left of a plan of which `finished` seconds were done in `took` seconds; `None` once it is used up.
+/// Seconds left of a plan of which `finished` seconds took `took` seconds; `None` once the plan is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;
     (ahead > 0.0 && took >= 0.0).then(|| ahead * (took + prior) / (finished + prior))
 }
 
-/// The time left to show for a new estimate: the previous one minus the time passed, moved toward the new one.
+/// Smooths the time left: the previous value minus the time passed, moved towards the new estimate.
 fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     let Some((left, then)) = before else { return new };
     let passed = (now - then).max(0.0);
@@ -153,8 +146,8 @@ fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     expected + (new - expected) * (1.0 - (-passed / SETTLE).exp())
 }
 
-/// True if the time left is reliable: until a fiftieth is done, the estimate would jump. In a run of hours a fiftieth
-/// takes minutes, so there a steady pace is enough.
+/// True if the time left is reliable. Until a fiftieth is done, the estimate would jump. In a run of hours a fiftieth takes minutes, so a
+/// steady pace is enough.
 fn is_told(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG
 }
@@ -176,7 +169,7 @@ mod tests {
         assert_eq!(overall(meter.report(5, 10)), Some(63.0));
     }
 
-    /// A plan of seconds had "8 min left" where a model was loaded between the plan and its first stage.
+    /// Regression: a plan of seconds used to show "8 min left" if a model was loaded between the plan and its first stage.
     #[test]
     fn what_comes_before_the_first_stage_of_a_plan_is_no_pace() {
         let mut meter = Meter::new();
@@ -185,15 +178,14 @@ mod tests {
         meter.stage("corrupting", "steps", 1.5);
         let left = |meter: &mut Meter, done: u64| meter.report(done, 100).and_then(|p| p.left).unwrap_or(0.0);
         assert!(left(&mut meter, 0) < 2.5);
-        // Neither is the preparation of its first step.
+        // The preparation of the first step does not count either.
         meter.begun -= std::time::Duration::from_secs(10);
         assert!(left(&mut meter, 1) < 2.5);
-        // Time after that step counts.
         meter.begun -= std::time::Duration::from_secs(20);
         assert!(left(&mut meter, 2) > 10.0);
     }
 
-    /// A bar went from 99 % back to 81 %, and showed 100 % while the run continued.
+    /// Regression: a bar used to go from 99 % back to 81 %, and showed 100 % while the run continued.
     #[test]
     fn progress_never_goes_back_and_never_reaches_the_whole() {
         let mut meter = Meter::new();
@@ -213,7 +205,7 @@ mod tests {
         assert!(last > 0.95, "{last}");
     }
 
-    /// Otherwise a sweep of thousands of jobs would wake the screen for each of them.
+    /// A sweep of thousands of jobs must not redraw the screen for each job.
     #[test]
     fn the_ends_of_many_equal_jobs_are_one_report() {
         let mut meter = Meter::new();
@@ -229,7 +221,7 @@ mod tests {
         assert_eq!((left(10.0, 10.0, 9.0), left(0.0, 0.0, 1.0)), (None, None));
     }
 
-    /// It went from 38 s to 4 min and back within seconds.
+    /// Regression: the time left used to go from 38 s to 4 min and back within seconds.
     #[test]
     fn the_time_left_follows_a_jump_of_the_pace_slowly_and_a_lasting_one_at_last() {
         let mut shown = steadied(None, 40.0, 20.0);
@@ -245,7 +237,7 @@ mod tests {
         assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at the pace itself it counts down");
     }
 
-    /// For the first minute of half an hour, no time left was shown.
+    /// Regression: a run of half an hour used to show no time left for its first minute.
     #[test]
     fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
         assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));

@@ -1,4 +1,4 @@
-//! The local engine: a worker thread that owns device, models and caches, and a thread for questions about data.
+//! The local engine: a worker thread that owns the device, models and caches, and a thread for questions about data.
 
 pub mod cache;
 mod data;
@@ -28,20 +28,18 @@ use model::{Device, Dtype};
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
     pub device: Device,
-    /// The precision in which models are loaded.
     pub dtype: Dtype,
     pub cache: Cache,
     /// Models to list in addition to the built-in ones: folders or hub ids.
     pub models: Vec<String>,
     /// Maximum resident memory of a run in bytes.
     pub memory_limit: Option<u64>,
-    /// Maximum number of models kept in memory.
     pub most_models: usize,
-    /// True if questions about results may follow. Otherwise nothing is kept in memory for them.
+    /// True if questions about results may follow; otherwise nothing is kept in memory for them.
     pub asked: bool,
 }
 
-/// Models that the terminal program keeps in memory, so that the user can switch between them.
+/// Number of models that the terminal program keeps in memory, so that the user can switch quickly.
 pub const MOST_MODELS: usize = 4;
 
 /// The engine on a thread of this process.
@@ -52,10 +50,8 @@ pub struct LocalEngine {
 }
 
 impl LocalEngine {
-    /// Starts the threads.
-    ///
     /// # Errors
-    /// The system's reason if no thread can be started.
+    /// The system's reason if a thread cannot be started.
     pub fn start(options: LocalOptions) -> std::io::Result<Self> {
         let (commands, inbox) = std::sync::mpsc::channel();
         let (data, questions) = std::sync::mpsc::channel();
@@ -91,14 +87,14 @@ impl Engine for LocalEngine {
     }
 }
 
-/// Needs of a run of `spec`, one entry per model: loads the models, generates and tokenises the texts, counts the work
-/// of the run and times a slice of each kind. Keeps nothing.
+/// Forecasts the needs of a run of `spec`, one entry per model. Loads the models, generates and tokenises the texts, counts the work and
+/// times a slice of each kind. Stores nothing.
 ///
 /// # Errors
-/// A [`Problem`] as the run itself would report it, including a limit that cannot be kept.
+/// A [`Problem`] as the run itself would report it, including a memory limit that is too low.
 pub fn forecast(spec: &Spec, options: LocalOptions) -> Result<Vec<Forecast>, Problem> {
     let (_commands, inbox) = std::sync::mpsc::channel();
-    // Notices during the preparation are discarded.
+    // Notices during preparation are discarded.
     let (outbox, _events) = channel(EVENT_QUEUE);
     Worker::new(inbox, Outbox::new(outbox), options).forecast(spec)
 }

@@ -1,5 +1,3 @@
-//! The models in memory.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -8,7 +6,7 @@ use labs::Fault;
 use model::hub::Transfer;
 use model::{Device, Dtype, Model, ModelSource};
 
-/// Models kept in memory, the most recently used last.
+/// Models in memory, the most recently used last.
 pub(crate) struct Shelf {
     device: Device,
     dtype: Dtype,
@@ -17,23 +15,21 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    /// A shelf for at most `most` models.
     pub(crate) fn new(device: Device, dtype: Dtype, most: usize) -> Self {
         Self { device, dtype, most: most.max(1), models: VecDeque::new() }
     }
 
-    /// The device and the precision of its models.
+    /// The device and the precision of the models.
     pub(crate) fn device(&self) -> String {
         self.device.with(self.dtype)
     }
 
-    /// True if a model is in memory.
     pub(crate) fn holds(&self, name: &str) -> bool {
         self.models.iter().any(|(n, _)| n == name)
     }
 
-    /// A model by name, loaded if it is not in memory. The least recently used model is removed before the new one is
-    /// read, so memory never contains more models than allowed.
+    /// Returns a model by name, loaded if necessary. The least recently used model is removed before a new one is read, so memory never
+    /// contains more models than allowed.
     pub(crate) fn load(
         &mut self,
         name: &str,

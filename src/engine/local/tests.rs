@@ -1,4 +1,4 @@
-//! The worker end to end, on an untrained model in a temporary folder.
+//! End-to-end tests of the worker on an untrained model in a temporary folder.
 
 mod given;
 mod lens;
@@ -30,7 +30,7 @@ use model::{Device, Dtype, Tokenizer};
 use pretraining::tokenizer;
 use pretraining::{Base, Recipe};
 
-/// Writes a model of two blocks with random weights that knows the micro-world's words.
+/// Writes a two-block model with random weights and the micro-world's vocabulary.
 pub(crate) fn fixture(dir: &Path) -> String {
     deep_fixture(dir, 2)
 }
@@ -75,7 +75,7 @@ fn small(model: &str) -> Spec {
     spec
 }
 
-/// The same without trained perceptrons, for tests that need any run.
+/// A spec without trained perceptrons, for tests that need any run.
 fn plain(model: &str) -> Spec {
     let mut spec = small(model);
     spec.probe.oracles = vec![OracleKind::Linear];
@@ -149,7 +149,6 @@ impl Rig {
         self.board.results()
     }
 
-    /// The findings of all answers to one question.
     fn answers(&self, ticket: u64) -> Vec<&Finding> {
         self.log
             .iter()
@@ -218,8 +217,8 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
 }
 
-/// While replicates arrive, more are trained than have judged. The rule "C before" was the mean over all of them, and
-/// the curve at strength 0 began at a different value.
+/// Regression: the baseline "C before" used to be the mean over all replicates trained so far, which are more than those already judged.
+/// The curve at strength 0 then began at a different value.
 #[test]
 fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -265,7 +264,7 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
     }
 }
 
-/// A headless run of four models kept all four in memory until its end.
+/// Regression: a headless run of four models used to keep all four in memory until its end.
 #[test]
 fn where_no_question_can_come_nothing_is_kept_for_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -355,7 +354,7 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
     assert!(moved.selectivity.mean < 0.999, "a change below reaches the oracle above: {moved:?}");
 }
 
-/// Below the last layer, the model's own answer covered only the first examples.
+/// Regression: below the last layer, the model's own answer used to cover only the first examples.
 #[test]
 fn the_model_answers_for_all_test_examples_at_any_layer() {
     let dir = tempfile::tempdir().unwrap();
@@ -447,7 +446,7 @@ fn an_oracle_that_sees_nothing_is_said_to() {
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
     let mut spec = small(&model);
-    // With so few examples, the oracle of the attractor's number has almost nothing to learn from.
+    // So few examples contain almost nothing about the attractor's number for its oracle to learn.
     spec.task.examples = FEWEST_EXAMPLES;
     spec.methods.truncate(1);
     rig.send(run(1, spec));

@@ -21,7 +21,6 @@ use model::check::check;
 use model::source::Files;
 use model::{Model, ModelError};
 
-/// The worker's state.
 pub(crate) struct Worker {
     inbox: Inbox,
     outbox: Outbox,
@@ -34,7 +33,6 @@ pub(crate) struct Worker {
     current: Option<Current>,
 }
 
-/// The experiment that questions are about.
 struct Current {
     job: JobId,
     generation: Generation,
@@ -42,7 +40,6 @@ struct Current {
 }
 
 impl Worker {
-    /// A worker that has not started yet.
     pub(crate) fn new(commands: Receiver<Command>, outbox: Outbox, options: LocalOptions) -> Self {
         let LocalOptions { device, dtype, cache, models, memory_limit, most_models, asked } = options;
         Self {
@@ -58,7 +55,7 @@ impl Worker {
         }
     }
 
-    /// Works until the front end is gone.
+    /// Works until the front end disconnects.
     pub(crate) fn work(&mut self) {
         let info = EngineInfo {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -90,7 +87,7 @@ impl Worker {
         })
     }
 
-    /// A host for the work of a run; a forecast, which has number 0, keeps nothing.
+    /// Creates the host of a run; a forecast, which has number 0, stores nothing.
     fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -105,7 +102,7 @@ impl Worker {
     }
 
     fn run(&mut self, waiting: WaitingRun) -> Result<(), Cancelled> {
-        // Frees its memory before the next experiment allocates.
+        // Frees the old experiment's memory before the next one allocates.
         self.current = None;
         let WaitingRun { job, generation, spec } = waiting;
         self.outbox.send(Event::Started { job, generation, spec_hash: spec.hash() })?;
@@ -165,9 +162,9 @@ impl Worker {
                     family: arch.family,
                 }),
                 Err(e) => {
-                    // The list continues without it, and a notice says why.
-                    let hint = "correct the folder, or remove the model";
-                    // A model that has not been fetched yet is not an error.
+                    // The list continues without this model, and a notice gives the reason.
+                    let hint = "fix the folder, or remove the model from the list";
+                    // A model that has not been downloaded yet is not an error.
                     let level = match e {
                         ModelError::Hub { .. } => NoticeLevel::Info,
                         _ => NoticeLevel::Error,
@@ -205,8 +202,8 @@ impl Worker {
                 let report = match dir {
                     Ok(Some(dir)) => check(&model, &dir, &mut pulse),
                     Ok(None) => {
-                        let hint = "add a folder that holds expected.json beside its weights";
-                        return Err(problem(&"a built-in model has no values to compare with", name, hint));
+                        let hint = "add a folder with expected.json next to the weights";
+                        return Err(problem(&"built-in models have no reference values", name, hint));
                     }
                     Err(e) => Err(e),
                 };
@@ -216,8 +213,8 @@ impl Worker {
         }
     }
 
-    /// Answers a question to the experiment while no run is in progress: immediately from the subsample, then from all
-    /// examples, unless a newer question has arrived.
+    /// Answers a question to the experiment while no run is in progress: immediately from the subsample, then from all examples, unless a
+    /// newer question has arrived.
     fn ask(&mut self) -> Result<(), Cancelled> {
         let generation = self.current.as_ref().map_or(0, |c| c.generation);
         // A question to an experiment that does not exist cannot be answered.
@@ -247,20 +244,19 @@ impl Worker {
     }
 }
 
-/// Runs work on a thread of the pool. From an outside thread, each of the tens of thousands of small parallel loops of
-/// a run would put that thread to sleep and wake two others. A pool of one thread is left alone: questions about data
-/// need it as well.
+/// Runs work on a thread of the pool. From an outside thread, each of a run's tens of thousands of small parallel loops would put that
+/// thread to sleep and wake two others. A pool of one thread is left free, because questions about data need it too.
 fn in_the_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
 }
 
-/// Lets work that belongs to no run continue until the front end is gone.
+/// Returns an error once the front end has disconnected; for work that belongs to no run.
 fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     inbox.drain();
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
 }
 
-/// A panic as a problem for the user.
+/// Converts a panic to a problem for the user.
 pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     let what = panic
         .downcast_ref::<String>()
@@ -270,7 +266,7 @@ pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     Problem::new(
         format!("internal error: {what}"),
         "engine",
-        "this is a defect of the program; the session file shows what led to it",
+        "this is a bug in Probity; please report it with the session file",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Attention against its definition, and its gradients against finite differences.
+//! Compares attention with its definition, and its gradients with finite differences.
 
 use super::*;
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ proptest! {
         let (spans, positions) = spans(&lengths, if apart { every } else { 1 }, heads);
         let rows = spans.last().unwrap().rows.end;
         let (w, g) = (heads * dim, groups * dim);
-        // Queries are separate, or beside keys and values as one product returns them.
+        // Queries are separate, or next to keys and values as one product returns them.
         let (q_ld, kv_ld, k_from) = if apart { (w, 2 * g, 0) } else { (w + 2 * g, w + 2 * g, w) };
         let kv = numbers(rows * kv_ld, seed);
         let q = if apart { numbers(positions.len() * q_ld, seed + 1) } else { kv.clone() };

@@ -1,4 +1,4 @@
-//! Products with a right operand in bf16: the left one is rounded to bf16, sums are f32.
+//! Products with a right operand in bf16: the left operand is rounded to bf16, and sums are f32.
 
 use std::cell::RefCell;
 

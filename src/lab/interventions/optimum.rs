@@ -192,18 +192,11 @@ impl<'a> Halved<'a> {
         let (k, m) = (self.table.replicates, self.table.strengths);
         let slim = self.slim(sums);
         let width = self.slim_width();
-        let mut total = vec![0.0f32; width];
-        slim.chunks_exact(width).for_each(|block| add(&mut total, block));
         let mut chosen = Chosen { held_out: None, counts: vec![0; m], none: 0 };
         let (mut held_out, mut choices) = ([vec![0.0; k], vec![0.0; k]], 0usize);
-        let (mut one, mut two) = (vec![0.0f32; width], vec![0.0f32; width]);
         let both = || [vec![0.0f64; k * m], vec![0.0f64; k * m]];
         let mut scores = [both(), both()];
-        for first in self.halves.firsts() {
-            one.fill(0.0);
-            first.iter().for_each(|g| add(&mut one, &slim[g * width..(g + 1) * width]));
-            two.iter_mut().zip(total.iter().zip(&one)).for_each(|(b, (all, a))| *b = all - a);
-            let halves = [&one, &two];
+        self.halves.sums(&slim, width, &mut |halves| {
             for (half, of_half) in halves.iter().zip(&mut scores) {
                 self.means(half, of_half);
             }
@@ -230,7 +223,7 @@ impl<'a> Halved<'a> {
                     sums.iter_mut().zip(reported).for_each(|(sum, r)| *sum += r);
                 }
             }
-        }
+        });
         if choices > 0 {
             held_out.iter_mut().flatten().for_each(|sum| *sum /= choices as f64);
             chosen.held_out = Some(held_out);
@@ -376,8 +369,4 @@ fn ruined(sweep: &Sweep<'_>, strengths: &[Strength]) -> NoOptimum {
         }
     }
     NoOptimum::NoneTogether
-}
-
-fn add(sum: &mut [f32], block: &[f32]) {
-    sum.iter_mut().zip(block).for_each(|(a, b)| *a += b);
 }

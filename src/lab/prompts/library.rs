@@ -91,7 +91,7 @@ impl Library {
         let all = facts::relations().map_err(|e| Problem {
             what: e.to_string(),
             r#where: "built-in facts".into(),
-            hint: "this is a bug in Probity: please report it".into(),
+            hint: "this is a bug in Probity; please report it".into(),
         })?;
         let relation = |r: facts::Relation| Relation {
             id: r.id,

@@ -1,4 +1,4 @@
-//! Lines of a session, whole and damaged.
+//! Complete and damaged lines of a session.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn a_cut_last_line_is_reported_and_the_rest_kept() {
         assert_eq!(session.losses, Losses { cut: Some(3), ..Losses::default() });
         assert_eq!(session.losses.sentences().len(), 1);
     }
-    // Only the line end is missing: the content is complete.
+    // Only the line end is missing; the content is complete.
     let session = parse(&format!("{}\n{}", header(), line.trim_end())).unwrap();
     assert_eq!((session.entries().count(), session.losses), (1, Losses::default()));
 }
@@ -93,7 +93,7 @@ fn a_line_without_end_is_passed_over_in_constant_memory() {
     use std::io::{Seek, Write};
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "{}", header()).unwrap();
-    // A sparse file: these bytes are not on the disk.
+    // A sparse file: these bytes take no disk space.
     file.seek(std::io::SeekFrom::Current(64 << 20)).unwrap();
     write!(file, "\n{}", ready().to_line().unwrap()).unwrap();
     let session = Session::read(file.path()).unwrap();

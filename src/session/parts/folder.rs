@@ -1,4 +1,4 @@
-//! The folder of a grid: its list of cells, and the file of each cell's part.
+//! The folder of a grid: the list of its cells, and one file per cell.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -13,47 +13,45 @@ use base::files::write_whole;
 use labs::grid::share::shares;
 use labs::grid::{self, Cell};
 
-/// The file that lists the cells.
+/// The file with the list of cells.
 const LIST: &str = "grid.jsonl";
 const PARTS: &str = "parts";
-/// The folder of the shards' states.
+/// Folder of the shards' progress files.
 pub(super) const SHARDS: &str = "shards";
-/// A file that a plain run writes to its folder.
+/// The file that a run without a grid writes to its folder.
 const PLAIN: &str = "findings.jsonl";
-/// Largest list of cells that is read, in bytes.
+/// Maximum size of a list of cells in bytes.
 const MAX_LIST: u64 = 256 << 20;
 
 /// The first line of the list of cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Version of the file format; its name marks the file.
+    /// Version of the file format; its name marks the file as a grid.
     probity_grid: u32,
-    /// Version of the program.
     pub version: String,
-    /// Hash of the set, see [`grid::hash`].
+    /// Hash of the set of cells, see [`grid::hash`].
     pub hash: String,
     pub cells: usize,
 }
 
-/// A cell in the list of cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Its number, from 1.
+    /// Number of the cell, from 1.
     pub cell: usize,
     pub spec: String,
-    /// Its values on the axes, as text.
+    /// The cell's values on the axes, as text.
     pub at: String,
-    /// Its counted work, in millions of multiply-adds.
+    /// The cell's counted work, in millions of multiply-adds.
     pub work: u64,
 }
 
 impl Listed {
-    /// `cell 3 (models bert-mini, layer 2)`.
+    /// Formatted like `cell 3 (models bert-mini, layer 2)`.
     pub fn name(&self) -> String {
         format!("cell {} ({})", self.cell, self.about())
     }
 
-    /// `cell 3 of 8 (models bert-mini, layer 2)`.
+    /// Formatted like `cell 3 of 8 (models bert-mini, layer 2)`.
     pub fn name_of(&self, cells: usize) -> String {
         format!("cell {} of {cells} ({})", self.cell, self.about())
     }
@@ -65,14 +63,11 @@ impl Listed {
 
 #[derive(Debug)]
 pub enum State {
-    /// There is no file.
     Absent,
-    /// The file is complete.
     Done,
-    /// It failed, with the reason.
+    /// The run failed for this reason.
     Failed(String),
     Stopped,
-    /// The file cannot be used.
     Broken(PartError),
 }
 
@@ -84,10 +79,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder for these cells with their counted work; created if it does not exist.
+    /// Opens or creates the folder for these cells with their counted work.
     ///
     /// # Errors
-    /// [`PartError`] if it cannot be created, or belongs to something else.
+    /// [`PartError`] if it cannot be created, or belongs to another experiment.
     pub fn join(dir: &Path, cells: &[Cell], work: &[u128]) -> Result<Self, PartError> {
         let head = Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
         let listed = cells.iter().zip(work).enumerate().map(|(k, (cell, work))| Listed {
@@ -99,32 +94,32 @@ impl Folder {
         let folder = Self { dir: dir.to_owned(), head, cells: listed.collect() };
         let refuse = |problem: &str| PartError::NoFolder { path: dir.to_owned(), problem: problem.into() };
         if dir.symlink_metadata().is_ok() && !dir.is_dir() {
-            return Err(refuse("is not a folder: name one with --out"));
+            return Err(refuse("is not a folder; choose one with --out"));
         }
         if dir.join(LIST).exists() {
             let there = Self::head_of(dir)?;
             return if there.hash == folder.head.hash { Ok(folder) } else { Err(folder.other(&there)) };
         }
         if dir.join(PLAIN).exists() {
-            return Err(refuse("contains the results of a plain run (findings.jsonl): name another folder"));
+            return Err(refuse("contains the results of a plain run (findings.jsonl); choose another folder"));
         }
         folder.make()?;
         Ok(folder)
     }
 
-    /// Refuses the folder of a grid for a plain run.
+    /// Returns an error if the folder of a plain run contains a grid.
     pub fn none_in(dir: &Path) -> Result<(), PartError> {
         if dir.join(LIST).symlink_metadata().is_err() {
             return Ok(());
         }
-        let problem = format!("contains the parts of a grid ({LIST}): name another folder");
+        let problem = format!("contains the parts of a grid ({LIST}); choose another folder");
         Err(PartError::NoFolder { path: dir.to_owned(), problem })
     }
 
-    /// Opens a folder made by an earlier run.
+    /// Opens the folder of an earlier run.
     ///
     /// # Errors
-    /// [`PartError`] if it is not the folder of a grid, or of another version.
+    /// [`PartError`] if it is not the folder of a grid, or another version wrote it.
     pub fn open(dir: &Path) -> Result<Self, PartError> {
         let path = dir.join(LIST);
         let head = Self::head_of(dir)?;
@@ -133,7 +128,7 @@ impl Folder {
         let mut cells: Vec<Listed> = Vec::new();
         while let Some(cell) = lines.next::<Listed>()? {
             if cell.cell != cells.len() + 1 {
-                return Err(lines.wrong(&format!("is cell {}, but {} comes next", cell.cell, cells.len() + 1)));
+                return Err(lines.wrong(&format!("is cell {}, but cell {} is expected", cell.cell, cells.len() + 1)));
             }
             cells.push(cell);
         }
@@ -147,18 +142,17 @@ impl Folder {
         &self.dir
     }
 
-    /// The file of the cell at this index, whether it exists or not.
+    /// The file of the cell at this index; it may not exist.
     pub fn part(&self, index: usize) -> PathBuf {
         self.dir.join(PARTS).join(format!("{}.jsonl", self.cells[index].spec))
     }
 
-    /// For each cell the index of the shard, of `count`, that computes it; see [`shares`]. It follows from the list
-    /// alone, without the spec.
+    /// For each cell, the index of the shard (of `count`) that computes it; see [`shares`]. Depends only on the list, not on the spec.
     pub fn shares(&self, count: usize) -> Vec<usize> {
         shares(&self.cells.iter().map(|c| u128::from(c.work)).collect::<Vec<_>>(), count)
     }
 
-    /// Every file in the folder of parts, sorted by name.
+    /// All files in the folder of parts, sorted by name.
     pub fn files(&self) -> Result<Vec<PathBuf>, PartError> {
         let parts = self.dir.join(PARTS);
         let listing = std::fs::read_dir(&parts).map_err(|source| PartError::Read { path: parts, source })?;
@@ -182,7 +176,7 @@ impl Folder {
         }
     }
 
-    /// State of a cell, from its whole file: one that is done has as many lines and the findings that its end states.
+    /// State of a cell, from its whole file: a finished one must have the number of lines and the checksum that its last line gives.
     pub fn checked(&self, index: usize) -> State {
         let whole = || {
             let mut reader = part::Reader::open(&self.part(index))?;
@@ -195,7 +189,7 @@ impl Folder {
         }
     }
 
-    /// Checks that a part belongs to this set.
+    /// Checks that a part belongs to this set of cells.
     pub(super) fn owns(&self, path: &Path, head: &part::Head) -> Result<(), PartError> {
         if head.version != self.head.version {
             let (there, here) = (head.version.clone(), self.head.version.clone());
@@ -230,7 +224,7 @@ impl Folder {
         PartError::Other { path: self.dir.join(LIST), there: about(there), here: about(&self.head) }
     }
 
-    /// Creates the folder. Several shards may do so at the same time: they write the same bytes.
+    /// Creates the folder. Several shards may do so at the same time, because they write the same bytes.
     fn make(&self) -> Result<(), PartError> {
         let fail = |path: &Path| {
             let path = path.to_owned();

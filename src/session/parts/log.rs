@@ -1,5 +1,5 @@
-//! The last line in the log of a silent job, written by its scheduler (`out of memory`, `cancelled`) after the job
-//! itself could no longer report.
+//! The last log line of a job that stopped reporting. The scheduler writes it (`out of memory`, `cancelled`) when the job itself no longer
+//! can.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -9,15 +9,15 @@ use std::path::Path;
 use crate::name::utc;
 use base::text::shortened;
 
-/// The subfolder of the grid's folder to which the jobs of an array print.
+/// The subfolder of the grid's folder with the output of array jobs.
 pub const LOGS: &str = "logs";
-/// Bytes read from the end of a log.
+/// Number of bytes read from the end of a log.
 const TAIL: u64 = 4 << 10;
-/// Longest part of a line to show, in characters.
+/// Maximum number of characters shown of a line.
 const SHOWN: usize = 200;
 
-/// The file in [`LOGS`] to which this process prints, as the script of `probity submit` names it (`%A-%a.log`); `None`
-/// outside a Slurm array.
+/// The file in [`LOGS`] to which this process prints, named as in the script of `probity submit` (`%A-%a.log`); `None` outside a Slurm
+/// array.
 pub(crate) fn of_this_job() -> Option<String> {
     name(std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(), std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref())
 }
@@ -28,8 +28,8 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
     Some(format!("{job}-{task}.log"))
 }
 
-/// The last non-empty line of a log, safe to print. `None` if the file does not exist, is empty, or has a name that
-/// [`of_this_job`] would not give (others may write to the folder).
+/// The last non-empty line of a log, made printable. `None` if the file does not exist, is empty, or has a name that [`of_this_job`] does
+/// not produce (others may write to the folder).
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
@@ -49,11 +49,11 @@ pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
 pub struct Latest {
     pub task: usize,
     pub log: String,
-    /// Time of the last write, in the format of states: RFC 3339 in UTC.
+    /// Time of the last write, formatted as in progress files: RFC 3339 in UTC.
     pub written: String,
 }
 
-/// The newest log of every task that has one, by task.
+/// The newest log of every task that has one, ordered by task.
 pub fn latest(dir: &Path) -> Vec<Latest> {
     let mut newest: BTreeMap<usize, (u64, String)> = BTreeMap::new();
     for entry in std::fs::read_dir(dir.join(LOGS)).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! Merges parts: checks them first, then streams them into one session, with one line in memory at a time.
+//! Merges parts into one session: checks them first, then streams them with one line in memory at a time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,20 +17,20 @@ use labs::{Finding, Spec};
 pub struct Done {
     pub path: PathBuf,
     pub bytes: u64,
-    /// Lines between the first and the last.
+    /// Number of lines between the first and the last.
     pub lines: usize,
 }
 
-/// Headers of the parts of a folder, before they are read in full.
+/// Headers of the parts of a folder, before the parts are read in full.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Parts of finished cells, by index in the list.
     pub done: HashMap<usize, Done>,
     /// Indices of cells without a part, or with a part that was stopped.
     pub missing: Vec<usize>,
-    /// Cells that failed, with the reason.
+    /// Cells that failed, each with the reason.
     pub failed: Vec<(usize, String)>,
-    /// Files with the same content as another one.
+    /// Files with the same content as another file.
     pub copies: Vec<PathBuf>,
 }
 
@@ -38,8 +38,7 @@ impl Survey {
     /// Reads the first and last line of every part.
     ///
     /// # Errors
-    /// [`PartError`] for the first file that does not belong, is truncated, or disagrees with another one about the
-    /// same cell.
+    /// [`PartError`] for the first file that does not belong to the grid, is truncated, or contradicts another file of the same cell.
     pub fn of(folder: &Folder) -> Result<Self, PartError> {
         let mut found: HashMap<usize, (PathBuf, End)> = HashMap::new();
         let mut survey = Self::default();
@@ -79,16 +78,15 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Finished cells in order, in as few sessions as possible with at most this many bytes and lines each. A cell is
-    /// never divided; a larger one becomes a session by itself.
+    /// Groups finished cells in order into as few sessions as possible with at most this many bytes and lines each. A cell is never
+    /// divided; a larger one becomes a session by itself.
     pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
         let mut all: Vec<usize> = self.done.keys().copied().collect();
         all.sort_unstable();
         let (mut out, mut bytes, mut lines) = (Vec::<Vec<usize>>::new(), 0, 0);
         for index in all {
             let part = &self.done[&index];
-            // Times grow by the duration of the cells before, hence by some digits per line; and a line announces the
-            // cell.
+            // The duration of earlier cells adds some digits to the time in each line, and one more line announces the cell.
             let (more, further) = (part.bytes + DIGITS * part.lines as u64 + ABOUT, part.lines + 1);
             match out.last_mut() {
                 Some(last) if bytes + more <= most_bytes && lines + further <= most_lines => {
@@ -104,7 +102,6 @@ impl Survey {
         out
     }
 
-    /// True if every cell is done.
     #[cfg(test)]
     pub(crate) fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.failed.is_empty()
@@ -113,22 +110,21 @@ impl Survey {
 
 /// Maximum growth of a line in bytes when its time counts from the start of a session.
 const DIGITS: u64 = 12;
-/// Upper bound in bytes for the header of a session, or the line that announces a cell.
+/// Maximum bytes of a session's header, or of the line that announces a cell.
 const ABOUT: u64 = 16 << 10;
 
-/// Result of merging.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// Cells in the session.
+    /// Number of cells in the session.
     pub cells: usize,
-    /// Lines after the header.
+    /// Number of lines after the header.
     pub entries: usize,
     pub bytes: u64,
-    /// Every comparison of every cell, each with the index of its cell.
+    /// All comparisons, each with the index of its cell.
     pub family: Vec<(usize, Comparison)>,
 }
 
-/// Writes the session of these cells, given by index, as far as they are done; see [`Survey::volumes`].
+/// Writes the session of these cells (by index) that are finished; see [`Survey::volumes`].
 ///
 /// # Errors
 /// [`PartError`] for the first invalid line; [`PartError::Write`] if `out` cannot be written.
@@ -149,7 +145,7 @@ pub fn write(
         let mut reader = Reader::open(path)?;
         let wrong =
             |problem: &str| PartError::Line { path: path.clone(), line: 2, problem: format!("{problem}; {AGAIN}") };
-        let Some(first) = reader.entry()? else { return Err(wrong("ends before it began")) };
+        let Some(first) = reader.entry()? else { return Err(wrong("contains no results")) };
         let spec = match &first.item {
             Item::Command(Command::Run { job, generation, spec })
                 if *job == listed.cell as u64 && generation == job && spec.hash() == listed.spec =>
@@ -189,10 +185,10 @@ fn join(family: &mut Family, finding: &Finding) {
 struct Tape<'a> {
     out: &'a mut dyn Write,
     merged: Merged,
-    /// Seconds at which the cell begins.
+    /// Start of the cell in seconds.
     offset: f64,
     last: f64,
-    /// Origin for the header, until the header is written.
+    /// Origin for the header; `None` once the header is written.
     grid: Option<MergedGrid>,
 }
 

@@ -20,24 +20,22 @@ use labs::{Body, Common, Finding};
 /// The first line of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Version of the file format; its name marks the file.
+    /// Version of the file format; its name marks the file as a part.
     pub probity_part: u32,
-    /// Version of the program.
     pub version: String,
-    /// Hash of the set that it belongs to.
+    /// Hash of the part's set of cells.
     pub grid: String,
     /// Number of the cell, from 1.
     pub cell: usize,
-    /// Hash of its spec.
+    /// Hash of the cell's spec.
     pub spec: String,
-    /// Its values on the axes, as text.
+    /// The cell's values on the axes, as text.
     pub at: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Everything was computed.
     Done,
     Failed,
     Stopped,
@@ -52,7 +50,7 @@ pub struct End {
     pub problem: Option<String>,
     /// Number of lines between the first and this one.
     pub lines: usize,
-    /// Checksum of the findings, without times and the use of caches.
+    /// Checksum of the findings, without times and cache use.
     pub digest: String,
     /// Wall seconds.
     pub seconds: f64,
@@ -62,7 +60,7 @@ pub struct End {
 #[derive(Debug, Default)]
 struct Sum(Vec<[u8; 32]>);
 
-/// Keys that differ between two runs of the same spec: times, device, use of caches.
+/// Keys that differ between two runs of the same spec: times, device, cache use.
 const CIRCUMSTANCES: [&str; 4] = ["t", "seconds", "cached", "device"];
 
 impl Sum {
@@ -81,11 +79,11 @@ impl Sum {
     }
 }
 
-/// Maximum characters of a reason in the last line.
+/// Maximum length in characters of a reason in the last line.
 const LONGEST: usize = 2_000;
 
-/// Writes the part of one cell. It stays in memory until the cell ends: a temporary file that grows for hours could be
-/// mistaken for one left by a killed process.
+/// Writes the part of one cell. It stays in memory until the cell ends: a temporary file that grows for hours could be mistaken for that of
+/// a killed process.
 pub struct Writer<'a> {
     path: PathBuf,
     lines: Vec<u8>,
@@ -100,8 +98,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer for the file of a cell; an existing file is replaced when the cell ends. `status` receives its
-    /// progress; `engine` describes the engine, if it has introduced itself already.
+    /// Begins the file of a cell; an existing file is replaced when the cell ends. `status` receives the cell's progress. `engine`
+    /// describes the engine, if its description has already arrived.
     pub fn new(
         path: PathBuf,
         head: &Head,
@@ -139,7 +137,7 @@ impl Record for Writer<'_> {
             Command::Run { .. } => self.put(line(t, command))?,
             _ => return Ok(()),
         }
-        // The engine introduces itself only once, to the first of several cells; repeat that for the others.
+        // The engine describes itself only once, during the first of several cells; the description is repeated for the others.
         self.engine.take().map_or(Ok(()), |engine| self.event(t, &Event::Ready(engine)))
     }
 
@@ -195,13 +193,13 @@ impl Record for Writer<'_> {
     }
 }
 
-/// Bytes at the end of a part in which to look for its last line.
+/// Number of bytes at the end of a part that are searched for its last line.
 const TAIL: u64 = 64 << 10;
 
-/// The first and the last line of a part.
+/// Reads the first and the last line of a part.
 ///
 /// # Errors
-/// [`PartError::Cut`] for a file without its last line, otherwise the error of whatever makes it not a part.
+/// [`PartError::Cut`] if the last line is missing, otherwise the reason why the file is not a part.
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };
@@ -223,7 +221,6 @@ pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     }
 }
 
-/// Parses the header in the first line.
 fn head_of(path: &Path, line: &[u8]) -> Result<Head, PartError> {
     let head = serde_json::from_slice::<Head>(line).ok().filter(|h| h.probity_part == 1);
     head.ok_or_else(|| PartError::Line {
@@ -261,7 +258,6 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a part and reads its first line.
     pub fn open(path: &Path) -> Result<Self, PartError> {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
         let mut source = BufReader::new(base::read::open(path).map_err(fail)?);
@@ -276,7 +272,7 @@ impl Reader {
         Ok(Self { path: path.to_owned(), source, buffer, line: 1, sum: Sum::default(), head })
     }
 
-    /// The next session entry in it; `None` at its end, after a check against what was read.
+    /// Returns the next session entry; `None` at the end, after the closing line has been checked against the lines read.
     pub fn entry(&mut self) -> Result<Option<Entry>, PartError> {
         self.line += 1;
         let read = next_line(&mut self.source, &mut self.buffer);
@@ -294,7 +290,7 @@ impl Reader {
         if let Ok(end) = serde_json::from_slice::<End>(&self.buffer) {
             let read = self.line - 2;
             if end.lines != read {
-                return Err(self.wrong(&format!("states {} lines, but there are {read}", end.lines)));
+                return Err(self.wrong(&format!("gives {} lines, but the file has {read}", end.lines)));
             }
             if end.digest != std::mem::take(&mut self.sum).digest() {
                 return Err(self.wrong("has a checksum that does not match the findings above"));

@@ -1,4 +1,4 @@
-//! State file of a shard, for users who follow the grid from another machine.
+//! Progress file of a shard, for users who watch the grid from another machine.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,10 +15,9 @@ use engine::message::Progress;
 const EVERY: Duration = Duration::from_secs(5);
 /// Seconds without a write after which a shard counts as silent: killed, or in a step that reports nothing.
 pub(crate) const SILENT: u64 = 120;
-/// Largest state that is read, in bytes.
+/// Maximum size of a progress file in bytes.
 const MAX: u64 = 64 << 10;
 
-/// The state of a shard.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The shard as requested: `2/8`, with `.1/2` appended for one of several jobs of a shard.
@@ -35,9 +34,9 @@ pub struct Status {
     pub cell: Option<usize>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stage: String,
-    /// Done share of the cell, from 0 to 1.
+    /// Completed proportion of the cell, from 0 to 1.
     pub share: f64,
-    /// Expected seconds until it ends; `None` while unknown.
+    /// Expected seconds until the shard ends; `None` while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
     /// The job's log file; `None` without a scheduler.
@@ -47,7 +46,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// The states of all shards in the folder, sorted by name. Unreadable ones are left out.
+    /// The states of all shards in the folder, sorted by name. Unreadable ones are omitted.
     pub fn all(folder: &Folder) -> Vec<Self> {
         let Ok(listing) = std::fs::read_dir(folder.dir().join(SHARDS)) else { return Vec::new() };
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
@@ -61,19 +60,17 @@ fn read(file: &Path) -> Option<Status> {
     serde_json::from_slice(&base::read::bytes(file, MAX).ok()?).ok()
 }
 
-/// Writes the state of a shard.
 #[derive(Debug, Clone)]
 pub struct Reporter {
     path: PathBuf,
     pub status: Status,
     begun: Instant,
     written: Option<Instant>,
-    /// Counted work: done in this process, of the current cell, and remaining after it.
+    /// Counted work: done by this process, of the current cell, and of the cells after it.
     work: (f64, f64, f64),
 }
 
 impl Reporter {
-    /// A reporter for the shard with this name and number of cells.
     pub fn new(folder: &Folder, shard: &str, cells: usize) -> Self {
         let file = shard.replace('/', "-of-");
         let (shard, process, log) = (shard.to_owned(), std::process::id(), log::of_this_job());
@@ -91,7 +88,6 @@ impl Reporter {
         self.write();
     }
 
-    /// Records the progress of the cell.
     pub fn progress(&mut self, progress: &Progress) {
         self.status.stage.clone_from(&progress.stage);
         self.status.share = progress.overall;
@@ -100,7 +96,6 @@ impl Reporter {
         }
     }
 
-    /// Ends the cell.
     pub fn end(&mut self, done: bool) {
         if done {
             self.status.done += 1;
@@ -113,7 +108,6 @@ impl Reporter {
         self.write();
     }
 
-    /// Ends the shard.
     pub fn close(&mut self) {
         self.status.ended = true;
         self.status.cell = None;
@@ -121,14 +115,14 @@ impl Reporter {
         self.write();
     }
 
-    /// Writes the state now. A failure does not stop the work: only the follower reads it.
+    /// Writes the state now. A failure does not stop the work, because the state only serves watchers.
     pub fn write(&mut self) {
         self.written = Some(Instant::now());
         self.status.updated = name::utc(SystemTime::now());
         let (before, now, after) = self.work;
         let done = before + now * self.status.share;
         let left = self.begun.elapsed().as_secs_f64() * (now * (1.0 - self.status.share) + after) / done;
-        // From a hundredth of the work nothing can be estimated.
+        // A hundredth of the work is too little for an estimate.
         let known = done > 0.01 * (before + now + after);
         self.status.left = (known && left.is_finite() && !self.status.ended).then(|| left.round());
         if let Ok(text) = serde_json::to_vec(&self.status) {
@@ -145,7 +139,7 @@ impl Reporter {
         match self.path.is_file() {
             true => Ok(()),
             false => {
-                let source = std::io::Error::other("nothing can be written there");
+                let source = std::io::Error::other("the folder is not writable");
                 Err(PartError::Write { path: self.path.clone(), source })
             }
         }

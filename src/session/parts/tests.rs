@@ -1,4 +1,4 @@
-//! Parts and their folders: files that are read back, and files that are refused by name.
+//! Tests of parts and their folders: round trips, and refusals that name the file.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn bench() -> Bench {
     Bench { _tmp: tmp, cells, folder }
 }
 
-/// A finding whose numbers are `n`; `seconds` is a time.
+/// A finding whose numbers are `n` and whose time is `seconds`.
 fn finding(cell: &Cell, n: usize, is_final: bool, seconds: f64) -> Finding {
     let summary =
         SummaryFinding { seconds, device: format!("cpu {seconds}"), version: VERSION.into(), cancelled: false };
@@ -53,7 +53,7 @@ impl Bench {
         }
     }
 
-    /// Writes a part to a file: numbers `n`, taking `seconds`.
+    /// Writes a part with numbers `n` and a duration of `seconds`.
     fn compute_at(&self, path: &Path, index: usize, n: usize, seconds: f64, outcome: message::Outcome) {
         let (cell, job) = (&self.cells[index], index as u64 + 1);
         let mut reporter = Reporter::new(&self.folder, "1/1", 3);
@@ -125,7 +125,7 @@ fn a_part_says_how_it_ended() {
     assert!(matches!(bench.folder.state(1), State::Broken(PartError::Version { .. })));
 }
 
-/// No number from a truncated or changed part is used.
+/// Numbers of a truncated or changed part are never used.
 #[test]
 fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
     let bench = bench();
@@ -177,7 +177,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     assert_eq!(text, bench.merged().unwrap());
 }
 
-/// A result too large for a replay was written anyway, and could not be opened.
+/// Regression: a result too large for a replay used to be written and could not be opened.
 #[test]
 fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
     let bench = bench();
@@ -262,7 +262,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
         (text.replace(VERSION, "9.9.9"), "written by version 9.9.9"),
         (text[..text.len() - 5].to_owned(), "in the middle of a line"),
         (text.lines().take(3).map(|l| format!("{l}\n")).collect(), "2 of 3 cells"),
-        (text.replace("\"cell\":2", "\"cell\":3"), "2 comes next"),
+        (text.replace("\"cell\":2", "\"cell\":3"), "cell 2 is expected"),
         (String::new(), "before its first line"),
         ("hello\n".into(), "line 1"),
     ] {

@@ -1,4 +1,4 @@
-//! State of a grid, for users who watch its folder while others compute.
+//! State of a grid, for users who watch its folder while other machines compute.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,26 +11,23 @@ use super::status::{SILENT, Status};
 use crate::name::utc;
 use base::numbers::about;
 
-/// A cell being computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Running {
     pub cell: String,
-    /// The shard that computes it.
+    /// The shard that computes the cell.
     pub shard: String,
     pub stage: String,
-    /// Its done share, from 0 to 1.
+    /// Completed proportion of the cell, from 0 to 1.
     pub share: f64,
 }
 
-/// Activity of a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// It is computing.
     #[default]
     Running,
     Ended,
-    /// No sign of it for a long time.
+    /// The shard has not written for a long time.
     Silent,
 }
 
@@ -44,54 +41,47 @@ impl Pace {
     }
 }
 
-/// A shard that has begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// The shard as requested: `2/8`.
     pub shard: String,
     pub pace: Pace,
     pub cells: usize,
-    /// Finished cells, including those it found finished.
+    /// Number of finished cells, including those finished before the shard began.
     pub done: usize,
-    /// Failed cells.
     pub failed: usize,
-    /// Expected seconds until it ends; `None` while unknown.
+    /// Expected seconds until the shard ends; `None` while unknown.
     pub left: Option<f64>,
 }
 
-/// Signs of [`View::map`].
+/// Characters of [`View::map`].
 pub mod sign {
-    /// No shard computes the cell.
     pub const WAITING: char = '.';
-    /// A shard computes it.
     pub const RUNNING: char = '>';
     pub const DONE: char = '#';
     pub const FAILED: char = 'x';
 }
 
-/// State of a grid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
     pub grid: String,
     pub cells: usize,
     pub done: usize,
-    /// Cells being computed.
     pub running: Vec<Running>,
     /// Failed cells, each with the reason.
     pub failed: Vec<(String, String)>,
     /// Messages about silent shards.
     pub silent: Vec<String>,
-    /// Array tasks whose job ended before it reported its shard: their cells are not being computed.
+    /// Array tasks whose job ended before it reported its shard; their cells are not being computed.
     #[serde(default)]
     pub lost: Vec<usize>,
-    /// Messages about shards whose machine's clock differs from the one here.
+    /// Messages about shards whose machine's clock differs from the local one.
     #[serde(default)]
     pub clocks: Vec<String>,
-    /// Cells that no shard computes yet.
+    /// Number of cells that no shard has started.
     pub waiting: usize,
     /// Expected seconds until the slowest shard ends; `None` while unknown.
     pub left: Option<f64>,
-    /// The shards that have started.
     #[serde(default)]
     pub shards: Vec<Share>,
     /// A [`sign`] for each cell, in order.
@@ -100,7 +90,7 @@ pub struct View {
 }
 
 impl View {
-    /// `12 of 48 cells done, 2 running, 1 failed, 33 waiting; about 3 min left`.
+    /// Formatted like `12 of 48 cells done, 2 running, 1 failed, 33 waiting; about 3 min left`.
     pub fn summary(&self) -> String {
         let mut out = format!("{} of {} cells done", self.done, self.cells);
         for (count, word) in [(self.running.len(), "running"), (self.failed.len(), "failed"), (self.waiting, "waiting")]
@@ -121,7 +111,6 @@ impl View {
     }
 }
 
-/// Outcome of a cell that ended.
 #[derive(Debug, Clone, PartialEq)]
 enum Settled {
     Done,
@@ -129,16 +118,16 @@ enum Settled {
     Not,
 }
 
-/// The last state read from a shard.
+/// The state last read from a shard.
 #[derive(Debug)]
 struct Heard {
     updated: String,
     at: Instant,
-    /// True if it has written while this program watched.
+    /// True if the shard has written while this program was watching.
     moved: bool,
 }
 
-/// Watches a folder. An unchanged part is not read again.
+/// Watches a folder. Unchanged parts are not read again.
 #[derive(Debug, Default)]
 pub struct Watch {
     states: HashMap<usize, (Option<SystemTime>, u64, Settled)>,
@@ -146,7 +135,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Current state of the grid.
     pub fn look(&mut self, folder: &Folder) -> View {
         self.look_at(folder, SystemTime::now(), Instant::now())
     }
@@ -184,7 +172,7 @@ impl Watch {
                     let said = log.and_then(|log| Some((log, log::last_line(folder.dir(), log)?)));
                     let said = said.map_or(String::new(), |(log, line)| format!(", last line of {log}: {line}"));
                     view.silent.push(format!(
-                        "shard {}{at}: nothing since {}{said}; if its process {} is gone, compute the shard again",
+                        "shard {}{at}: no progress since {}{said}; if its process {} has ended, run the shard again",
                         status.shard, status.updated, status.process
                     ));
                 }
@@ -205,8 +193,8 @@ impl Watch {
         view
     }
 
-    /// Activity of a shard that has not ended. Times come from the computing machine, whose clock may be wrong: once
-    /// the shard has been seen to write, only the clock here counts.
+    /// Activity of a shard that has not ended. Times come from the computing machine, whose clock may be wrong. Once the shard has been
+    /// seen to write, only the local clock counts.
     fn pace(&mut self, status: &Status, now: SystemTime, clock: Instant, view: &mut View) -> Pace {
         let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| Heard {
             updated: status.updated.clone(),
@@ -218,12 +206,12 @@ impl Watch {
         }
         let limit = Duration::from_secs(SILENT);
         let quiet = clock.saturating_duration_since(heard.at) >= limit;
-        // Times of this form compare as texts.
+        // Times in this format can be compared as text.
         let (old, new) = (status.updated < utc(now - limit), status.updated > utc(now + limit));
         if new || old && heard.moved && !quiet {
             let which = if new { "ahead of" } else { "behind" };
             view.clocks.push(format!(
-                "shard {}: its clock is {which} the one here: it wrote {} at {} by this clock; synchronise them with NTP",
+                "shard {}: its clock is {which} this machine's: it wrote {} at {} by the clock here; synchronise both with NTP",
                 status.shard,
                 status.updated,
                 utc(now)
@@ -251,8 +239,8 @@ impl Watch {
     }
 }
 
-/// Adds array jobs that ended before their first cell: a file is missing on the node, or the program does not start
-/// there. Only their logs show it.
+/// Adds array jobs that ended before their first cell, for example because a file is missing on the node or the program does not start
+/// there. Only their logs show this.
 fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) {
     for latest in log::latest(folder.dir()) {
         let prefix = format!("{}/", latest.task);
@@ -263,12 +251,12 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
             continue;
         }
         let Some(line) = log::last_line(folder.dir(), &latest.log) else { continue };
-        // After any other last line the first cell may still follow.
+        // After any other last line, the first cell may still follow.
         let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
         if ended {
             view.lost.push(latest.task);
             view.silent
-                .push(format!("task {} ended before its first cell, last line of {}: {line}", latest.task, latest.log));
+                .push(format!("task {} ended before its first cell; last line of {}: {line}", latest.task, latest.log));
         }
     }
 }
@@ -332,7 +320,8 @@ mod tests {
         assert_eq!((view.map.as_str(), view.left), ("...", None));
     }
 
-    /// Jobs that found no program on their node left no trace: the view kept saying that no shard had started.
+    /// Regression: a job that did not find the program on its node used to leave no trace, and the view kept showing that no shard had
+    /// started.
     #[test]
     fn a_job_that_ended_before_it_began_is_told_of_with_the_last_line_of_its_log() {
         let tmp = tempfile::tempdir().unwrap();
@@ -352,7 +341,7 @@ mod tests {
         let view = look(0);
         assert_eq!(view.lost, [1], "{view:?}");
         assert!(
-            view.silent[0].contains("task 1 ended before its first cell, last line of 31-1.log: error: rows.jsonl")
+            view.silent[0].contains("task 1 ended before its first cell; last line of 31-1.log: error: rows.jsonl")
         );
         assert_eq!(look(SILENT + 5).lost, [1, 2], "the other one has said nothing for long");
         let mut later = Reporter::new(&folder, "1/2", 1);
@@ -361,7 +350,7 @@ mod tests {
         assert!(look(0).lost.is_empty(), "it began");
     }
 
-    /// A killed job reports nothing itself, and its log, with the scheduler's message, was not read.
+    /// Regression: the log of a killed job, which contains the scheduler's message, used to be ignored.
     #[test]
     fn a_silent_shard_is_told_of_with_the_last_line_of_its_log() {
         let tmp = tempfile::tempdir().unwrap();
@@ -379,8 +368,8 @@ mod tests {
         assert!(told().contains(", last line of 31-1.log: slurmstepd: error: oom_kill; if"), "{}", told());
     }
 
-    /// A live shard counted as silent if its machine's clock was two minutes slow, and a dead one as alive for as long
-    /// as its clock had been fast.
+    /// Regression: a live shard used to count as silent if its machine's clock was two minutes slow. A dead one used to count as alive for
+    /// as long as its clock was fast.
     #[test]
     fn a_clock_that_is_off_is_told_of_and_says_nothing_about_the_shard() {
         let tmp = tempfile::tempdir().unwrap();

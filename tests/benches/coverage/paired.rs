@@ -13,7 +13,7 @@ const RUNS: usize = 5_000;
 const PILOTS: usize = 1_000;
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::MidP };
 
-/// Probability that an item takes the draw of its cluster: two fifths of the pairs of items share it.
+/// Probability that an item takes the draw of its cluster; two fifths of the pairs of items then share a draw.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// An item's outcome: 1 if only the first is right, -1 if only the second, otherwise 0.
@@ -22,7 +22,7 @@ fn item(rng: &mut impl rand::Rng, p01: f64, p10: f64) -> i32 {
     i32::from(u < p10) - i32::from((p10..p10 + p01).contains(&u))
 }
 
-/// The difference over clusters: equal ones of five and twenty items, and unequal ones of 1 to 13.
+/// The difference over clusters: equal clusters of five and twenty items, and unequal ones of 1 to 13.
 pub(crate) fn clusters() {
     println!("clusters | items in each | p01 | p10 | covers | width | n");
     let unequal = |n: usize| (0..n).map(|k| 1 + k * 7 % 13).collect::<Vec<usize>>();
@@ -68,8 +68,8 @@ pub(crate) fn clusters() {
     }
 }
 
-/// Pilots of n items: coverage of the intervals for the required items and for the power at n, and the type M and type
-/// S errors of significant pilots next to the true ones.
+/// Pilots of n items: coverage of the intervals for the required items and for the power at n, and the type M and type S errors of
+/// significant pilots next to the true ones.
 pub(crate) fn pilots() {
     println!("pilots | n | p01 | p10 | needed covers | bounded | power covers | n simulated");
     let mut rng = stream(7, "pilots");
@@ -116,8 +116,7 @@ pub(crate) fn pilots() {
     }
 }
 
-/// How often each of McNemar's tests rejects under the null, by enumeration, and how often mid-p and Tango's interval
-/// disagree.
+/// Rejection rates of McNemar's tests under the null, by enumeration, and how often mid-p and Tango's interval disagree.
 pub(crate) fn levels() {
     println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango apart");
     for n in [50u64, 100, 500, 1_000] {
@@ -154,7 +153,6 @@ pub(crate) fn levels() {
     }
 }
 
-/// Logarithms of the factorials up to n.
 fn ln_factorials(n: u64) -> Vec<f64> {
     let mut sum = 0.0;
     std::iter::once(0.0)

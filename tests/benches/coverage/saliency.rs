@@ -1,4 +1,4 @@
-//! The intervals over originals and over annotators: right against wrong answers, sensitivity, Krippendorff's alpha.
+//! Intervals over originals and over annotators: right against wrong answers, sensitivity, Krippendorff's alpha.
 
 use super::shown::row;
 use probity::lab::saliency::metrics::judge::{Judged, Pair, Single};
@@ -8,7 +8,7 @@ use probity::stats::rng::{stream, unit};
 use probity::stats::special::normal_quantile;
 
 const LEVEL: f64 = 0.95;
-/// Number of originals or sentences whose mean serves as the truth.
+/// Number of originals or sentences whose mean is taken as the truth.
 const MANY: usize = 200_000;
 
 pub(crate) fn saliency() {
@@ -51,7 +51,7 @@ fn right_minus_wrong() {
         let truth = gap(&many).expect("many originals").mean;
         for n in [10, 20, 39, 60, 150] {
             row(&format!("right minus wrong, {right} right"), n, truth, || {
-                // Runs in which one part is empty show no difference.
+                // Samples with an empty part have no difference.
                 let mut draw = || gap(&(0..n).map(|i| original(right, i % 4, &mut rng)).collect::<Vec<_>>());
                 std::iter::repeat_with(&mut draw).flatten().next().expect("drawn until both parts are there")
             });
@@ -59,7 +59,7 @@ fn right_minus_wrong() {
     }
 }
 
-/// Relative changes: correlated within an original, with varying logarithms.
+/// Relative changes that are correlated within an original; their logarithms vary.
 fn sensitivity() {
     let mut rng = stream(10, "sensitivity");
     let mut rng = || unit(&mut rng);
@@ -78,8 +78,7 @@ fn sensitivity() {
     }
 }
 
-/// Words of a sentence as marked by annotators, a third of which should be marked: how often annotators agree with the
-/// sentence's own marks varies.
+/// Words of a sentence as marked by annotators; a third should be marked. Agreement with the sentence's own marks varies.
 fn sentence(annotators: usize, rng: &mut impl FnMut() -> f64) -> Coincidences<2> {
     let (words, agrees) = (6 + (rng() * 10.0) as usize, 0.65 + 0.3 * rng());
     let mut found = Coincidences::default();

@@ -1,4 +1,4 @@
-//! The comparison of two methods over the same trainings.
+//! Comparison of two methods over the same trainings.
 
 use probity::stats::replicates::Contrast;
 use probity::stats::rng::{stream, unit};
@@ -7,8 +7,8 @@ use probity::stats::special::normal_quantile;
 const RUNS: usize = 4_000;
 const RESAMPLES: usize = 100;
 
-/// How often a true null is rejected, and the power at differences in standard deviations of the paired difference of
-/// one training. Spreads: of trainings, of examples shared by all trainings, of examples by training.
+/// Rejection rate of a true null, and the power at differences in standard deviations of the paired difference of one training. The spreads
+/// are of trainings, of examples shared by all trainings, and of examples by training.
 pub(crate) fn versus() {
     println!("versus | trainings | spreads | difference | p <= .05 | p <= .01 | half-width | n");
     let mut rng = stream(9, "versus");

@@ -1,4 +1,4 @@
-//! Inputs of both sides: model folders with random weights, token ids, prompts, all from fixed seeds.
+//! Inputs of both sides: model folders with random weights, token ids and prompts, all from fixed seeds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,12 +11,11 @@ use rand::RngExt;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 
-/// Entries of a vocabulary before its words: the special ones, letters that begin a word, and letters within one.
+/// Special tokens, the first entries of a vocabulary; letters that begin or continue a word follow.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-/// Syllables of made-up words.
+/// Number of syllables for made-up words.
 const SYLLABLES: usize = 70;
 
-/// A shape to time.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub name: &'static str,
@@ -26,9 +25,9 @@ pub(crate) struct Shape {
     pub heads: usize,
 }
 
-/// BERT-base, and a small one of the size of the built-in models.
+/// BERT-base.
 pub(crate) const BASE: Shape = Shape { name: "base", vocab: 30522, hidden: 768, layers: 12, heads: 12 };
-/// See [`BASE`].
+/// A model of the size of the built-in ones.
 pub(crate) const SMALL: Shape = Shape { name: "small", vocab: 4000, hidden: 128, layers: 2, heads: 4 };
 
 impl Shape {
@@ -37,7 +36,7 @@ impl Shape {
         Arch::bert(Size { vocab, hidden, layers, heads, max_positions: 512 })
     }
 
-    /// Writes the folder: configuration, f32 weights, tokenizer.
+    /// Writes the model folder: configuration, f32 weights, tokenizer.
     pub(crate) fn write(self, dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let arch = self.arch();
         let family = Family::of(&arch)?;
@@ -63,7 +62,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Sentences of token ids: frame, words, frame.
+    /// Sentences of token ids: a special token, words, a special token.
     pub(crate) fn ids(self, rows: usize, len: usize) -> Vec<Vec<u32>> {
         let mut rng = stream(3, "bench ids");
         let first = first_word() as u32;
@@ -76,7 +75,7 @@ impl Shape {
             .collect()
     }
 
-    /// Prompts of 4 to 40 words with one mask each, short ones more often; one word in twelve is in no vocabulary.
+    /// Prompts of 4 to 40 words with one mask each, mostly short. One word in twelve is unknown.
     pub(crate) fn prompts(self, n: usize) -> Vec<String> {
         let mut rng = stream(4, "bench prompts");
         let words = self.vocab - first_word();
@@ -97,7 +96,7 @@ impl Shape {
             .collect()
     }
 
-    /// The closed set: forty words.
+    /// The closed set of answers: forty words.
     pub(crate) fn answers(self) -> Vec<u32> {
         (0..40).map(|i| (first_word() + 11 * i) as u32).collect()
     }
@@ -111,7 +110,7 @@ fn first_word() -> usize {
     SPECIAL.len() + 2 * letters().count()
 }
 
-/// A made-up word of two or more syllables, different for every number.
+/// A made-up word of two or more syllables, unique to its number.
 fn word(mut n: usize) -> String {
     let mut text = String::new();
     let mut left = 2;
@@ -125,7 +124,7 @@ fn word(mut n: usize) -> String {
     text
 }
 
-/// The text of a `tokenizer.json`: WordPiece with BERT's special tokens.
+/// The content of a `tokenizer.json`: WordPiece with BERT's special tokens.
 fn tokenizer(vocab: usize) -> serde_json::Value {
     let special = SPECIAL.iter().map(|s| (*s).to_owned());
     let begin = letters().map(String::from);

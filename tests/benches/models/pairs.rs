@@ -1,4 +1,4 @@
-//! Comparisons of our side with another, with alternating runs, and their table.
+//! Comparisons of two implementations in alternating runs, and their table.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,34 +8,30 @@ use serde_json::Value;
 
 use crate::torch::Torch;
 
-/// A result, with an error text for people.
+/// A result whose error is a text for people.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const THREADS: usize = 2;
 /// Pause between two runs, so that the worker threads of the previous side go to sleep.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// Our side, ready to run: returns the numbers that the other side must reproduce.
+/// Our side, ready to run; returns the numbers that the other side must reproduce.
 pub(crate) type Ours = Box<dyn FnMut() -> Outcome<Vec<f32>>>;
 
-/// One comparison.
 pub(crate) struct Job {
     pub id: &'static str,
     pub what: &'static str,
-    /// Largest acceptable ratio.
+    /// Largest acceptable ratio of times, ours to theirs.
     pub goal: Option<f64>,
     pub runs: usize,
-    /// True if a run changes the state for the next one: numbers are then also compared at the end.
+    /// True if a run changes the state for the next one; numbers are then also compared at the end.
     pub trains: bool,
     pub prepare: fn(&Path, Setting) -> Outcome<(Ours, Value)>,
 }
 
-/// Settings of every job.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
-    /// The device of both sides.
     pub device: Device,
-    /// True to use fewer inputs.
     pub quick: bool,
 }
 
@@ -46,8 +42,7 @@ struct Args {
     runs: Option<usize>,
 }
 
-/// Runs the comparisons given on the command line. `script` is the other side's, which imports `packages`; our models
-/// are in `folder`.
+/// Runs the comparisons given on the command line. `script` is the other side's, which imports `packages`; our models are in `folder`.
 pub(crate) fn run(jobs: &[Job], folder: &Path, script: &str, packages: &[&str]) -> Outcome<()> {
     let args = parse(jobs)?;
     rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global()?;
@@ -91,7 +86,7 @@ fn parse(jobs: &[Job]) -> Outcome<Args> {
             "--quick" => args.setting.quick = true,
             "--device" => args.setting.device = words.next().ok_or("--device wants cpu or cuda")?.parse()?,
             "--runs" => args.runs = Some(words.next().ok_or("--runs wants a number")?.parse()?),
-            // An argument that cargo passes to every bench.
+            // Cargo passes this argument to every bench.
             "--bench" => {}
             other => {
                 return Err(
@@ -135,7 +130,7 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
         }
     }
     if let Some(torch) = theirs {
-        // Once more at the end: whatever a job changes (a model in training) must still agree.
+        // Compared again at the end: whatever a job changes (a model in training) must still agree.
         if job.trains {
             let (last, values) = (ours()?, torch.values(job.id)?);
             deviation = deviation.map(|d| d.worse(Deviation::between(&last, &values)));
@@ -146,12 +141,11 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
     Ok(())
 }
 
-/// Deviation between the numbers of the two sides.
 #[derive(Clone, Copy)]
 struct Deviation {
     /// Largest absolute difference.
     absolute: f32,
-    /// The same relative to the largest absolute number of the other side: small numbers must agree, too.
+    /// Largest difference relative to the other side's largest absolute number.
     relative: f32,
 }
 
@@ -182,7 +176,6 @@ fn print_line(job: &Job, ours: &[f64], theirs: &[f64], deviation: Option<Deviati
     println!("| {id}: {what} | {goal} | {ratio} | {spread} | {ours:.4} | {theirs} | {n} | {deviation} |");
 }
 
-/// A quantile, interpolated between neighbours.
 fn quantile(values: &[f64], q: f64) -> f64 {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);

@@ -6,20 +6,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// The process and its two pipes.
 pub(crate) struct Torch {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// Versions that it reports.
+    /// Versions that the process reports.
     pub versions: String,
-    /// A library preloaded into it.
+    /// A library preloaded into the process.
     _preload: Option<tempfile::TempDir>,
 }
 
 impl Torch {
-    /// Finds or creates a Python with the packages and starts the server in `tests/benches` with this number of
-    /// threads; with `mkl`, MKL takes the processor for an Intel one.
+    /// Finds or creates a Python with the packages, and starts the server in `tests/benches` with this number of threads. With `mkl`, MKL
+    /// treats the processor as an Intel one.
     pub(crate) fn start(script: &str, packages: &[&str], threads: usize, mkl: bool) -> Result<Torch, String> {
         let python = python(packages)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches").join(script);
@@ -34,7 +33,7 @@ impl Torch {
             .arg(script)
             .arg(threads.to_string())
             .env("OMP_NUM_THREADS", threads.to_string())
-            // The tokenizers would take every core otherwise.
+            // Without this limit the tokenizers would use every core.
             .env("RAYON_NUM_THREADS", threads.to_string())
             .env("HF_HUB_OFFLINE", "1")
             .stdin(Stdio::piped())
@@ -96,7 +95,6 @@ impl Torch {
         Ok(bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
     }
 
-    /// Frees a job.
     pub(crate) fn drop_job(&mut self, job: &str) -> Result<(), String> {
         self.ask(&json!({"op": "drop", "job": job})).map(|_| ())
     }
@@ -104,13 +102,13 @@ impl Torch {
 
 impl Drop for Torch {
     fn drop(&mut self) {
-        // It sleeps between requests, so nothing is lost.
+        // The process sleeps between requests, so nothing is lost.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A folder with a library that overrides MKL's check of the processor's vendor.
+/// Builds a library that overrides MKL's check of the processor's vendor.
 fn shim() -> Result<tempfile::TempDir, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let source = folder.path().join("shim.c");
@@ -119,8 +117,8 @@ fn shim() -> Result<tempfile::TempDir, String> {
     Ok(folder)
 }
 
-/// An interpreter with the packages: `PROBITY_BENCH_PYTHON`, or a virtual environment at `PROBITY_BENCH_VENV` (default:
-/// in the target folder), created if needed.
+/// Returns an interpreter with the packages: `PROBITY_BENCH_PYTHON`, or a virtual environment at `PROBITY_BENCH_VENV` (default: in the
+/// target folder), created if needed.
 fn python(packages: &[&str]) -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("PROBITY_BENCH_PYTHON") {
         return Ok(python.into());

@@ -25,7 +25,6 @@ use super::super::common::TINY;
 /// Maximum wait in a test; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A far end.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
@@ -53,7 +52,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// The script in place of ssh.
+    /// The script that replaces ssh.
     pub(crate) fn ssh(&self) -> PathBuf {
         self.path().join("ssh")
     }
@@ -73,7 +72,7 @@ impl Place {
         command
     }
 
-    /// Installs an `sbatch` there that records its request, computes the tasks immediately and calls them job 4711.
+    /// Installs an `sbatch` that records its request, computes the tasks immediately and calls them job 4711.
     pub(crate) fn sbatch(&self) {
         let text = r#"#!/bin/sh
 echo "$@" >> "$0.asked"
@@ -96,7 +95,7 @@ echo 4711
         all.lines().next_back().unwrap().to_owned()
     }
 
-    /// The engines with a folder there.
+    /// The engines that have a folder on the far end.
     pub(crate) fn engines(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path().join("remote")).into_iter().flatten().flatten();
         entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
@@ -123,7 +122,6 @@ echo 4711
         Cutter { thread, cut }
     }
 
-    /// Cuts the link now.
     pub(crate) fn cut(&self) {
         kill(std::fs::read_to_string(self.path().join("pid")).unwrap().trim());
     }
@@ -136,7 +134,6 @@ echo 4711
     }
 }
 
-/// A thread that cuts a link.
 pub(crate) struct Cutter {
     thread: JoinHandle<()>,
     cut: Arc<AtomicUsize>,
@@ -155,7 +152,7 @@ impl Cutter {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // An engine left by a failed test.
+        // Stops engines left by a failed test.
         for name in self.engines() {
             let stop = self.probity(&["remote", "stop", "ssh://far", &name]).env("PROBITY_SSH", self.ssh()).output();
             drop(stop);
@@ -163,7 +160,7 @@ impl Drop for Place {
     }
 }
 
-/// The processes of a place whose command lines contain these words.
+/// The processes of a far end whose command lines contain these words.
 fn processes(place: &Path, words: &str) -> Vec<String> {
     let own = place.display().to_string();
     let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
@@ -181,7 +178,7 @@ fn executable(path: &Path, text: &str) {
 }
 
 fn kill(pid: &str) {
-    // It may have ended by itself.
+    // The process may have ended by itself.
     let _ = Process::new("kill").args(["-9", pid]).stderr(std::process::Stdio::null()).status();
 }
 
@@ -237,7 +234,7 @@ pub(crate) fn findings_of(board: &Board) -> serde_json::Value {
 fn strip(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(object) => {
-            // Progress and forecasts are momentary; the rest are wall times.
+            // Progress and forecasts are momentary; the others are wall times.
             for key in ["t", "seconds", "progress", "forecasts", "elapsed"] {
                 object.remove(key);
             }
@@ -248,7 +245,7 @@ fn strip(value: &mut serde_json::Value) {
     }
 }
 
-/// The findings of a local engine for [`TINY`]. Computed once: every test compares with the same.
+/// The findings of a local engine for [`TINY`], computed once for all tests.
 pub(crate) fn here() -> &'static serde_json::Value {
     static FOUND: OnceLock<serde_json::Value> = OnceLock::new();
     FOUND.get_or_init(|| computed(&Spec::parse(TINY, "tiny").unwrap()))

@@ -1,4 +1,4 @@
-//! The same through a real sshd on the loopback, which the test starts with its own keys.
+//! The remote engine through a real sshd on the loopback, which the test starts with its own keys.
 
 use std::io::Write;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::super::common::{Probity, TINY, refused};
 use super::far::{LARGE_ENOUGH, Place, board_of, computed, findings_of, hello, here, run_of, until};
 use crate::common::daemon::Daemon;
 
-/// A daemon and the place that it leads to.
+/// A daemon and the far end behind it.
 struct Sshd {
     daemon: Daemon,
     place: Place,
@@ -27,7 +27,7 @@ impl Sshd {
     }
 }
 
-/// Starts a daemon; `None`, with a visible message, where that is impossible.
+/// Starts a daemon; `None`, with a visible message, if that is impossible.
 fn start() -> Option<Sshd> {
     let place = Place::with("dir=\"${0%/*}\"\nexec ssh -F \"$dir/config\" \"$@\"");
     let dir = place.path().display();
@@ -44,7 +44,7 @@ fn start() -> Option<Sshd> {
     }
 }
 
-/// Cuts of the link in a test, at random moments: two, or the number in this variable, with a run that is long enough.
+/// Names the number of link cuts in a test (default two), at random moments of a run that is long enough.
 const CUTS: &str = "PROBITY_TEST_CUTS";
 
 #[test]
@@ -81,7 +81,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     let list =
         |address: &str| near.command(&["remote", "list", address]).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(list("ssh://far").status.code(), Some(0));
-    // A host without the program: the shell's message, and how to install it.
+    // On a host without the program, the shell's message is shown with the way to install it.
     refused(&list("ssh://far/no/such/probity"), 1, &["far: ", "/no/such/probity", "scp", "cargo install"]);
     // A key that the host does not accept, and a host key that differs from the known one.
     sshd.told("/user\n", "/stranger\n");
@@ -92,7 +92,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     refused(&list("ssh://far"), 1, &["far: ", "resolve", "no such host"]);
 }
 
-/// ssh notices a changed bit and breaks the link; a late piece is merely late.
+/// ssh notices a changed bit and breaks the link; a late packet is only late.
 #[test]
 fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
     let Some(sshd) = start() else { return };

@@ -83,7 +83,7 @@ fn attacks_in_double_precision(dir: &Path) {
     report.finish();
 }
 
-/// Share of rows that are no longer classified correctly, and of rows that reach the goal.
+/// Proportion of rows that are no longer classified correctly, and of rows that reach the goal.
 fn flips(mlp: &Mlp, h: &Matrix, truth: &[usize], goal: &[usize]) -> [f64; 2] {
     let logits = mlp.logits(h);
     let answers: Vec<usize> = logits.iter_rows().map(argmax).collect();
@@ -127,10 +127,9 @@ fn attacks_in_single_precision(dir: &Path) {
                 if parting == 0.0 {
                     report.close(&key, head(&got, rows), &want.data, 1e-5);
                 } else {
-                    // Here the reference's single-precision run deviates from its double-precision run, because its
-                    // gradient vanishes at certainty. Ours must not: it must end where double precision does. A single
-                    // coordinate may differ, whose gradient is so near 0 that single precision cannot determine its
-                    // sign.
+                    // Here the reference's single-precision run deviates from its double-precision run, because its gradient vanishes at
+                    // certainty. Ours must not deviate: it must end where double precision does. A single coordinate may differ, if its
+                    // gradient is so near 0 that single precision cannot determine its sign.
                     let exact = &stored.get(&format!("{key}.f64")).data;
                     let off =
                         head(&got, rows).iter().zip(exact).filter(|(g, w)| (f64::from(**g) - **w).abs() > 1e-5).count();

@@ -1,4 +1,4 @@
-//! LEACE against concept-erasure, RLACE against the authors' code by what remains, and the mean difference against its
+//! LEACE against concept-erasure, RLACE against the authors' code (by the information that remains), and the mean difference against its
 //! definition.
 
 use super::{Set, head, matrix, number};
@@ -17,8 +17,8 @@ crate::harness::tests! {
     Needs::Larger("interventions/official") => [rlace];
 }
 
-/// The game has many equally good results, so projections are not compared; what counts is how much a fresh classifier
-/// finds in the training data after erasure, ours next to the authors'.
+/// RLACE's minimax game has many equally good results, so projections are not compared. The test compares how much a fresh classifier finds
+/// in the training data after erasure, with ours and with the authors' code.
 fn rlace(official: &Path) {
     let set = Set::open(official.parent().unwrap());
     let mut report = Report::new("interventions/official/rlace");

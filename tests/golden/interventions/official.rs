@@ -1,5 +1,5 @@
-//! Further comparisons with the authors' code: completeness and selectivity of RLACE's projections and of AutoAttack's
-//! points, rows that AutoAttack returns unchanged, FAB toward a class, and FAB's points.
+//! Further comparisons with the authors' code: completeness and selectivity of RLACE's projections and of AutoAttack's points, rows that
+//! AutoAttack returns unchanged, FAB towards a class, and FAB's points.
 
 use super::robust::Ground;
 use super::scores::{Judge, compare, mean};
@@ -21,7 +21,7 @@ crate::harness::tests! {
     ];
 }
 
-/// The authors' projections, scored here: every example and every mean.
+/// The authors' projections, scored by this program: every example and every mean.
 fn scores_of_rlace(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, scores of RLACE");
@@ -38,8 +38,8 @@ fn scores_of_rlace(dir: &Path) {
     report.finish();
 }
 
-/// The method as used in a run, away from the true label. APGD begins at random points, so the points of successfully
-/// attacked rows differ from theirs; their number and the means may differ slightly, rows that resist not at all.
+/// The method as used in a run, away from the true label. APGD begins at random points, so the points of successfully attacked rows differ
+/// from theirs. Their number and the means may differ slightly; rows that resist must not differ.
 fn scores_of_all_attacks_together(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, scores of AutoAttack");
@@ -75,7 +75,7 @@ fn scores_of_all_attacks_together(dir: &Path) {
     report.finish();
 }
 
-/// Toward each other class in turn; the nearest point counts.
+/// Towards each other class in turn; the nearest point counts.
 fn fab_towards_a_class(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, FAB towards a class");
@@ -100,7 +100,7 @@ fn fab_towards_a_class(dir: &Path) {
     report.finish();
 }
 
-/// The points themselves, for the first rows, where both found one.
+/// Compares the points for the first rows, where both found one.
 fn points_of_fab(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, FAB's points");

@@ -80,7 +80,7 @@ fn apgd_from_given_points(dir: &Path) {
                     let at = i * d..(i + 1) * d;
                     got.met[at.clone()].iter().zip(&want[at]).any(|(g, w)| (f64::from(*g) - w).abs() > 1e-3)
                 });
-                // Even their own runs differ in up to 8 % of the rows where only rounding differs.
+                // Even the authors' runs differ in up to 8 % of the rows if only rounding differs.
                 let parts = parts.count();
                 let said = format!("{parts} of {} rows end elsewhere", rows.len());
                 report.holds(&format!("{key} x_best_adv"), parts * 100 <= rows.len() * 10, said);
@@ -122,8 +122,8 @@ fn fab_finds_the_same_distances(dir: &Path) {
     report.finish();
 }
 
-/// APGD from random points, FAB and Square together. Square's windows are ours (a vector is not an image), but next to
-/// the other two it finds nothing more here, in the authors' runs as in ours.
+/// APGD from random points, FAB and Square together. Square's windows are ours (a vector is not an image), but after the other two it finds
+/// nothing more here, in the authors' runs and in ours.
 fn what_the_attacks_leave_standing(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, together");

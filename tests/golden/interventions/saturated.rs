@@ -23,8 +23,7 @@ struct Saturated {
 /// One attack: a probe at one scale, the labels of the loss, and the direction.
 struct Case {
     key: String,
-    /// Where the truth is stored, and whether its signs are reversed: for two classes, away from the true label is
-    /// toward the other one.
+    /// Key of the stored truth, and whether its signs are reversed: for two classes, away from the true label is towards the other one.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,
@@ -37,7 +36,7 @@ impl Saturated {
         Self { stored, info: json(&dir.join("saturated.json")) }
     }
 
-    /// The stored probe, its output layer multiplied by `scale`; PyTorch keeps weights as outputs x inputs.
+    /// The stored probe, with its output layer multiplied by `scale`; PyTorch stores weights as outputs x inputs.
     fn probe(&self, name: &str, scale: f64) -> Mlp<f64> {
         let layer = |w: &str, b: &str| Layer {
             weight: matrix::<f64>(&self.stored, &format!("{name}.{w}")).transposed(),
@@ -84,7 +83,7 @@ impl Saturated {
         all
     }
 
-    /// `eps x rows` numbers of the truth. If a case uses the other label's truth, margins change their sign.
+    /// The stored numbers, `eps x rows`. If a case uses the other label's truth, margins change their sign.
     fn grid(&self, case: &Case, what: &str) -> (Golden, f64) {
         let (key, turned) = &case.truth;
         (self.stored.get(&format!("{key}.{what}")).clone(), if *turned { -1.0 } else { 1.0 })
@@ -101,7 +100,7 @@ fn margins(probe: &Mlp<f64>, h: &Dense<f64>, labels: &[usize]) -> Vec<f64> {
     logits.iter_rows().zip(labels).map(one).collect()
 }
 
-/// Deviations relative to the value, or to `scale` where the value is smaller (margins cross 0).
+/// Deviations relative to the value, or to `scale` if the value is smaller (margins cross 0).
 fn relative(got: &[f64], want: &[f64], scale: f64) -> Vec<f64> {
     got.iter().zip(want).map(|(g, w)| (g - w) / w.abs().max(scale)).collect()
 }
@@ -114,8 +113,8 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let steps = number(&set.info["T"]) as usize;
     let first = signs(&probe, &h, &case.labels, case.aim);
     let (stored, turned) = set.grid(case, "sign");
-    // The stored value is the sign of the gradient of the label's loss; ours is the step, which descends it when
-    // toward.
+    // The stored value is the sign of the gradient of the label's loss. Ours is the step, which descends that loss when the attack goes
+    // towards the label.
     let down = if case.aim == Aim::Towards { -turned } else { turned };
     let steps_there: Vec<f64> = stored.data.iter().map(|s| down * s).collect();
     report.close64(&format!("{} signs", case.key), first.cast::<f64>().data(), &steps_there, 0.0);

@@ -102,7 +102,7 @@ fn steps(set: &Set) -> usize {
     stored.get(&format!("zc.target_plus1.pgd.{name}.2.5eps_over_T.losses")).shape[0] - 1
 }
 
-/// How often the reference's single-precision run of a scored attack deviates from its double-precision run.
+/// Proportion of rows in which the reference's single-precision run of a scored attack deviates from its double-precision run.
 fn parting(precision: &Value, name: &str) -> f64 {
     let (method, rest) = name.split_once('.').unwrap();
     let (property, rest) = rest.split_once('.').unwrap();
@@ -124,10 +124,10 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
     pgd(&mlp, &x, (&goal.labels, goal.aim), &first, schedule, &mut NoPulse).unwrap().cast()
 }
 
-/// Where the reference's single-precision run deviates from the exact one (at certainty `p - 1` rounds to 0 and the
-/// gradient vanishes), its scores are those of an attack that stopped early. Mean completeness must still agree to
-/// 1e-5; everything else must agree with our own exact run, which is checked above against theirs, except for one
-/// example, where single precision cannot determine the sign of one coordinate.
+/// Handles scores where the reference's single-precision run deviates from the exact one: at certainty `p - 1` rounds to 0 and the gradient
+/// vanishes, so its scores are those of an attack that stopped early. Mean completeness must still agree to 1e-5. Everything else must
+/// agree with our own exact run, which is checked above against theirs. One example is exempt, because single precision cannot determine
+/// the sign of one of its coordinates.
 fn compare_parted(report: &mut Report, name: &str, want: &Value, scored: &ExampleScores, exact: &ExampleScores) {
     report.close64(&format!("{name} mean C"), &[mean(&scored.completeness)], &[number(&want["mean_C"])], 1e-5);
     let s = |of: &ExampleScores| of.selectivity.iter().map(|s| s.unwrap()).collect::<Vec<f64>>();

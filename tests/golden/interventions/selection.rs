@@ -15,7 +15,7 @@ fn index(v: &Value) -> usize {
     v.as_u64().unwrap_or_else(|| panic!("no index: {v}")) as usize
 }
 
-/// Correct answers of a recipe, over validations or at a single one.
+/// Numbers of correct answers of one setting, over several validations or a single one.
 fn correct(recipe: &Value) -> Vec<usize> {
     match &recipe["correct"] {
         Value::Array(all) => all.iter().map(index).collect(),

@@ -1,4 +1,4 @@
-//! Hidden states overwritten and added to, and passes resumed at a layer.
+//! Hidden states overwritten or added to, and passes resumed at a layer.
 
 use super::*;
 

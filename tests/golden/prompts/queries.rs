@@ -226,8 +226,8 @@ fn judge(
     let rank = |q: usize| replies[q].rank.map_or(-1.0, f64::from);
     let other: Vec<usize> = (0..said.len()).filter(|q| !close.contains(q) && rank(*q) != ranks.data[*q]).collect();
     report.equal(&format!("{name} {rule} ranks"), &other, &vec![]);
-    // Scores by relation and prompt, for the original mention and without close calls, in the order of relations and
-    // prompts. A relation's name is stored under a key that the name's rule gives.
+    // Scores by relation and prompt, for the original mention and without close calls, in the order of relations and prompts. A relation's
+    // name is stored under a key derived from it.
     let (mut at, mut next) = (0, 0);
     for score in truth["scores"].as_array().unwrap() {
         let prompt = score["prompt_index"].as_u64().unwrap() as usize;

@@ -156,7 +156,7 @@ impl Stored<'_> {
         panel
     }
 
-    /// Correct answers of the k-th model of the list to a relation in a draw of a random regime.
+    /// Number of correct answers of the k-th model of the list to a relation in a draw of a random regime.
     fn correct(&self, panel: &Panel, regime: &str, (d, k, r): (usize, usize, usize)) -> usize {
         let t = self.table;
         let prompts = &t.tensors.get(&format!("{regime}.prompt")).data;
@@ -256,7 +256,7 @@ fn enumerated_rank_consistency(dir: &Path) {
     let mut report = Report::new("enumerated ranks");
     let small = &truth["small"];
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(small["scores"].clone()).unwrap();
-    // There, the earlier model wins ties.
+    // In the reference, the earlier model wins ties.
     let reversed: Vec<Vec<Vec<f64>>> = scores.iter().rev().cloned().collect();
     let panel = of_scores(&reversed);
     let size = small["k"].as_u64().unwrap() as usize;
@@ -292,7 +292,7 @@ fn big(big: &Value, report: &mut Report) {
                     _ => each.map(|(r, _)| m[*r].iter().map(|s| exact(*s)).sum()).sum(),
                 }
             };
-            // There, the earlier model wins ties.
+            // In the reference, the earlier model wins ties.
             let scores: Vec<Exact> = scores.iter().rev().map(of).collect();
             tally.add(&places(&scores, |a, b| a.compare(*b), Ties::EarlierLower));
         }

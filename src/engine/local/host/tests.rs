@@ -1,4 +1,4 @@
-//! The experiment's view of the host, on a channel instead of a thread.
+//! Tests of the host on a channel instead of a thread.
 
 use std::sync::mpsc::{Sender, channel as commands_channel};
 
@@ -11,7 +11,7 @@ use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::{Common, LABS, Spec};
 use model::{Device, Dtype};
 
-/// Everything lent to a run, and both far ends of its channels.
+/// Everything that a run borrows, and the other ends of its channels.
 struct Rig {
     commands: Sender<Command>,
     events: Receiver<Event>,
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// A host for this run; number 0 keeps nothing.
+    /// A host for this run; number 0 stores nothing.
     fn host(&mut self, job: JobId) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -90,7 +90,7 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
     assert!(!rig.rates.contains_key("steps"));
 }
 
-/// A cancel during the forecast of the paper's experiment took three seconds: every kind of work was measured first.
+/// Regression: cancelling the forecast of the paper's experiment used to take three seconds, because every kind of work was measured first.
 #[test]
 fn a_run_that_is_to_stop_measures_no_further_rate() {
     let mut rig = Rig::new(Cache::none());
@@ -144,7 +144,7 @@ fn a_held_run_goes_on_when_the_pause_ends() {
     assert!(!rig.inbox.queue.held());
 }
 
-/// A slider being dragged had to wait at every step for the full answer to the previous step.
+/// Regression: each step of a dragged slider used to wait for the full answer to the previous step.
 #[test]
 fn a_whole_answer_gives_way_to_a_newer_question() {
     let mut rig = Rig::new(Cache::none());
@@ -240,7 +240,7 @@ fn a_model_is_loaded_for_the_run_and_a_cancelled_run_loads_none() {
     assert!(matches!(rig.host(1).model("./no/such/folder"), Err(Fault::Failed(_))));
 }
 
-/// Each slider moved after a run restarted the finished progress bar.
+/// Regression: each slider moved after a run used to restart the finished progress bar.
 #[test]
 fn an_answer_about_a_finished_run_reports_no_progress() {
     let mut rig = Rig::new(Cache::none());

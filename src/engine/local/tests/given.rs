@@ -1,10 +1,10 @@
-//! Files of the user's own interventions that do not fit the experiment.
+//! User-supplied intervention files that do not match the experiment.
 
 use super::*;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-/// A file with this tensor, filled with `value`.
+/// Writes a file with this tensor, filled with `value`.
 fn file(folder: &Path, name: &str, shape: &[usize], value: f32) -> String {
     let bytes: Vec<u8> = (0..shape.iter().product::<usize>()).flat_map(|_| value.to_le_bytes()).collect();
     let view = TensorView::new(Dtype::F32, shape.to_vec(), &bytes).unwrap();
@@ -13,7 +13,7 @@ fn file(folder: &Path, name: &str, shape: &[usize], value: f32) -> String {
     path.display().to_string()
 }
 
-/// For a wrong width, the refusal named neither the file nor the tensor.
+/// Regression: the error about a wrong width used to name neither the file nor the tensor.
 #[test]
 fn own_files_of_another_shape_are_refused_by_file_and_tensor() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The logit lens against the head written out in double precision.
+//! Compares the logit lens with the head computed in double precision.
 
 use super::*;
 use base::NoPulse;
@@ -9,7 +9,6 @@ use model::weights::Checkpoint;
 use model::{Batch, Model, ModelSource, Plan, Sites};
 use probe::Split;
 
-/// A stored matrix or vector as rows of numbers.
 fn stored(weights: &Checkpoint, name: &str) -> Vec<Vec<f64>> {
     let array = weights.read(name).unwrap().unwrap();
     let width = *array.shape.last().unwrap();
@@ -84,7 +83,7 @@ fn the_lens_is_the_models_own_head_on_every_layer() {
             assert!((lens.value.head.mean - share).abs() < 1e-12 && lens.n == test.len());
             assert!(lens.value.head.lo < share && lens.value.oracle.mean > 0.5);
         }
-        // At the last layer it is the answer of the model.
+        // At the last layer the lens gives the model's own answer.
         let answers = test.iter().filter(|row| {
             let s = &stimuli.list[**row];
             let plan = Plan::default().logits_at(Sites::per_row(&[s.position]));

@@ -1,4 +1,4 @@
-//! The map of layers against runs at single layers.
+//! Compares the map of layers with runs at single layers.
 
 use super::*;
 use labs::Tagged;
@@ -8,8 +8,7 @@ use labs::interventions::{
     spec::MapSpec,
 };
 
-/// Four methods: one at a given strength, one at the best strength of each layer, one with a single possible strength,
-/// and a control.
+/// Four methods: one at a given strength, one at the best strength of each layer, one with a single possible strength, and a control.
 fn mapped(model: &str) -> Spec {
     let mut spec = small(model);
     spec.methods.truncate(3);
@@ -18,7 +17,6 @@ fn mapped(model: &str) -> Spec {
     spec
 }
 
-/// The cells of a method under an oracle, as (layer, oracle layer).
 fn cells<'a>(results: &'a Results, method: &str, oracle: OracleKind) -> Vec<&'a Tagged<MapFinding>> {
     let mine = |c: &&Tagged<MapFinding>| c.value.point.method == method && c.value.point.oracle == oracle;
     results.map.iter().filter(mine).collect()
@@ -39,7 +37,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
     rig.send(run(1, mapped(&model)));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
     let map = rig.results().clone();
-    // In a model that knows nothing the other property cannot be read, so no strength is best; the report must say so.
+    // An untrained model does not encode the other property, so no strength is best; the report must list those layers.
     let rows: Vec<(&str, &[usize])> =
         map.unmapped.iter().map(|r| (&*r.value.method, &*r.value.oracle_layers)).collect();
     assert_eq!(rows, [("fgsm", &[1, 2, 3][..]), ("fgsm", &[2, 3]), ("fgsm", &[3])]);
@@ -72,8 +70,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
 fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
     let model = "bert-tiny".to_owned();
     let mut spec = plain(&model);
-    // Every example here has the other property, so a few are enough to distinguish it from chance after the
-    // intervention.
+    // Every example here has the other property, so a few are enough to distinguish it from chance after the intervention.
     spec.task.name = "attractors".into();
     spec.task.examples = 2_000;
     spec.methods = vec![MethodSpec { values: vec![0.0, 0.5, 1.0, 4.0], ..MethodSpec::named("alterrep") }];
@@ -129,7 +126,7 @@ fn what_changes_nothing_leaves_every_oracle_as_it_was() {
             if method == "fgsm" {
                 assert!((p.completeness.mean - p.beside.c_before.unwrap()).abs() < 1e-6, "{p:?}");
             }
-            // Unchanged states that have passed through the blocks equal those read there, up to rounding.
+            // Unchanged states that have passed through the blocks equal those taken at the oracle's layer, up to rounding.
             let there = cells.iter().find(|c| c.value.point.layer == p.oracle_layer).unwrap();
             let apart = (p.completeness.mean - there.value.point.completeness.mean).abs();
             assert!(apart < 1e-5, "{method} from {} to {}: {apart}", p.layer, p.oracle_layer);

@@ -1,9 +1,9 @@
-//! Several properties to keep, against the run with one.
+//! Compares runs that preserve several properties with the run that preserves one.
 
 use super::*;
 use labs::interventions::spec::MapSpec;
 
-/// A run in which every example has both properties to keep, on a model that knows something.
+/// A run in which every example has both properties to preserve, on a model that encodes something.
 fn of(also: &[&str]) -> Spec {
     let mut spec = plain("bert-tiny");
     spec.task.name = "attractors".into();
@@ -12,7 +12,7 @@ fn of(also: &[&str]) -> Spec {
     spec
 }
 
-/// With a second property, the numbers of the first stay bit-identical: the second adds its own, and S is the mean.
+/// A second property leaves the numbers of the first bit-identical: it adds its own, and S is the mean.
 #[test]
 fn a_further_property_changes_no_number_but_the_mean() {
     let mut rig = Rig::new(Cache::none());
@@ -57,7 +57,7 @@ fn a_further_property_changes_no_number_but_the_mean() {
         }
     }
     assert_eq!(compared, 3 + 1 + 2);
-    // The map's own layer gives the same numbers as the run, with both properties.
+    // At the run's own layers, the map gives the same numbers as the run, with both properties.
     let own = two.map.iter().find(|c| (c.value.point.layer, c.value.point.oracle_layer) == (2, 2)).unwrap();
     let curve = two.curves.iter().find(|c| c.key.method.name == "alterrep").unwrap();
     assert_eq!(own.value.point, curve.points[0].value);

@@ -173,7 +173,7 @@ fn questions_about_models_that_were_withdrawn_are_not_answered() {
     let own = model(dir.path());
     let mut rig = Rig::new();
     rig.send(run(1, spec(&own)));
-    // They wait for the run, and are withdrawn meanwhile.
+    // The questions wait for the run and are withdrawn meanwhile.
     rig.about(1, "bert-tiny", ModelQuestion::Inspect);
     rig.about(2, "gpt2-tiny", ModelQuestion::Inspect);
     rig.send(Command::Withdraw { topic: Topic::Model });
@@ -193,14 +193,14 @@ fn a_question_to_no_experiment_has_no_answer_and_blocks_nothing() {
     assert!(matches!(events.last(), Some(Event::Answer { ticket: 2, .. })), "{events:?}");
 }
 
-/// After a cancellation the sliders were dead: every question counted as work of the cancelled run.
+/// Regression: sliders used to get no answer after a cancellation, because every question counted as work of the cancelled run.
 #[test]
 fn a_cancelled_run_can_be_asked_about_what_it_had_computed() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
     rig.send(run(1, spec(&own)));
-    // With its first estimate the oracles exist as well.
+    // After the first estimate the oracles exist.
     rig.until(|e| matches!(e, Event::Finding { finding, .. } if finding.level.is_some()));
     rig.send(Command::Cancel { job: 1 });
     rig.until(|e| matches!(e, Event::Finished { .. }));
