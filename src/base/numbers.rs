@@ -6,7 +6,7 @@ pub enum NumberError {
     #[error("`{0}` is not a number; write for example .05, 1e-8, 42/320 or 13.1%")]
     Form(String),
     /// A number outside 0 to 1 where a probability is required.
-    #[error("`{0}` is {value}; a probability is from 0 to 1", value = brief(.1))]
+    #[error("`{0}` is {value}; a probability must be from 0 to 1", value = brief(.1))]
     Probability(String, f64),
     /// Not a whole number, or out of range.
     #[error("`{0}` is not a whole number from {1} to {2}; write for example 500, 1e6 or 3/1")]

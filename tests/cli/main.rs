@@ -84,7 +84,7 @@ fn calculators_answer_with_the_published_keys() {
     assert!((v["reliability"].as_f64().unwrap() - 0.5518).abs() < 5e-5, "{v}");
     assert!(text(&probity.run(&["reliability", "1", "1"]).stdout).starts_with("reliability 1.0"));
     refused(&probity.run(&["reliability", "1.2", ".5"]), 2, &["1.2"]);
-    refused(&probity.run(&["reliability", "-1", ".5"]), 2, &["probability is from 0 to 1"]);
+    refused(&probity.run(&["reliability", "-1", ".5"]), 2, &["probability must be from 0 to 1"]);
     refused(&probity.run(&["reliability", "nan", ".5"]), 2, &["nan"]);
     refused(&probity.run(&["score", "--before", ".5,.6", "--after", ".5,.5", "--json"]), 2, &["--before", "1.1"]);
 }

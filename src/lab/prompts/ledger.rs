@@ -222,7 +222,7 @@ impl Ledger {
         let gap = if sure {
             format!("{better} is {points:.1} points ahead of {other} after adjustment")
         } else {
-            format!("after adjustment {better} and {other} do not differ clearly ({points:.1} points)")
+            format!("after adjustment, {better} and {other} do not differ clearly ({points:.1} points)")
         };
         match self.prompt_unbiased_share {
             None => format!("{gap}; the gap is the same in every draw"),

@@ -380,7 +380,7 @@ impl Spec {
     fn check_disparity(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let DisparitySpec { gammas, models, sentences, epochs, text, steps, batch, rate, masking } = &self.disparity;
         if let Some(bad) = gammas.iter().find(|g| !(0.0..=1.0).contains(*g)) {
-            return refuse.because("disparity.gammas", format!("contains {bad}: a share is 0 to 1"));
+            return refuse.because("disparity.gammas", format!("contains {bad}: a share must be from 0 to 1"));
         }
         refuse.twice("disparity.gammas", gammas)?;
         refuse.twice("disparity.models", models)?;

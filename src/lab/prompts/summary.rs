@@ -56,7 +56,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         let line = format!("{}: {order}; {} orders, {how} {} draws", v.regime.name(), v.orders.unwrap_or(0), v.draws);
         out.push(printable_label(&line));
     }
-    section(&mut out, "Ledgers: variance of the gap under one draw", &LEDGER_HEAD, ledgers(results));
+    section(&mut out, "Ledgers: variance of the gap in one draw", &LEDGER_HEAD, ledgers(results));
     out.extend((!results.ledgers.is_empty()).then(|| DOUBT.to_owned()));
     section(&mut out, "Further pretraining", &DISPARITY_HEAD, disparity(results));
     out.extend(tuned(results));
