@@ -47,7 +47,7 @@ pub struct FileArgs {
 #[command(after_help = "Example:
   probity rationale agree anna.jsonl ben.jsonl carla.jsonl
 
-Sentences that a file lacks are missing values.")]
+Sentences missing from a file count as missing values.")]
 pub struct AgreeArgs {
     #[command(flatten)]
     files: FileArgs,
@@ -60,8 +60,8 @@ pub struct AgreeArgs {
 A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
 and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
-If files have confidence in masks, masks are judged: a mask passes if at least three people have rated it and
-no rating is below 3. Otherwise another word must be masked; after round 3 the sentence is dropped.")]
+If files contain mask confidences, masks are judged: a mask passes if at least three people have rated it and
+no rating is below 3. Otherwise a different word must be masked; after round 3 the sentence is dropped.")]
 pub struct MergeArgs {
     #[command(flatten)]
     files: FileArgs,
