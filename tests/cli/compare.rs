@@ -349,6 +349,13 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     // The number of random labels (of sixteen) that a probe learns depends on the model.
     let memorised = control["memorised"].as_f64().unwrap();
     assert!(memorised > 0.0 && memorised <= 1.0 && control["at_n"] == 16, "{control}");
+    // Theorem 1 by hand from what was measured: n = 40 / ε² with ε a quarter of the difference, because each side has a bound.
+    let controls: Vec<&Value> = all.iter().filter(|v| v["kind"] == "control").collect();
+    let accuracy: Vec<f64> = controls.iter().map(|v| v["accuracy"].as_f64().unwrap()).collect();
+    let largest = comparisons.iter().rfind(|v| v["metric"] == "accuracy after 16 training examples").unwrap();
+    let gap = largest["difference"]["mean"].as_f64().unwrap() - (accuracy[0] - accuracy[1]);
+    let n = (gap.abs() > 1e-4).then(|| (40.0 / (gap / 4.0).powi(2)) as u64);
+    assert!(controls[0]["n_train"].is_null() && controls[1]["n_train"].as_u64() == n, "{n:?}, {gap}: {controls:?}");
 }
 
 /// Kinds of finding in order of first appearance.

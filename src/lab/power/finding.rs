@@ -342,10 +342,8 @@ pub struct MdlFinding {
     pub n_train: Option<u64>,
 }
 
-/// Share of random labels of its training sentences that the probe learns. Labels are assigned by hashes of the
-/// sentences, balanced like those of the task. Control-task selectivity (Hewitt and Liang 2019) is undefined here,
-/// because it needs labels of word types shared by training and test. Accuracy on other sentences would be chance by
-/// construction.
+/// A control task (Hewitt and Liang 2019): probes trained on random labels, assigned by hashes of the sentences and as balanced as the
+/// task's. Its accuracy on other sentences is near chance, because sentences share no word types that could carry a random label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// Name of the side.
@@ -357,6 +355,14 @@ pub struct ControlFinding {
     pub at_n: u64,
     /// Share of the random training labels that the probe has memorised.
     pub memorised: f64,
+    /// Accuracy on the random labels of the test sentences, the control accuracy of Zhu et al. 2022; absent in recordings made by older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+    /// For `b`: training examples that the bound recommends for its difference from `a` in accuracy minus control accuracy (Zhu et al. 2022,
+    /// theorem 1), with δ/2 for each side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_train: Option<u64>,
 }
 
 /// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure

@@ -362,13 +362,20 @@ pub fn beside(results: &Results) -> Vec<String> {
     }));
     for c in &results.controls {
         let v = &c.value;
+        let n = grouped(v.at_n as usize);
+        let others =
+            v.accuracy.map_or(String::new(), |a| format!(", and on other sentences it is right in {}", percent(a)));
         out.push(format!(
-            "{}: given random labels, the probe memorises {} of its {} training sentences (sentences share no word types, so control-task selectivity is not defined)",
+            "{}: given random labels, the probe memorises {} of its {n} training sentences{others}",
             v.name,
-            percent(v.memorised),
-            grouped(v.at_n as usize)
+            percent(v.memorised)
         ));
     }
+    let needed = results.controls.iter().find_map(|c| c.value.n_train).filter(|_| results.collapsed().is_none());
+    out.extend(needed.zip(bound).map(|(n, bound)| {
+        let n = grouped(n as usize);
+        format!("for the difference of the selectivities (accuracy minus accuracy on random labels) the {bound} recommends {n} training examples (theorem 1 of Zhu et al., with δ/2 for each side)")
+    }));
     out.extend(shortfall::sentences(results));
     out.iter().map(|line| printable_label(line)).collect()
 }

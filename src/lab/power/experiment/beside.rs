@@ -13,6 +13,7 @@ use crate::tally::told;
 use base::Problem;
 use lab::fault::Fault;
 use lab::host::NoticeLevel;
+use probe::Labelled;
 use probe::mdl::{METHODS, MdlError, prequential, uniform};
 
 /// Data available after the comparison.
@@ -131,7 +132,9 @@ impl Bench<'_> {
     }
 
     fn control(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
-        let Some((size, _)) = self.steps.last() else { return Ok(()) };
+        let Some((size, pairs)) = self.steps.last() else { return Ok(()) };
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let mut selectivities = Vec::new();
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
             let drawn = side.sentences.drawn(*size);
@@ -140,12 +143,19 @@ impl Bench<'_> {
             host.stage(format!("{name}: control task"), "epochs", self.training(*size));
             let data = side.data(self.spec, &random, &drawn, host)?;
             let probes = side.trained(self.spec, &data[0], &data[1], host)?;
-            let learned: f64 = probes.iter().map(|p| right(p, &data[0]).iter().sum::<f64>()).sum();
+            let rate = |of: &Labelled| mean(&probes.iter().flat_map(|p| right(p, of)).collect::<Vec<_>>());
+            let accuracy = rate(&data[2]);
+            selectivities.push(mean(&pairs.means(first)) - accuracy);
             let finding = ControlFinding {
                 name,
                 side: SIDES[usize::from(!first)].into(),
                 at_n: n_train as u64,
-                memorised: learned / (n_train * probes.len()).max(1) as f64,
+                memorised: rate(&data[0]),
+                accuracy: Some(accuracy),
+                n_train: match selectivities[..] {
+                    [a, b] => reporter.selective(a - b),
+                    _ => None,
+                },
             };
             host.find(reporter.finding(n_train, true, host.elapsed(), Kind::Control(finding)))?;
         }

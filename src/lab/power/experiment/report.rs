@@ -220,6 +220,13 @@ impl Reporter {
         recommended_for(score, test.bound, gap, parameters, test.delta).ok().map(|r| r.n_train)
     }
 
+    /// Recommended training examples for a difference of selectivities, each a probe's accuracy minus its accuracy on the control task.
+    pub(crate) fn selective(&self, gap: f64) -> Option<u64> {
+        let test = &self.spec.test;
+        let found = recommended_for(Score::Selectivity, test.bound, gap, self.parameters()?, test.delta);
+        found.ok().map(|r| r.n_train)
+    }
+
     /// Excess risk that the bound allows after `n` training examples.
     pub(crate) fn margin(&self, n: u64) -> Option<f64> {
         self.spec.test.risk(n, self.parameters()?)
