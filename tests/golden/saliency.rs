@@ -378,8 +378,8 @@ fn least_changes_and_lowest_maps_of_a_run(dir: &Path) {
             format!("{ours} is {more:+.4} off {least}"),
         );
     }
-    let whole = of("interpretability").filter(|f| f["dimension"] == "all" && f["perturbation"] == "all");
-    let stability = whole.last().unwrap()["stability"]["mean"].as_f64().unwrap();
+    let mut whole = of("interpretability").filter(|f| f["dimension"] == "all" && f["perturbation"] == "all");
+    let stability = whole.next_back().unwrap()["stability"]["mean"].as_f64().unwrap();
     report.close64("stability", &[stability], &[want["stability"].as_f64().unwrap()], 1e-12);
     report.equal("inputs", &of("saliency").count(), &rows.len());
     report.finish();

@@ -51,6 +51,9 @@ struct Seen {
     slope: Vec<f32>,
 }
 
+/// Evaluates the present points of some walks.
+type Look<'l> = &'l mut dyn FnMut(&[&Walk]) -> Result<Vec<Seen>, Fault>;
+
 fn norm(of: &[f32]) -> f64 {
     dot(of, of).sqrt()
 }
@@ -148,11 +151,7 @@ fn begin(at: &At<'_>) -> Result<Vec<Walk>, Fault> {
 }
 
 /// The smallest change of each input relative to its norm; none where the prediction is another one without a change.
-fn least_changes(
-    walks: &mut [Walk],
-    norms: &[f64],
-    look: &mut dyn FnMut(&[&Walk]) -> Result<Vec<Seen>, Fault>,
-) -> Result<Vec<Option<f64>>, Fault> {
+fn least_changes(walks: &mut [Walk], norms: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     for _ in 0..=STEPS {
         let open: Vec<&Walk> = walks.iter().filter(|w| !w.done).collect();
         if open.is_empty() {

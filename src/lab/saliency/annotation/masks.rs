@@ -32,6 +32,12 @@ impl Annotation {
         &self.line.refused
     }
 
+    /// True if both have the same words, mask and answer; a file may leave the answer out.
+    pub(super) fn asks_as(&self, other: &Self) -> bool {
+        let answers = self.answer().zip(other.answer());
+        self.words() == other.words() && self.mask() == other.mask() && answers.is_none_or(|(a, b)| a == b)
+    }
+
     /// The sentence as it is written, with the places of its words in characters.
     fn written(&self) -> (String, Vec<(usize, usize)>) {
         let (text, words) = (&self.line.sent_text, &self.line.sent_token);
@@ -176,12 +182,6 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
     }
 }
 
-/// The round of these masks: each that did not pass began another one.
-pub fn round(people: &[Person]) -> u8 {
-    let refused = people.iter().flat_map(|p| &p.made).map(|a| a.refused().len()).max().unwrap_or(0);
-    u8::try_from(refused + 1).map_or(ROUNDS, |round| round.min(ROUNDS))
-}
-
 /// The outcome of a round in a sentence.
 pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
     let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
@@ -214,6 +214,7 @@ pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rounds::round;
     use super::super::{read, write};
     use super::*;
 
