@@ -17,15 +17,19 @@ use model::Model;
 /// Other tokens whose boundary is approached: those with the smallest margins.
 const RIVALS: usize = 3;
 /// Steps towards a boundary.
-const STEPS: usize = 8;
+const STEPS: usize = 12;
+/// Of these, those that go the whole way; later ones go half of it, which ends swinging around a curved boundary.
+const WHOLE: usize = 5;
+/// Longest step relative to the input's norm, for a change that is shorter than that; a longer one at most doubles.
+const LONGEST: f64 = 0.1;
 /// A step ends beyond the boundary by this share of the change, so that the prediction has changed there.
 const BEYOND: f64 = 0.002;
 /// The largest change. A prediction that does not change within it gets this value.
 pub(crate) const MOST: f64 = 4.0;
 /// Passes of one point: two logits with gradients, and the logits of all tokens.
 const LOOK: usize = 2 * WITH_GRADIENT + 1;
-/// Maximum number of forward passes per input.
-pub(crate) const PASSES: usize = 1 + RIVALS * (STEPS + 1) * LOOK;
+/// Forward passes per input where five points on each way suffice, as they usually do.
+pub(crate) const PASSES: usize = 1 + RIVALS * 5 * LOOK;
 
 /// The way to the boundary between the prediction and another token.
 struct Walk {
@@ -38,6 +42,7 @@ struct Walk {
     change: Vec<f32>,
     /// Norm of the smallest change that changed the prediction.
     found: Option<f64>,
+    steps: usize,
     done: bool,
 }
 
@@ -63,8 +68,9 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 }
 
 impl Walk {
-    /// Records the point, and moves to the nearest point at which the linearised margin is 0, or a little beyond.
-    fn step(&mut self, seen: &Seen, most: f64) {
+    /// Records the point, and moves towards the nearest point at which the linearised margin is 0, or a little beyond.
+    /// `input` is the norm of the unchanged embeddings.
+    fn step(&mut self, seen: &Seen, input: f64) {
         let size = norm(&self.change);
         if seen.changed {
             self.found = Some(self.found.map_or(size, |found| found.min(size)));
@@ -77,8 +83,14 @@ impl Walk {
             self.done = true;
             return;
         }
-        let along = along * (most / next).min(1.0);
-        self.change = seen.slope.iter().map(|g| (along * f64::from(*g)) as f32).collect();
+        let aim: Vec<f32> = seen.slope.iter().map(|g| (along * f64::from(*g)) as f32).collect();
+        let way: Vec<f32> = aim.iter().zip(&self.change).map(|(a, d)| a - d).collect();
+        let part = if self.steps < WHOLE { 1.0 } else { 0.5 };
+        let part = (size.max(LONGEST * input) / norm(&way)).min(part) as f32;
+        self.change.iter_mut().zip(way).for_each(|(d, way)| *d += part * way);
+        let shrink = (MOST * input / norm(&self.change)).min(1.0) as f32;
+        self.change.iter_mut().for_each(|d| *d *= shrink);
+        self.steps += 1;
     }
 }
 
@@ -143,8 +155,15 @@ fn begin(at: &At<'_>) -> Result<Vec<Walk>, Fault> {
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         all.truncate(RIVALS);
         let change = vec![0.0; at.ends.input(input).len()];
-        let walk =
-            move |(_, slot, rival)| Walk { input, slot, rival, change: change.clone(), found: None, done: false };
+        let walk = move |(_, slot, rival)| Walk {
+            input,
+            slot,
+            rival,
+            change: change.clone(),
+            found: None,
+            steps: 0,
+            done: false,
+        };
         all.into_iter().map(walk)
     });
     Ok(walks.collect())
@@ -159,7 +178,7 @@ fn least_changes(walks: &mut [Walk], norms: &[f64], look: Look<'_>) -> Result<Ve
         }
         let seen = look(&open)?;
         for (walk, seen) in walks.iter_mut().filter(|w| !w.done).zip(seen) {
-            walk.step(&seen, MOST * norms[walk.input]);
+            walk.step(&seen, norms[walk.input]);
         }
     }
     let least = |(input, size): (usize, &f64)| {
@@ -188,7 +207,7 @@ mod tests {
         let least = |x: [f32; 6], tokens: [bool; 3]| {
             let free: Vec<bool> = tokens.into_iter().flat_map(|t| [t, t]).collect();
             let slope: Vec<f32> = w.iter().zip(free).map(|(w, free)| if free { *w } else { 0.0 }).collect();
-            let walk = Walk { input: 0, slot: 0, rival: 1, change: vec![0.0; 6], found: None, done: false };
+            let walk = Walk { input: 0, slot: 0, rival: 1, change: vec![0.0; 6], found: None, steps: 0, done: false };
             let mut look = |walks: &[&Walk]| {
                 let x: Vec<f32> = x.iter().zip(&walks[0].change).map(|(x, d)| x + d).collect();
                 Ok(vec![Seen { changed: margin(&x) < 0.0, margin: f64::from(margin(&x)), slope: slope.clone() }])
