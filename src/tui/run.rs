@@ -322,11 +322,9 @@ impl App {
     /// Carries out an effect of the live state, or of the replay on top.
     /// Closes the replay on top; what was chosen there for the appearance and for exports stays.
     fn leave_over(&mut self) {
-        if let Some(over) = self.over.take() {
-            let View { theme, glyphs, export, .. } = over.state.view;
-            let view = &mut self.state.view;
-            (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
-        }
+        let Some(over) = self.over.take() else { return };
+        let (View { theme, glyphs, export, .. }, view) = (over.state.view, &mut self.state.view);
+        (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
     }
 
     fn perform(&mut self, effect: Effect, over: bool) -> Vec<Action> {
