@@ -183,7 +183,7 @@ pub struct Datum {
 
 impl Datum {
     /// The interval, if there are enough examples and replicates.
-    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+    pub fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 
@@ -262,7 +262,7 @@ pub struct Bar {
 
 impl Bar {
     /// The interval, if there are enough examples.
-    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+    pub fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none())
     }
 

@@ -35,8 +35,14 @@ fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
     }
 }
 
+/// What is searched for: the key that filters lists may be typed before it.
+fn wanted(query: &str) -> &str {
+    query.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(query)
+}
+
 /// The commands of the palette that match, best first; all of them for an empty query, the ones used last before the others.
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
+    let query = wanted(query);
     let shown = state.view.screen;
     let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(shown), Context::Menu(shown)];
     let offered = |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
@@ -51,6 +57,7 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
 /// The lines of the help that match, under the headings of their contexts: the context of the best match first, otherwise that of the shown
 /// screen.
 pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
+    let query = wanted(query);
     let mut groups: Vec<(usize, Vec<HelpLine>)> = Vec::new();
     for context in Context::all(state.view.screen) {
         let mine = COMMANDS.iter().filter(|e| e.context == context);
@@ -78,7 +85,7 @@ pub fn is_named(term: &Term, query: &str) -> bool {
 /// The terms and the heads of columns that match what is typed: exact names first, then names that contain it; none for
 /// an empty query.
 pub fn glossary(query: &str) -> Vec<&'static Term> {
-    let query = query.trim().to_lowercase();
+    let query = wanted(query.trim()).to_lowercase();
     let matches = |text: &str| begins_words(&text.to_lowercase(), &query);
     let says = |t: &&Term| is_named(t, &query) || matches(&format!("{} {} {}", t.name, t.symbol, t.meaning));
     let matching = labs::glossary().iter().chain(HEADS);

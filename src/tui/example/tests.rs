@@ -178,7 +178,7 @@ fn the_example_is_one_of_the_runs_to_compare_with() {
         let own = state.example.take().unwrap().run;
         state.board.runs[0] = Run { job: state.board.runs[0].job.clone(), ..own };
         keys(&mut state, "D");
-        assert!(screen(&state).contains("the recorded example of 2026-"), "{}", screen(&state));
+        assert!(screen(&state).contains("example  recorded on 2026-"), "{}", screen(&state));
         keys(&mut state, "enter");
         let text = screen(&state);
         assert!(text.contains("Example and run 1") && text.contains("Settings: the same in both"), "{text}");

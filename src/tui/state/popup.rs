@@ -28,6 +28,8 @@ pub enum Popup {
         page: &'static dyn Page,
         /// Lines scrolled away.
         scroll: usize,
+        /// What must occur in an entry that is shown.
+        filter: String,
     },
     /// The menu of the shown screen.
     Menu {

@@ -100,8 +100,8 @@ pub(crate) fn table(state: &State) -> Table {
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
     let beside = if few { "trainings" } else { "±R" };
-    // A list of dashes says why.
-    let note = if mine().next().is_none() { reason(state) } else { None };
+    // A list of dashes says why, and what to set.
+    let note = if mine().next().is_none() { missing(state) } else { None };
     Table {
         columns: vec!["method", "R", "C", "S", "at", beside, "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
@@ -120,6 +120,15 @@ pub(crate) fn reason(state: &State) -> Option<String> {
         printable(&format!("{}: no best strength{so_far}, {}", none.value.method_key().title(), none.value.reason))
             .into_owned(),
     )
+}
+
+/// The answer's sentence on what a run without any best strength lacks, or the reason of the drawn method.
+fn missing(state: &State) -> Option<String> {
+    let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
+    let said = run
+        .and_then(|run| labs::by_id(LabId::Interventions).answer(&run.results, &run.job.spec).says.into_iter().next());
+    let reason = reason(state)?;
+    Some(said.map_or(reason, |said| printable(&said).into_owned()))
 }
 
 /// The place of the drawn method in the list.

@@ -377,7 +377,7 @@ impl Screen for Interventions {
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        lines(state, state.looked_at(ID))
+        lines(state, state.figure_in_sight(ID))
     }
 
     fn copy(&self, state: &State) -> Option<String> {
@@ -465,14 +465,15 @@ fn lines(state: &State, pane: Pane) -> Option<&Figure> {
         BEHAVIOUR => view.behaviour.as_ref(),
         DISTANCE => view.distance.as_ref(),
         pane if MAPS.contains(&pane) => view.map.as_ref(),
-        _ => view.curves.as_ref(),
+        CURVES => view.curves.as_ref(),
+        _ => None,
     }
 }
 
 fn drag_marker(state: &mut State, pane: Pane, area: Rect, x: u16) -> Vec<Effect> {
     let figure = lines(state, pane);
     let value =
-        figure.and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state), x));
+        figure.and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state, pane), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);
     row.map_or(Vec::new(), |(row, stop)| frame_setup::set(state, &row, Value::Number(stop)))

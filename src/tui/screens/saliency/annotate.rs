@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ratatui::text::Line;
 
-use super::{ID, Shown, heat, shown, view, view_mut};
+use super::{ID, Shown, heat, shown, typed, view, view_mut};
 use crate::action::{Document, Effect, Existing};
 use crate::popups::{self, Page, hanging};
 use crate::reduce::look;
@@ -133,13 +133,22 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
         state.view.toast = Some("the sentence has several masks, which cannot be moved".into());
         return Vec::new();
     }
+    let (id, words) = (sentence.sentence.clone(), sentence.words.clone());
     let mut moved = Ok(());
     edit(state, sentence, |made| {
         moved = made.move_mask(word);
         moved.is_ok()
     });
-    state.view.toast = moved.err().map(|why| printable(&why).into_owned());
-    Vec::new()
+    if let Err(why) = moved {
+        state.view.toast = Some(printable(&why).into_owned());
+        return Vec::new();
+    }
+    let made = view(state).annotation.made.get(&id).filter(|made| made.mask().is_some());
+    let moved = made
+        .filter(|made| made.words() != words)
+        .map(|made| (made.words().join(" "), made.answer().map(str::to_owned)));
+    // The prediction and the scores of the data are those of its own mask.
+    moved.filter(|_| typed::can_ask(state)).map_or(Vec::new(), |(text, answer)| typed::ask_about(state, text, answer))
 }
 
 /// Takes the word under the cursor into the rationale, or out of it.
@@ -246,7 +255,7 @@ pub(crate) fn line(state: &State) -> Option<String> {
         }
         Some(m) => {
             let moved = m.words() != sentence.words;
-            let mask = m.answer().filter(|_| moved).map_or(String::new(), |answer| format!("masks `{answer}`, "));
+            let mask = m.answer().filter(|_| moved).map_or(String::new(), |answer| format!("masks {answer}, "));
             format!(
                 "{mask}{} marked, sufficiency {}, compactness {}{}",
                 m.rationale.len(),
