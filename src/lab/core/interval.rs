@@ -3,6 +3,24 @@
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Refuse, SpecError};
+use stats::Estimate;
+
+/// Trainings from which a number has an interval over them. With two, Student's t has one degree of freedom, and an interval can span
+/// most of the range of a score: their two values are reported instead.
+pub const ENOUGH_TRAININGS: usize = 3;
+
+/// True for several trainings that are too few for an interval. One training has an interval over examples alone.
+pub fn is_few(trainings: usize) -> bool {
+    (2..ENOUGH_TRAININGS).contains(&trainings)
+}
+
+/// The text beside a mean: its interval in square brackets, or the values of two trainings in round ones.
+pub fn beside(interval: Estimate, values: Option<[f64; 2]>, show: impl Fn(f64) -> String) -> String {
+    match values {
+        Some([a, b]) => format!("({}, {})", show(a), show(b)),
+        None => format!("[{}, {}]", show(interval.lo), show(interval.hi)),
+    }
+}
 
 /// Level and resamples of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

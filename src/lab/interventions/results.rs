@@ -83,7 +83,10 @@ impl Results {
             Kind::Data(x) => put(&mut self.data, finding, x),
             Kind::Probe(x) => put(&mut self.probes, finding, x),
             Kind::Reliability(x) => self.add_point(Tagged::new(finding, x)),
-            Kind::Optimum(x) => put(&mut self.optima, finding, x),
+            Kind::Optimum(x) => match x.without_edit() {
+                Some(none) => put(&mut self.without, finding, &none),
+                None => put(&mut self.optima, finding, x),
+            },
             Kind::Behaviour(x) => self.add_behaviour(finding, x),
             // The front is recomputed from the points of the curves.
             Kind::Example(_) | Kind::Front(_) => {}
