@@ -14,6 +14,17 @@ pub fn is_few(trainings: usize) -> bool {
     (2..ENOUGH_TRAININGS).contains(&trainings)
 }
 
+/// The values of two trainings, from their mean and standard deviation.
+pub fn two_values(mean: f64, sd: f64) -> [f64; 2] {
+    let half = sd / std::f64::consts::SQRT_2;
+    [mean - half, mean + half]
+}
+
+/// The level of intervals as text: `95 %`.
+pub fn level_title(level: Option<f64>) -> String {
+    format!("{} %", (level.unwrap_or(0.95) * 1e4).round() / 1e2)
+}
+
 /// The text beside a mean: its interval in square brackets, or the values of two trainings in round ones.
 pub fn beside(interval: Estimate, values: Option<[f64; 2]>, show: impl Fn(f64) -> String) -> String {
     match values {

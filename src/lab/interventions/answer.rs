@@ -19,7 +19,7 @@ use figure::layers::{Count, grouped};
 use lab::answer::asked_of;
 use lab::compared::Number;
 use lab::family::ALPHA;
-use lab::interval::beside;
+use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
@@ -254,7 +254,7 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
         format!("{} examples", grouped(all))
     };
     let held_out = if how.chosen.is_some() { "on held-out examples, " } else { "" };
-    let intervals = format!("{} intervals", level_title(best.level.unwrap_or(0.95)));
+    let intervals = format!("{} intervals", level_title(best.level));
     match how.replicates {
         0 => format!("{held_out}{intervals} ({examples})"),
         1 => format!("{held_out}{intervals} ({examples}, 1 training)"),
@@ -263,11 +263,6 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
         ),
         k => format!("{held_out}{intervals} ({examples}, {k} trainings)"),
     }
-}
-
-/// `95 %`.
-fn level_title(level: f64) -> String {
-    format!("{} %", (level * 1e4).round() / 1e2)
 }
 
 /// The methods after the best of each goal, and whether it is ahead of the second by more than chance.
