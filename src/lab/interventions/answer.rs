@@ -54,7 +54,7 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// `rank 2`, `ε .84 (.41 to 1.71 on halves of the examples)`: the strength that is best on all examples, and those chosen
+/// `rank 2`, `ε .84 (halves chose .41 to 1.71)`: the strength that is best on all examples, and those chosen
 /// on halves of them, to which the scores belong.
 fn strength(v: &OptimumFinding) -> String {
     let name = if v.parameter == "epsilon" { "ε".to_owned() } else { words(&v.parameter) };
@@ -66,7 +66,7 @@ pub(crate) fn on_halves(v: &OptimumFinding) -> String {
     let chosen = || v.how.choices.iter().map(|(value, _)| *value);
     match (chosen().reduce(f64::min), chosen().reduce(f64::max)) {
         (Some(least), Some(most)) if least < most => {
-            format!(" ({} to {} on halves of the examples)", short(least), short(most))
+            format!(" (halves chose {} to {})", short(least), short(most))
         }
         _ => String::new(),
     }
@@ -172,7 +172,7 @@ fn is_control(method: &str) -> bool {
 }
 
 /// What a method does to the property: completeness is defined differently for the two goals.
-pub(crate) fn goal_of(method: &str) -> Goal {
+pub fn goal_of(method: &str) -> Goal {
     find(method).map_or(Goal::Counterfactual, |method| method.goal)
 }
 
@@ -208,7 +208,7 @@ fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), go
 /// What a method with this goal does to the property of the question.
 fn doing(goal: Goal) -> &'static str {
     match goal {
-        Goal::Counterfactual => "setting it to another value",
+        Goal::Counterfactual => "setting another value",
         Goal::Nullifying => "removing it",
     }
 }
@@ -248,20 +248,19 @@ fn best_sentence(
 /// What the scores of a best strength are measured on, and what stands in their brackets.
 fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let how = &best.value.how;
-    let examples = if with < all {
-        format!("{} examples, {} for S", grouped(all), grouped(with))
-    } else {
-        format!("{} examples", grouped(all))
+    let examples = if with < all { format!("{} ({} for S)", grouped(all), grouped(with)) } else { grouped(all) };
+    let examples = match how.chosen.is_some() {
+        true => format!("held-out halves of {examples} examples"),
+        false => format!("{examples} examples"),
     };
-    let held_out = if how.chosen.is_some() { "on held-out examples, " } else { "" };
     let intervals = format!("{} intervals", level_title(best.level));
     match how.replicates {
-        0 => format!("{held_out}{intervals} ({examples})"),
-        1 => format!("{held_out}{intervals} ({examples}, 1 training)"),
+        0 => format!("{intervals} on {examples}"),
+        1 => format!("{intervals} on {examples}, 1 training"),
         k if is_few(k) => format!(
-            "{held_out}values of {k} trainings in brackets, {ENOUGH_TRAININGS} or more give an interval ({examples})"
+            "in brackets the values of {k} trainings ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
         ),
-        k => format!("{held_out}{intervals} ({examples}, {k} trainings)"),
+        k => format!("{intervals} on {examples}, {k} trainings"),
     }
 }
 

@@ -242,8 +242,8 @@ fn left_over(results: &Results, best: Best<'_>, target: &str, on: &str) -> Optio
     let most = shares.max_by(|a, b| a.mean.total_cmp(&b.mean)).filter(|most| most.mean > LEFT);
     most.map(|most| {
         let text = format!(
-            "after {}{at}{on}, new probes still read {:.0} % [{:.0}, {:.0}] of the {} (accuracy above chance): it is hidden from the \
-             oracle, not removed",
+            "after {}{at}{on}, new probes still read {:.0} % [{:.0}, {:.0}] of the {}: it is hidden from the oracle, not \
+             removed",
             key.title(),
             100.0 * most.mean,
             100.0 * most.lo,

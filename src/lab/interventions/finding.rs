@@ -15,15 +15,11 @@ use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
 use super::optimum::End;
 use super::oracle::OracleKind;
-use super::registry::find;
 use super::score::Distance;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use corpus::own::Provenance;
 use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
-
-/// The reason of a method whose best strength changes nothing.
-const NO_EDIT: &str = "no strength is shown to beat no edit among those after which the oracle still reads what is to stay better than chance";
 
 /// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
@@ -409,22 +405,6 @@ impl OptimumFinding {
     /// The method whose optimum it is.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
-    }
-
-    /// The same as the lack of a best strength, if the best one changes nothing. Its scores are means over halves, some
-    /// of which chose an edit, so they belong neither to that edit nor to none.
-    pub(crate) fn without_edit(&self) -> Option<NoOptimumFinding> {
-        let method = find(&self.method).filter(|method| !method.is_control)?;
-        method.parameter.is_no_edit(self.value).then(|| NoOptimumFinding {
-            method: self.method.clone(),
-            options: self.options.clone(),
-            layer: self.layer,
-            oracle: self.oracle,
-            oracle_layer: self.oracle_layer.unwrap_or(self.layer),
-            parameter: self.parameter.clone(),
-            reason: NO_EDIT.into(),
-            paper: self.how.paper.clone(),
-        })
     }
 }
 

@@ -1,3 +1,5 @@
+//! The sentences of the answer.
+
 use super::*;
 use crate::sample;
 use crate::verdict::NoOptimumFinding;
@@ -26,12 +28,16 @@ fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
     let (results, spec) = (sample::results(), Spec::shipped());
     let answer = answer(&results, &spec);
     assert!(answer.says[0].starts_with("Best"), "{answer:?}");
-    for part in ["reliability R", "by the MLP oracle", "95 % intervals (2,400 examples, 410 for S, 5 trainings)"] {
+    for part in [
+        "reliability R",
+        "by the MLP oracle",
+        "95 % intervals on held-out halves of 2,400 (410 for S) examples, 5 trainings",
+    ] {
         assert!(answer.says[0].contains(part), "{part}: {answer:?}");
     }
     assert!(answer.says[1].starts_with("Best at removing it: INLP at rank "), "{answer:?}");
     let next = &answer.says[2];
-    assert!(next.starts_with("Next at setting it to another value: ") && !next.contains("INLP"), "{answer:?}");
+    assert!(next.starts_with("Next at setting another value: ") && !next.contains("INLP"), "{answer:?}");
     for goal in GOALS {
         let order = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal);
         let means: Vec<f64> = order.iter().map(|o| o.value.reliability.mean).collect();
@@ -123,7 +129,7 @@ fn methods_that_remove_and_methods_that_set_are_not_compared() {
     let answer = answer(&results, &spec);
     assert!(!answer.says.join(" ").contains(".11"), "{answer:?}");
     assert!(!answer.doubts.join(" ").contains("validate as well put"), "{answer:?}");
-    for (goal, doing) in GOALS.into_iter().zip(["setting it to another value", "removing it"]) {
+    for (goal, doing) in GOALS.into_iter().zip(["setting another value", "removing it"]) {
         let best = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal)[0].value.method_key().title();
         let said = answer.says.iter().filter(|text| text.starts_with(&format!("Best at {doing}")));
         assert!(said.map(|text| text.contains(&best)).eq([true]), "{answer:?}");
@@ -147,7 +153,8 @@ fn no_edit_is_never_the_best_intervention() {
     let of = |method: &str| sample.optima.iter().find(|o| o.value.method == method).unwrap().value.clone();
     let results = found(OptimumFinding { value: 0.0, ..of("inlp") });
     let says = answer(&results, &spec).says;
-    let none = "No method for removing it has a best strength so far, by the MLP oracle: INLP: no strength is shown to beat no edit";
+    let none =
+        "No method for removing it has a best strength, by the MLP oracle: INLP: no strength is shown to beat no edit";
     assert!(!says.join(" ").contains("rank 0") && says.iter().any(|text| text.starts_with(none)), "{says:?}");
     // AlterRep at 0 is INLP, and a control may do nothing.
     assert_eq!(found(OptimumFinding { value: 0.0, ..of("alterrep") }).optima.len(), sample.optima.len());
@@ -162,7 +169,7 @@ fn the_strengths_that_scores_belong_to_are_named() {
     let inlp = results.optima.iter_mut().find(|o| o.value.method == "inlp").unwrap();
     (inlp.value.value, inlp.value.how.choices) = (2.0, vec![(1.0, 0.3), (2.0, 0.6), (3.0, 0.1)]);
     let says = answer(&results, &spec).says;
-    assert!(says[1].contains("INLP at rank 2 (1 to 3 on halves of the examples), R"), "{says:?}");
+    assert!(says[1].contains("INLP at rank 2 (halves chose 1 to 3), R"), "{says:?}");
 }
 
 /// The answer did not say which oracle it is by.
@@ -194,8 +201,8 @@ fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
     results.optima.retain(|o| o.value.method_key() != last);
     let left = ranked_for(&results, &model, OracleKind::Mlp, Goal::Counterfactual).len();
     let want = match left {
-        1 => "Best at setting it to another value (the only method scored so far), by".to_owned(),
-        n => format!("Best at setting it to another value (of {n} methods scored so far), by"),
+        1 => "Best at setting another value (the only method scored so far), by".to_owned(),
+        n => format!("Best at setting another value (of {n} methods scored so far), by"),
     };
     assert!(left < all && said(&results).starts_with(&want), "{}", said(&results));
 }

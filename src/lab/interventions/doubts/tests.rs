@@ -1,3 +1,5 @@
+//! The doubts, and their order.
+
 use super::*;
 use crate::answer::ranked;
 use crate::key::MethodKey;

@@ -23,7 +23,7 @@ use labs::interventions::registry::find;
 /// Meaning of the columns.
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
-     examples. interval: of R. at: best strength. Compare R only with methods of the same aim.",
+     examples. interval: of R. at: best strength. Compare R only among methods that set a value, or that remove it (aim).",
     "C: the target changes; S: the rest stays; R: both, held out; at: best strength. Compare R within an aim.",
     "C: target changes; S: rest stays; R: both, held out",
 ];
@@ -31,7 +31,7 @@ const LEGEND: &[&str] = &[
 /// The same for two trainings, which have no interval.
 const LEGEND_OF_TWO: &[&str] = &[
     "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval. \
-     Compare R only with methods of the same aim.",
+     Compare R only among methods that set a value, or that remove it (aim).",
     "C: the target changes; S: the rest stays; R: both; trainings: R of each (3 give an interval)",
     "C: target changes; S: rest stays; R: both",
 ];
