@@ -332,7 +332,7 @@ fn provenance_of<'a, T: 'a>(
 }
 
 /// Why a point may differ from the same strength in an answer.
-const ALL_EXAMPLES: &str = "on all test examples; answers and tables have held-out ones";
+const ALL_EXAMPLES: &str = "on all examples (answers: held out)";
 
 /// Sources of uncertainty that the intervals of these points cover.
 fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {

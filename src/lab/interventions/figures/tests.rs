@@ -16,7 +16,7 @@ fn the_caption_says_why_the_best_strength_has_another_score_in_the_answer() {
     let mut results = sample::results();
     assert!(caption(&results).contains(ALL_EXAMPLES), "{}", caption(&results));
     results.optima.clear();
-    assert!(!caption(&results).contains("held-out"), "{}", caption(&results));
+    assert!(!caption(&results).contains("held out"), "{}", caption(&results));
 }
 
 #[test]
