@@ -128,7 +128,7 @@ mod tests {
         assert!(glossary("elective").is_empty() && !glossary("attract").is_empty());
     }
 
-    /// Nothing was found for "flips", "at" and "±R".
+    /// Nothing was found for "flips", "at" and the interval of R.
     #[test]
     fn every_head_of_a_column_is_explained() {
         let mut state = State::new(Start::new());
@@ -144,7 +144,7 @@ mod tests {
             "the head comes before words in sentences"
         );
         seen.extend(["dispens", "import", "trans"]);
-        assert!(["flips", "±R", "facts", "dimension"].iter().all(|head| seen.contains(head)), "{seen:?}");
+        assert!(["flips", "interval", "facts", "dimension"].iter().all(|head| seen.contains(head)), "{seen:?}");
         for head in seen {
             assert!(!glossary(head).is_empty(), "{head}");
         }

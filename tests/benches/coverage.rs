@@ -1,12 +1,14 @@
 //! Coverage of intervals and error rates of tests by simulation, and the cost of an assessment and its replicates.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`,
-//! `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
+//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`,
+//! `parts`, `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
 //! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
 //! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
 //! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
 //! nominal rate (.95).
 
+#[path = "coverage/bound.rs"]
+mod bound;
 #[path = "coverage/paired.rs"]
 mod paired;
 #[path = "coverage/parts.rs"]
@@ -64,8 +66,9 @@ const WORLDS: [World; 9] = [
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let parts: [(&str, fn()); 8] = [
+    let parts: [(&str, fn()); 9] = [
         ("bands", bands),
+        ("bound", bound::bound),
         ("clusters", paired::clusters),
         ("pilots", paired::pilots),
         ("levels", paired::levels),

@@ -79,9 +79,9 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "band",
-        "±R",
+        "",
         &[Interventions],
-        "Interval of a score: the inner covers the choice of examples, the outer also that of training; ±R is half its width.",
+        "Interval of a score: the inner covers the choice of examples, the outer also that of training.",
     ),
     term(
         "not robust",

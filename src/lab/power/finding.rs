@@ -1,6 +1,7 @@
 //! Findings of the lab: one struct a kind. The upper end of an interval may be missing (no number of items is enough);
 //! it is null then.
 
+use lab::interval::{is_few, two_values};
 use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
 
@@ -387,6 +388,13 @@ pub struct ShortfallFinding {
     pub sd: Option<f64>,
     /// Number of trainings, each with a different seed.
     pub seeds: usize,
+}
+
+impl ShortfallFinding {
+    /// The part due to optimisation of each of two trainings, which are too few for an interval.
+    pub(crate) fn values(&self) -> Option<[f64; 2]> {
+        self.sd.filter(|_| is_few(self.seeds)).map(|sd| two_values(self.optimisation.mean, sd))
+    }
 }
 
 /// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).

@@ -269,13 +269,6 @@ impl Spec {
         !self.of_files() && of(true) != of(false)
     }
 
-    /// Training examples, and examples in all, that the bound recommends for a difference; `None` if it has no number.
-    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
-        let test = &self.test;
-        let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
-        (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
-    }
-
     /// The encoder's name without its folders, unless the sides would then have the same name.
     pub(crate) fn encoder_name(&self, first: bool) -> String {
         let short = |encoder: &str| match encoder.strip_prefix(UNTRAINED) {

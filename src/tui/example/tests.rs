@@ -93,12 +93,12 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let mut state = first_start(size);
         let example = state.example.clone().unwrap();
         let text = screen(&state);
-        assert!(text.contains("Best: ") && text.contains("Recorded: "), "{text}");
+        assert!(text.contains("Best at ") && text.contains("Recorded: "), "{text}");
         run(&mut state);
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);
         for part in
-            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best: ", "reliability R", "rest stays"]
+            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best at ", "reliability R", "rest stays"]
         {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }

@@ -226,13 +226,16 @@ impl Family {
         }
         let count = if f.size == 1 { "1 comparison".into() } else { format!("{} comparisons", f.size) };
         let chosen = match f.level {
-            Some(level) if all.exploratory > 1 => {
-                format!("{} of {} families selected, tested at {}", all.selected, all.exploratory, probability(level))
-            }
-            Some(level) => format!("tested at {}", probability(level)),
-            None => "not selected".into(),
+            Some(level) if all.exploratory > 1 => format!(
+                "{} of {} families pass, so adjusted p up to {} counts as significant",
+                all.selected,
+                all.exploratory,
+                probability(level)
+            ),
+            Some(level) => format!("adjusted p up to {} counts as significant", probability(level)),
+            None => "it does not pass, so nothing in it counts as significant".into(),
         };
-        format!("{} ({count}; Simes p {}, {chosen})", f.question, probability(f.simes))
+        format!("{}: {count}; Simes' test of all together gives p {}; {chosen}", f.question, probability(f.simes))
     }
 
     /// The adjusted p-value, or why there is none.
@@ -283,7 +286,7 @@ impl Page for Family {
             }
             for row in rows {
                 let c = row.comparison;
-                let from = row.from.map_or(String::new(), |from| format!(" (from {} up)", short(from)));
+                let from = row.from.map_or(String::new(), |from| format!(" (at strengths from {} up)", short(from)));
                 let shown = format!(" {}{from}", printable(&c.what));
                 let shown = pad(&fit(&shown, what - 1), what);
                 let numbers = [probability(c.p), Self::adjusted(row), c.n.to_string()];

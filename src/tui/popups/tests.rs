@@ -89,10 +89,10 @@ fn the_family_lists_each_comparison_by_question_and_copies_them() {
         state.board.family.join(Comparison { n: 9, p, planned, ..about });
     }
     let lines: Vec<String> = Family.lines(&state, 70).iter().map(ToString::to_string).collect();
-    assert!(lines[1].starts_with("which is better (1 comparison"), "{lines:?}");
-    assert!(lines[2].starts_with(" a against b") && lines[2].contains("010"), "{lines:?}");
+    assert!(lines[1].starts_with("which is better: 1 comparison;"), "{lines:?}");
+    assert!(lines[3].starts_with(" a against b") && lines[3].contains("010"), "{lines:?}");
     assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) <= 70), "{lines:?}");
-    assert!(lines[3].starts_with("planned") && lines[4].starts_with(" a against"), "{lines:?}");
+    assert!(lines[4].starts_with("planned") && lines[5].starts_with(" a against"), "{lines:?}");
     let copied = Family.copy(&state).unwrap();
     let planned: Vec<&str> = copied.lines().filter_map(|l| l.rsplit('\t').next()).collect();
     assert_eq!(planned, ["planned", "false", "true"]);

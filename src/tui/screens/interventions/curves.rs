@@ -228,8 +228,11 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let form = |intervals: bool, counts: bool| {
         let each = on.iter().map(|on| {
             let name = printable(&on.property).replace('_', " ");
-            let half =
-                if intervals { format!(" {}", on.selectivity.spread(p.beside.replicates)) } else { String::new() };
+            let half = if intervals {
+                format!(" {}", short_spread(&on.selectivity, p.beside.replicates))
+            } else {
+                String::new()
+            };
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
@@ -325,7 +328,15 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
 
 /// The mean with its interval, or with the values of two trainings.
 pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
-    format!("{} {}", score(b.mean), b.spread(trainings))
+    format!("{} {}", score(b.mean), short_spread(b, trainings))
+}
+
+/// [`Banded::spread`], with `±.012` for a symmetric interval: the line is narrow, and the status line says what ± is.
+fn short_spread(b: &Banded, trainings: usize) -> String {
+    let e = b.estimate();
+    let (half, off) = (e.half_width(), (f64::midpoint(e.lo, e.hi) - e.mean).abs());
+    let symmetric = off <= (0.1 * half).max(0.000_5) && !is_few(trainings);
+    if symmetric { plus_minus(half) } else { b.spread(trainings) }
 }
 
 /// Reason for the absence of a curve.

@@ -12,6 +12,7 @@ use base::numbers::{percent, score, short};
 use base::text::printable;
 use figure::{Figure, Layer};
 use labs::LabId;
+use labs::interventions::Goal;
 use labs::interventions::answer::{behaviour_at, ranked};
 use labs::interventions::banded::is_few;
 use labs::interventions::distance::DistanceFinding;
@@ -22,14 +23,15 @@ use labs::interventions::registry::find;
 /// Meaning of the columns.
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
-     examples. at: best strength. ±R: interval of R.",
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; ±R: interval of R",
+     examples. interval: of R. at: best strength. Compare R only among methods that set a value, or that remove it (aim).",
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength. Compare R within an aim.",
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
 /// The same for two trainings, which have no interval.
 const LEGEND_OF_TWO: &[&str] = &[
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval.",
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval. \
+     Compare R only among methods that set a value, or that remove it (aim).",
     "C: the target changes; S: the rest stays; R: both; trainings: R of each (3 give an interval)",
     "C: target changes; S: rest stays; R: both",
 ];
@@ -79,6 +81,10 @@ pub(crate) fn table(state: &State) -> Table {
         let flips = flips.map(|b| b.value.flip_rate.mean);
         let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
+        let aim = match find(&entry.0).map(|method| method.goal) {
+            Some(Goal::Nullifying) => "remove",
+            _ => "set",
+        };
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
         // Controls are in grey below the others.
@@ -91,6 +97,7 @@ pub(crate) fn table(state: &State) -> Table {
                 of(|o| o.selectivity.mean),
                 at,
                 half,
+                (aim.to_owned(), None),
                 flips,
                 away,
             ],
@@ -99,11 +106,11 @@ pub(crate) fn table(state: &State) -> Table {
     };
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
-    let beside = if few { "trainings" } else { "±R" };
+    let beside = if few { "trainings" } else { "interval" };
     // A list of dashes says why, and what to set.
     let note = if mine().next().is_none() { missing(state) } else { None };
     Table {
-        columns: vec!["method", "R", "C", "S", "at", beside, "flips", "distance"],
+        columns: vec!["method", "R", "C", "S", "at", beside, "aim", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
         note: note.unwrap_or_default(),

@@ -41,7 +41,7 @@ use labs::interventions::Spec;
 use labs::interventions::oracle::OracleKind;
 use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::setting::Value;
-use labs::{self, LabId};
+use labs::{self, Answer, LabId};
 
 pub const ID: ScreenId = ScreenId("interventions");
 /// The methods of the run.
@@ -307,6 +307,12 @@ impl Screen for Interventions {
         methods::about(state, pane)
     }
 
+    fn answer(&self, state: &State) -> Answer {
+        let Some(run) = state.shown_run(LabId::Interventions) else { return Answer::default() };
+        let spec = own(&run.job.spec).map(|spec| spec.judged_by(view(state).oracle).into());
+        labs::by_id(LabId::Interventions).answer(&run.results, &spec.unwrap_or_else(|| run.job.spec.clone()))
+    }
+
     fn table(&self, state: &State, pane: Pane) -> Option<Table> {
         (pane == METHODS).then(|| methods::table(state))
     }
@@ -393,6 +399,11 @@ impl Screen for Interventions {
     }
 
     fn refresh(&self, state: &mut State) {
+        // The answer, the list and the figures are by the same oracle.
+        let judges =
+            state.shown_run(LabId::Interventions).and_then(|run| own(&run.job.spec)).map(|spec| &spec.probe.oracles);
+        let judge = judges.filter(|all| !all.contains(&view(state).oracle)).and_then(|all| all.first().copied());
+        view_mut(state).oracle = judge.unwrap_or(view(state).oracle);
         methods::draw_best(state);
         methods::draw_visible(state);
         let shown = state.place(ID).shown(SLOTS[FIGURES]);
