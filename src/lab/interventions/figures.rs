@@ -51,7 +51,7 @@ fn score_look(score: usize) -> Role {
 
 /// Sentence on the panels of a figure of curves.
 const PANELS: &str =
-    "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
+    "Completeness C (a), selectivity S (b) and their harmonic mean, reliability R (c), by strength of the edit";
 
 /// A legend entry that states what the intervals cover: examples, and trainings if there are several.
 fn covered(level: f64, trainings: usize) -> Intervals {
@@ -115,14 +115,14 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "other probe settings whose validation accuracy is within one standard error of the best; one training each, {} test examples; each judge has its own C before any edit, so the range need not contain the line",
+                "over other probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
         }
         layers.extend(ranges);
-        layers.extend(base_lines(curve));
     }
+    layers.extend(base_lines(&drawn));
     let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
@@ -312,7 +312,7 @@ fn provenance_of<'a, T: 'a>(
         origin.results(first, all_final, &format!(", {}", rests_on(points.clone().map(|(_, p)| p))));
         let is_cut = |b: Banded| b.lo < b.hi && (b.lo == 0.0 || b.hi == 1.0);
         if points.clone().any(|(_, p)| [p.completeness, p.selectivity, p.reliability].into_iter().any(is_cut)) {
-            origin.add("intervals", "clipped to 0 and 1, the range of all scores");
+            origin.add("intervals", "clipped to 0 and 1");
         }
     }
     match results.data.iter().find(|d| d.model == model) {
@@ -339,7 +339,7 @@ fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
         0 | 1 => "bootstrap paired over examples, one training".into(),
-        few if is_few(few) => "values of the 2 trainings; the CSV file also has their Student's t interval (outer) and that over examples alone (inner, paired bootstrap)".into(),
+        few if is_few(few) => "values of the 2 trainings; in the CSV, Student's t over them (outer) and paired bootstrap over examples (inner)".into(),
         _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
     }
 }
@@ -463,6 +463,8 @@ mod tests {
         assert!(first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of"));
         let strong: Vec<usize> =
             lines(&first).iter().filter(|l| l.role.emphasis == figure::Emphasis::Strong).map(|l| l.role.hue).collect();
+        let rules = first.layers.iter().filter(|l| matches!(l, Layer::Rule(_))).count();
+        assert_eq!(rules, 2, "before any edit, and of a constant answer: they had no reference");
         assert!(lines(&first).len() == 6 && strong == [strong[0]; 3], "the areas of one method: {strong:?}");
         assert_eq!(lines(&of("figure-3").unwrap()).len(), 3);
         assert!(of("figure-4").is_none(), "no linear oracle ran");

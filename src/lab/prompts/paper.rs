@@ -6,7 +6,6 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
-use super::figures::{APART, TURNS, of_scores};
 use super::results::Results;
 use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
@@ -80,7 +79,7 @@ const MIXED: &str = "each model is pretrained further on sentences of which a sh
                      LAMA) and the rest is open web text; even at γ = 0 this changes a score";
 
 /// Scores before further pretraining, in legends.
-const BEFORE: &str = "before further pretraining (dash at the axis, in the colour of its model)";
+const BEFORE: &str = "before further pretraining (mark at the axis)";
 /// What was published, in legends.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix of the names of figures that have it beneath.
@@ -120,9 +119,6 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     // Points on bars would lie behind them.
     let at = if name == "disparity" { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
-    if name == "preference" {
-        figure.y = of_scores(&figure.layers);
-    }
     if name == "consistency" {
         figure.x.label = "models".into();
         figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
@@ -177,8 +173,8 @@ fn turned(figure: &Figure) -> Vec<Layer> {
     let order = vec![spot((first + PREFERENCE.len(), UNSTABLE))];
     // The colours of the run's own bars and mark.
     vec![
-        open(format!("{APART}, published"), Role::points(0, Marker::Circle), over),
-        open(format!("{TURNS}, published"), Role::points(1, Marker::Square), order),
+        open(LABEL.into(), Role::points(0, Marker::Circle), over),
+        open(LABEL.into(), Role::points(1, Marker::Square), order),
         divide(first),
     ]
 }

@@ -216,6 +216,8 @@ pub(crate) fn against_ratio(
         Layer::Line(Line { label: printable_label(label), role: Role::nth(k), points })
     };
     let mut layers: Vec<Layer> = lines.iter().enumerate().map(line).collect();
+    let ratios = lines.iter().flat_map(|l| &l.1).map(|r| r.value.ratio);
+    let (least, most) = ratios.fold((f64::INFINITY, 0.0f64), |(lo, hi), x| (lo.min(x), hi.max(x)));
     let chance = results.ratios.iter().filter(|r| {
         let v = &r.value;
         v.dimension == ALL && (&r.model, &v.method) == (&first.model, &first.value.method)
@@ -243,7 +245,7 @@ pub(crate) fn against_ratio(
     Some(with_counts(Figure {
         name: name.into(),
         title: format!("{} against the rationale ratio{of}", figure::capital(word)),
-        x: Axis::linear("rationale ratio (rationale length / sentence length)"),
+        x: Axis::linear("rationale ratio (rationale length / sentence length)").around(least, most),
         y: Axis::linear(word).from_to(0.0, 1.0),
         layers,
         provenance,
