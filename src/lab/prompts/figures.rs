@@ -5,6 +5,7 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
+pub(crate) use self::spread::{APART, TURNS};
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};

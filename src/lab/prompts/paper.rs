@@ -6,6 +6,7 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
+use super::figures::{APART, TURNS};
 use super::results::Results;
 use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
@@ -173,8 +174,8 @@ fn turned(figure: &Figure) -> Vec<Layer> {
     let order = vec![spot((first + PREFERENCE.len(), UNSTABLE))];
     // The colours of the run's own bars and mark.
     vec![
-        open(LABEL.into(), Role::points(0, Marker::Circle), over),
-        open(LABEL.into(), Role::points(1, Marker::Square), order),
+        open(format!("{APART}, published"), Role::points(0, Marker::Circle), over),
+        open(format!("{TURNS}, published"), Role::points(1, Marker::Square), order),
         divide(first),
     ]
 }

@@ -409,7 +409,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 /// A word of a figure and its meaning, for its caption.
 type Word = (String, String);
 
-const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
+const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
 
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
@@ -438,7 +438,7 @@ fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w
 /// The short names of methods, in words.
 fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     let known = methods.filter_map(named);
-    known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()
+    known.map(|m| (m.short().to_owned(), m.title().to_owned())).collect()
 }
 
 /// Provenance of a figure's numbers.

@@ -69,13 +69,11 @@ impl<'a> Rated<'a> {
     }
 }
 
-const RINGS: &str = "best strength of each method, chosen on one half of the test examples and scored on the other (mean over halvings)";
+const RINGS: &str = "best strength of each method, chosen on one half of the test examples and scored on the other";
 
 /// Caption: which settings can be on the front.
-const ELIGIBLE: (&str, &str) = (
-    "rated",
-    "settings after which the oracle still reads the property to keep better than chance; only these may dominate others",
-);
+const ELIGIBLE: (&str, &str) =
+    ("rated", "settings after which the oracle still reads the property to keep better than chance");
 
 /// Completeness against selectivity of all methods for one model and oracle, with stars at the highest reliabilities,
 /// lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are faint. `None`

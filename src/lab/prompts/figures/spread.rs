@@ -12,8 +12,8 @@ use stats::estimate::Estimate;
 /// The last category of [`turned`], which belongs to all models together.
 const ORDER: &str = "order of models";
 /// The two notions of [`turned`] in legends.
-const APART: &str = "prompts more than 10 points apart";
-const TURNS: &str = "order of models changes with the prompt";
+pub(crate) const APART: &str = "over 10 points apart";
+pub(crate) const TURNS: &str = "order of models changes";
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation
 /// over prompts is in the table: on the axis of P@1 it would be read as a score.
@@ -89,7 +89,10 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
             results.summaries.first(),
             "relations",
             &format!("{OF_SHARES} relations"),
-            &[("points apart", "best minus worst prompt of a relation, in points of P@1")],
+            &[
+                ("points apart", "best minus worst prompt of a relation, in points of P@1"),
+                ("order of models changes", "with the prompt"),
+            ],
         ),
     )
 }
