@@ -102,7 +102,7 @@ pub fn capital(text: &str) -> String {
 }
 
 /// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
-pub fn definition(text: &str) -> String {
+pub(crate) fn definition(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
         (Some(first), Some(' ' | 'a'..='z')) => first.to_lowercase().chain(letters).collect(),

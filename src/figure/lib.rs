@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use axis::{Axis, Scale};
-pub use caption::{capital, caption, definition, notes, sources};
+pub use caption::{capital, caption, notes, sources};
 pub use csv::text as csv_text;
 pub use layers::Layer;
 pub use look::{Options, Style};
@@ -98,7 +98,7 @@ impl Figure {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
         let named = terms.filter(|(name, _)| texts.iter().any(|text| text.contains(&words(name))));
-        named.map(|(name, meaning)| (name.to_owned(), definition(meaning))).collect()
+        named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
     /// The figure with the number of examples behind its points, or the range of their numbers, as the n of its
