@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use axis::{Axis, Scale};
-pub use caption::{capital, caption, definition, notes, sources};
+pub use caption::{capital, caption, notes, sources};
 pub use csv::text as csv_text;
 pub use layers::Layer;
 pub use look::{Options, Style};
@@ -93,14 +93,12 @@ impl Figure {
         [self.title.as_str()].into_iter().chain(axes).chain(layers)
     }
 
-    /// The figure with the meanings of those terms that it names, for its caption. `terms` are names with meanings.
-    pub fn with_terms<'t>(mut self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Self {
+    /// Those of these terms, names with meanings, that the figure names.
+    pub fn named_terms<'t>(&self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Vec<Term> {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
         let named = terms.filter(|(name, _)| texts.iter().any(|text| text.contains(&words(name))));
-        let named: Vec<Term> = named.map(|(name, meaning)| (name.to_owned(), definition(meaning))).collect();
-        self.provenance.terms.extend(named);
-        self
+        named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
     /// The figure with the number of examples behind its points, or the range of their numbers, as the n of its
@@ -120,15 +118,17 @@ impl Figure {
 }
 
 /// A term and its meaning.
-type Term = (String, String);
+pub type Term = (String, String);
 
 /// Source of the numbers of a figure; written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Key and value pairs in the order in which they are shown: spec, model, data, seed, n, level, version, command.
     pub entries: Vec<(String, String)>,
-    /// Terms of the figure with their meanings, which captions explain.
+    /// Terms of this figure alone, which its caption explains.
     pub terms: Vec<Term>,
+    /// Terms of the guide's glossary that the figure names: reports explain them once, captions not at all.
+    pub glossary: Vec<Term>,
 }
 
 /// Errors in exporting a figure.

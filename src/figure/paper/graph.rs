@@ -12,7 +12,7 @@ pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
 /// Height of a node.
 const NODE: f64 = 30.0;
 /// Height of a step on the grid of rows.
-const ROW: f64 = 110.0;
+const ROW: f64 = 96.0;
 /// Space above and below the nodes, together.
 const AROUND: f64 = 20.0;
 /// Widest name of a node.

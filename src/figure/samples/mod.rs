@@ -352,7 +352,7 @@ pub fn hostile() -> Figure {
         ],
         provenance: Provenance {
             entries: vec![(bad.clone(), bad.repeat(100)), (String::new(), String::new())],
-            terms: Vec::new(),
+            ..Provenance::default()
         },
     }
 }

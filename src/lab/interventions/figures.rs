@@ -51,7 +51,7 @@ fn score_look(score: usize) -> Role {
 
 /// Sentence on the panels of a figure of curves.
 const PANELS: &str =
-    "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
+    "Completeness C (a), selectivity S (b) and their harmonic mean, reliability R (c), by strength of the edit";
 
 /// A legend entry that states what the intervals cover: examples, and trainings if there are several.
 fn covered(level: f64, trainings: usize) -> Intervals {
@@ -115,17 +115,17 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "other probe settings whose validation accuracy is within one standard error of the best; one training each, {} test examples; each judge has its own C before any edit, so the range need not contain the line",
+                "over other probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
         }
         layers.extend(ranges);
-        layers.extend(base_lines(curve));
     }
     if drawn.iter().any(|c| results.optimum(model, &c.key.method, oracle).is_some()) {
         provenance.entries.push(("scores".into(), ALL_EXAMPLES.into()));
     }
+    layers.extend(base_lines(&drawn));
     let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
@@ -315,7 +315,7 @@ fn provenance_of<'a, T: 'a>(
         origin.results(first, all_final, &format!(", {}", rests_on(points.clone().map(|(_, p)| p))));
         let is_cut = |b: Banded| b.lo < b.hi && (b.lo == 0.0 || b.hi == 1.0);
         if points.clone().any(|(_, p)| [p.completeness, p.selectivity, p.reliability].into_iter().any(is_cut)) {
-            origin.add("intervals", "clipped to 0 and 1, the range of all scores");
+            origin.add("intervals", "clipped to 0 and 1");
         }
     }
     match results.data.iter().find(|d| d.model == model) {

@@ -127,6 +127,8 @@ fn figures_of_the_paper_show_several_methods_in_one() {
     assert!(first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of"));
     let strong: Vec<usize> =
         lines(&first).iter().filter(|l| l.role.emphasis == figure::Emphasis::Strong).map(|l| l.role.hue).collect();
+    let rules = first.layers.iter().filter(|l| matches!(l, Layer::Rule(_))).count();
+    assert_eq!(rules, 2, "before any edit, and of a constant answer: they had no reference");
     assert!(lines(&first).len() == 6 && strong == [strong[0]; 3], "the areas of one method: {strong:?}");
     assert_eq!(lines(&of("figure-3").unwrap()).len(), 3);
     assert!(of("figure-4").is_none(), "no linear oracle ran");
