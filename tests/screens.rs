@@ -261,6 +261,47 @@ fn screens_speak_without_private_words() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// In locale C signs of sentences and columns stayed, which such a terminal cannot show.
+#[test]
+fn in_ascii_mode_every_pane_and_popup_is_ascii() {
+    let mut found = Vec::new();
+    for (name, finished) in LABS {
+        for (c, r) in SIZES {
+            let mut h = finished(c, r);
+            h.state.view.glyphs = Glyphs::Ascii;
+            let panes = h.state.screen().panes();
+            let mut look = |h: &Harness, place: &str| {
+                let screen = h.screen();
+                let mut others = screen.chars().filter(|c| !c.is_ascii()).collect::<String>();
+                // A sign without an ASCII character of its own is a question mark, which maps of layers have too.
+                let mut whole = Harness { state: h.state.clone(), ..Harness::new(c, r) };
+                whole.state.view.glyphs = Glyphs::Braille;
+                let whole = whole.screen();
+                // Letters of other scripts and characters of control are question marks too.
+                let foreign = whole.chars().filter(|c| !c.is_ascii() && (c.is_alphabetic() || "。，�␛".contains(*c)));
+                let signs = |text: &str| text.matches('?').count();
+                if !place.starts_with("layers") && signs(&screen) > signs(&whole) + 2 * foreign.count() {
+                    others.push('?');
+                }
+                found.extend((!others.is_empty()).then(|| format!("{name} {c}x{r} {place}: {others}")));
+            };
+            for pane in panes {
+                h.state.focus_on(pane);
+                h.act(Action::Paste(String::new()));
+                look(&h, pane.0);
+            }
+            for keys in [
+                "e", "esc t", "esc ?", "esc :", "esc !", "esc F", "esc i", "esc K", "esc A", "esc x", "esc H", "esc D",
+                "esc 0", "5", "6",
+            ] {
+                h.keys(keys);
+                look(&h, keys);
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
 #[test]
 fn a_tiny_screen_says_what_it_needs() {
     shows("a_tiny_screen_says_what_it_needs", &Harness::running(20, 5).screen());

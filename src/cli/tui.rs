@@ -222,6 +222,8 @@ pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs
     }
     let (end, pace) = (session.duration(), speed.unwrap_or(1.0));
     start.replay = Some(ReplayState::new(title.to_owned(), end, pace));
+    let kept = memory_file().and_then(|path| Memory::read(&path).ok().flatten());
+    start.memory = kept.map(|memory| unless_said(memory, args));
     let recorded = Recorded::new(Arc::new(session), pace);
     if speed.is_none() {
         recorded.control().seek(end);
@@ -271,9 +273,16 @@ pub(super) fn open_with(
     };
     let live = matches!(source, Source::Live(..));
     let report = terminal::launch(source, options, mouse);
-    if let (true, Ok(report), Some(path)) = (live, &report, memory_file()) {
-        // Losing settings matters only at the next start.
-        let _ = report.memory.write(&path);
+    if let (Ok(report), Some(path)) = (&report, memory_file()) {
+        let kept = Memory::read(&path).ok().flatten();
+        let glyphs = kept.as_ref().map_or(String::new(), |kept| kept.glyphs.clone());
+        // A replay has no settings of the user's, and before the first start there is nothing to add to.
+        let own = || kept.map(|kept| kept.with_look_of(&report.memory));
+        let memory = if live { Some(report.memory.clone()) } else { own() };
+        // The characters of a plain locale are not a choice for later starts.
+        let memory = memory.map(|memory| if plain_locale() { Memory { glyphs, ..memory } } else { memory });
+        // What cannot be saved only matters at the next start.
+        let _ = memory.map(|memory| memory.write(&path));
     }
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),

@@ -62,3 +62,39 @@ impl RationaleCounts {
         self.0.iter().map(line)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::readers::{Row, Set};
+    use std::ops::ControlFlow;
+
+    /// As Table 3 defines them: a pair is an original with a perturbed input; the ratio is that of the rationale's length to the
+    /// input's, averaged over inputs. By hand: grammar 2/4, 3/6 (two gold rationales of 4 and 2 words) and 1/5, so .4; semantics has
+    /// no gold rationale, and an original alone is no pair.
+    #[test]
+    fn pairs_and_ratios_are_those_counted_by_hand() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.jsonl");
+        let rows = [
+            r#"{"sent_id": 1, "sample_type": "ori", "dimension": "grammar", "sent_token": ["a", "b", "c", "[MASK]"], "mask_index": 3, "rationale_ids": [0, 1], "rel_ids": [2, 3]}"#,
+            r#"{"sent_id": 2, "sample_type": "disturb", "dimension": "grammar", "sent_token": ["a", "b", "c", "d", "e", "[MASK]"], "mask_index": 5, "rationale_ids": [[0, 1, 2, 3], [0, 1]], "ori_id": 1}"#,
+            r#"{"sent_id": 3, "sample_type": "disturb", "dimension": "grammar", "sent_token": ["a", "b", "c", "d", "[MASK]"], "mask_index": 4, "rationale_ids": [2], "ori_id": 1}"#,
+            r#"{"sent_id": 4, "sample_type": "ori", "dimension": "semantics", "sent_token": ["a", "[MASK]"], "mask_index": 1, "rationale_ids": []}"#,
+        ];
+        std::fs::write(&path, rows.join("\n")).unwrap();
+        let mut counts = RationaleCounts::default();
+        let set = Set::open(&path).unwrap();
+        set.rows(&mut |_, row, _| {
+            let Row::Rationale(row) = row else { panic!("another kind of row") };
+            counts.add(&row);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let grammar = counts.0["grammar"];
+        assert_eq!((grammar.originals, grammar.pairs, grammar.with_gold), (1, 2, 3));
+        assert!((grammar.ratio - 0.4).abs() < 1e-12, "{grammar:?}");
+        let semantics = counts.0["semantics"];
+        assert_eq!((semantics.originals, semantics.pairs), (1, 0), "{semantics:?}");
+    }
+}

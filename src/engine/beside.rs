@@ -3,31 +3,54 @@
 use crate::board::Run;
 use crate::message::Outcome;
 use base::text::{width, wrapped};
-use labs::compared::{alone, table, verdict};
+use labs::compared::{alone, run_name, table, verdict};
 
 /// Lines of at most `room` cells: the number of differing measurements, the differing settings, and both sets of measurements. Each run
 /// comes with its number; both belong to the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
-    let shared = labs::share_examples(&a.job.spec, &b.job.spec);
-    let mut out = vec![verdict(&numbers, shared)];
-    out.extend(alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a));
-    out.extend(alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b));
-    let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
-    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
-    out.push(String::new());
     let changes = labs::changes(&a.job.spec, &b.job.spec);
-    match changes.as_slice() {
-        [] => out.push("Settings: the same in both.".into()),
-        [one] => out.push(format!("Setting that differs: {one}")),
-        changes => {
-            out.push("Settings that differ:".into());
-            out.extend(changes.iter().map(|change| format!("  {change}")));
+    let mut out = Vec::new();
+    if numbers.is_empty() {
+        let all = [(n, a), (m, b)].into_iter().filter_map(without_numbers).collect::<Vec<_>>();
+        let why = if all.is_empty() { "the runs have none in common".to_owned() } else { all.join(", ") };
+        out.push(format!("No number of the answers can be compared: {why}."));
+        if !changes.is_empty() {
+            out.push(format!("Settings that differ: {}.", changes.join("; ")));
         }
+    } else {
+        let shared = labs::share_examples(&a.job.spec, &b.job.spec);
+        out.push(verdict(&numbers, shared));
+        out.extend(alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a));
+        out.extend(alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b));
+        let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
+        out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
+        out.push(String::new());
+        match changes.as_slice() {
+            [] => out.push("Settings: the same in both.".into()),
+            [one] => out.push(format!("Setting that differs: {one}")),
+            changes => {
+                out.push("Settings that differ:".into());
+                out.extend(changes.iter().map(|change| format!("  {change}")));
+            }
+        }
+        out.extend(table((n, m), &numbers, shared, room));
     }
-    out.extend(table((n, m), &numbers, shared, room));
-    // Wrapping would remove the spaces between columns, so only lines that do not fit are wrapped.
+    // Wrapping would remove the blanks between columns, so only what does not fit is wrapped.
     let fits = |line: &String| width(line) <= room || line.is_empty();
     out.into_iter().flat_map(|line| if fits(&line) { vec![line] } else { wrapped(&line, room) }).collect()
+}
+
+/// Why a run has no number to compare; `None` if it has some.
+fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
+    let name = run_name(n);
+    let why = match &run.job.outcome {
+        _ if !labs::by_id(run.job.spec.lab()).numbers(&run.results).is_empty() => return None,
+        None => "has none yet",
+        Some(Outcome::Cancelled) => "was cancelled before its first one",
+        Some(Outcome::Failed(_)) => "failed before its first one",
+        Some(Outcome::Done) => "ended without one",
+    };
+    Some(format!("{name} {why}"))
 }

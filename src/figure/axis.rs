@@ -20,8 +20,9 @@ pub struct Axis {
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Panels into which paper divides the figure, stacked or side by side; each series goes to the panel of its accent. Empty for a single
-    /// frame. The terminal always uses one frame.
+    /// Names of the panels, one above or beside the other, into which paper divides the figure: a series belongs to the panel of its
+    /// accent, one without an accent to all. What follows a colon in a name is the title of its panel, not the label of its axis. Empty
+    /// for one frame. The terminal always has one frame.
     pub panels: Vec<String>,
 }
 

@@ -4,7 +4,10 @@ use super::{Figure, paper};
 use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
-const NOTES: [&str; 4] = ["answers", "completeness", "rule", "stars"];
+const NOTES: [&str; 3] = ["answers", "completeness", "rings"];
+/// The key of an entry of files of numbers alone: the guide's glossary has the rule.
+const RULE: &str = "rule";
+/// Keys of provenance entries.
 const SOURCES: [&str; 11] = [
     "model",
     "models",
@@ -23,7 +26,7 @@ const SOURCES: [&str; 11] = [
 pub fn caption(figure: &Figure) -> String {
     let mut sentences = vec![capital(printable_label(&figure.title).trim_end_matches('.'))];
     let mut named = Vec::<(&str, String)>::new();
-    let said = |key: &str| !SOURCES.contains(&key) && !NOTES.contains(&key);
+    let said = |key: &str| key != RULE && !SOURCES.contains(&key) && !NOTES.contains(&key);
     for (key, value) in figure.entries().filter(|(key, _)| said(key)) {
         let value = printable_label(value);
         match named.iter_mut().find(|(name, _)| name == key) {
@@ -95,8 +98,8 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Formats a definition to follow its term: the first letter is small, unless it starts an abbreviation.
-pub fn definition(text: &str) -> String {
+/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
+pub(crate) fn definition(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
         (Some(first), Some(' ' | 'a'..='z')) => first.to_lowercase().chain(letters).collect(),
@@ -114,7 +117,9 @@ mod tests {
     fn definitions_and_provenance_have_blocks_of_their_own() {
         let long = format!("{} at its end.", "How complete. ".repeat(40));
         let terms = [("completeness", "How complete. It is."), ("completeness C", &long), ("elect", "no word of it")];
-        let mut figure = samples::curves().with_terms(terms.into_iter());
+        let mut figure = samples::curves();
+        figure.provenance.terms = figure.named_terms(terms.into_iter());
+        figure.provenance.glossary = vec![("front".into(), "in the guide".into())];
         figure.provenance.entries.push(("completeness".into(), "two definitions".into()));
         let page = page(&figure);
         let blocks: Vec<&str> = page.split("\n\n").collect();
@@ -126,8 +131,8 @@ mod tests {
             ),
             "{notes}"
         );
-        // Regression: a definition used to be cut after 300 characters.
-        assert!(notes.ends_with(" at its end.") && !notes.contains("Elect:"), "{notes}");
+        // A definition was cut after 300 characters.
+        assert!(notes.ends_with(" at its end.") && !notes.contains("Elect:") && !page.contains("Front"), "{notes}");
         assert_eq!(sources, "Provenance\nSeed: 0\nSpec: 0123456789ab\nModel: bert-mini\n");
     }
 

@@ -170,8 +170,8 @@ pub struct Datum {
 }
 
 impl Datum {
-    /// The interval if there are enough units and replicates.
-    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+    /// The interval, if there are enough examples and replicates.
+    pub fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 
@@ -241,7 +241,8 @@ pub struct Bar {
 }
 
 impl Bar {
-    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+    /// The interval, if there are enough examples.
+    pub fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none())
     }
 

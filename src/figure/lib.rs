@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use axis::{Axis, Scale};
-pub use caption::{capital, caption, definition, notes, sources};
+pub use caption::{capital, caption, notes, sources};
 pub use csv::text as csv_text;
 pub use layers::Layer;
 pub use look::{Options, Style};
@@ -91,14 +91,12 @@ impl Figure {
         [self.title.as_str()].into_iter().chain(axes).chain(layers)
     }
 
-    /// Adds the terms that the figure uses, for its caption; `terms` are names with meanings.
-    pub fn with_terms<'t>(mut self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Self {
+    /// Those of these terms, names with meanings, that the figure names.
+    pub fn named_terms<'t>(&self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Vec<Term> {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
         let named = terms.filter(|(name, _)| texts.iter().any(|text| text.contains(&words(name))));
-        let named: Vec<Term> = named.map(|(name, meaning)| (name.to_owned(), definition(meaning))).collect();
-        self.provenance.terms.extend(named);
-        self
+        named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
     /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
@@ -117,15 +115,18 @@ impl Figure {
     }
 }
 
-type Term = (String, String);
+/// A term and its meaning.
+pub type Term = (String, String);
 
 /// Provenance of a figure's numbers, written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Key-value pairs in display order: spec, model, data, seed, n, level, version, command.
     pub entries: Vec<(String, String)>,
-    /// Terms in the figure with their meanings, for captions.
+    /// Terms of this figure alone, which its caption explains.
     pub terms: Vec<Term>,
+    /// Terms of the guide's glossary that the figure names: reports explain them once, captions not at all.
+    pub glossary: Vec<Term>,
 }
 
 #[derive(Debug, Error)]

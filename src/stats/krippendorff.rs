@@ -69,8 +69,8 @@ impl<const K: usize> Coincidences<K> {
 /// Alpha over groups of related units, with a jackknife interval by Student's t over the groups. `None` if no values could have differed.
 pub fn alpha<const K: usize>(groups: &[Coincidences<K>], scale: Scale, level: f64) -> Option<Estimate> {
     let all = groups.iter().fold(Coincidences::default(), |sum, g| g.with(&sum, 1.0));
-    let others = groups.iter().filter_map(|g| all.with(g, -1.0).alpha(scale)).collect();
-    Some(jackknife(all.alpha(scale)?, others, groups.len(), (-1.0, 1.0), level))
+    let others: Vec<Option<f64>> = groups.iter().map(|g| all.with(g, -1.0).alpha(scale)).collect();
+    Some(jackknife(all.alpha(scale)?, &others, (-1.0, 1.0), level))
 }
 
 #[cfg(test)]
@@ -102,6 +102,13 @@ mod tests {
         let mean = |scale| alpha(&units, scale, 0.95).unwrap().mean;
         assert!((mean(Scale::Nominal) - 0.743421052631579).abs() < 1e-12);
         assert!((mean(Scale::Ordinal) - 0.8153875037548813).abs() < 1e-12);
+    }
+
+    /// Only the second unit has different values, so that alpha is not defined without it.
+    #[test]
+    fn alpha_that_rests_on_one_unit_has_the_widest_interval() {
+        let found = alpha(&of::<2>(&[&[2, 2, 2], &[2, 1, 2]]), Scale::Nominal, 0.95).unwrap();
+        assert_eq!((found.mean, found.lo, found.hi), (0.0, -1.0, 1.0));
     }
 
     #[test]

@@ -163,12 +163,13 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic with Student's t within `limits`, from its values with each of the `units` left out in turn.
-pub fn jackknife(whole: f64, others: Vec<f64>, units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
-    let n = units as f64;
-    let values = others.into_iter().map(|other| n * whole - (n - 1.0) * other).collect();
-    let half = Differences::of_items(values).interval(level).half_width();
-    // `max` and `min` return the limit if an end is NaN (a single unit).
+/// A statistic over all units with Student's t, from its values with each unit left out in turn, within `limits`. If it
+/// is not defined without one of them, it rests on that unit alone, and the interval is as wide as the limits.
+pub fn jackknife(whole: f64, others: &[Option<f64>], (least, most): (f64, f64), level: f64) -> Estimate {
+    let n = others.len() as f64;
+    let values: Option<Vec<f64>> = others.iter().map(|other| Some(n * whole - (n - 1.0) * (*other)?)).collect();
+    let half = Differences::of_items(values.unwrap_or_default()).interval(level).half_width();
+    // `max` and `min` return the limit if a single unit makes an end NaN.
     Estimate { mean: whole, lo: (whole - half).max(least), hi: (whole + half).min(most) }
 }
 

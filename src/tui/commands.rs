@@ -164,7 +164,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["}"], None, runs::several => |s| runs::turn(s, 1);
     "runs", "all runs", "Lists the runs of this lab: what each changed, how long it took, how it ended.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
-    "compare-runs", "compare two runs", "Lays another run, or the recorded example, beside the run that is shown: settings that differ and every number of both.",
+    "compare-runs", "compare two runs", "Lays another run, or the recorded example, beside the run that is shown: settings that differ, every number of both, and their figures, value by value.",
         ["D"], None, runs::can_compare => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
@@ -257,6 +257,10 @@ static POPUP: &[Entry] = rows! { Context::Popup;
         ["space"], Some(("mark", 3)), State::marking => popup::mark;
     "popup-filter", "filter", "Filters the entries: what is typed must occur.",
         ["/"], Some(("filter", 6)), popups::filters => table::filter;
+    "popup-next-figure", "next figure", "Shows the next figure that two runs have in common.",
+        ["]"], Some(("figure", 3)), popups::turns => |s| popups::turn(s, true);
+    "popup-previous-figure", "previous figure", "Shows the previous figure that two runs have in common.",
+        ["["], Some(("figure", 3)), popups::turns => |s| popups::turn(s, false);
     "popup-copy", "copy", "Copies what the popup shows.",
         ["y"], Some(("copy", 4)), State::popup_copies => popup::copy;
     "popup-close", "close", "Shows what a filter hides, or closes the popup.", ["esc", "q"], Some(("close", 5)), always => popup::close;

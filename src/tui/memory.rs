@@ -80,6 +80,12 @@ impl Memory {
         if let Some(lab) = labs().find(|s| s.id().0 == self.lab) {
             state.view.lab = lab.id();
         }
+        self.restore_look(state);
+        debug_assert!(screen(state.view.lab).setup().is_some());
+    }
+
+    /// Restores the appearance and the way figures are exported, which replays share.
+    pub(crate) fn restore_look(&self, state: &mut State) {
         if let Some(at) = state.themes.iter().position(|theme| theme.name == self.theme) {
             state.view.theme = at;
         }
@@ -87,7 +93,12 @@ impl Memory {
             state.view.glyphs = *glyphs;
         }
         state.view.export = ExportOptions { folder: self.export_folder.clone(), ..popups::named(&self.export) };
-        debug_assert!(screen(state.view.lab).setup().is_some());
+    }
+
+    /// This state with the appearance and the export of another: what is kept after a replay, whose settings are not the user's.
+    pub fn with_look_of(self, other: &Self) -> Self {
+        let Self { theme, glyphs, export, export_folder, .. } = other.clone();
+        Self { theme, glyphs, export, export_folder, ..self }
     }
 
     /// Reads the saved state; `None` without a file. A damaged file is moved aside.
@@ -159,6 +170,23 @@ mod tests {
         assert_eq!((again.view.glyphs, again.view.theme), (Glyphs::Ascii, 1));
         assert_eq!(again.view.export, state.view.export);
         assert_eq!((again.view.lab, again.screens.interventions.spec.seed), (crate::screens::power::ID, 7));
+    }
+
+    /// The folder that was chosen for figures was forgotten in every replay.
+    #[test]
+    fn a_replay_has_the_look_and_the_export_of_the_user_and_keeps_what_is_changed_there() {
+        let mut live = State::new(Start::new());
+        live.view.export.folder = "/figures".into();
+        live.view.theme = 1;
+        live.screens.interventions.spec.seed = 7;
+        let kept = Memory::of(&live);
+        let replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
+        let mut replay = State::new(Start { memory: Some(kept.clone()), replay, ..Start::new() });
+        assert_eq!((&replay.view.export, replay.view.theme), (&live.view.export, 1));
+        assert_eq!(replay.screens.interventions.spec.seed, 0, "the settings are those of the recording");
+        replay.view.export.folder = "/others".into();
+        let after = kept.clone().with_look_of(&Memory::of(&replay));
+        assert_eq!(after, Memory { export_folder: "/others".into(), ..kept });
     }
 
     #[test]

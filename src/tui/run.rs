@@ -33,7 +33,7 @@ use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
 use super::screens::SCREENS;
-use super::state::{Opening, Start, State};
+use super::state::{Opening, Start, State, View};
 use base::Problem;
 use base::text::printable;
 use engine::Engine;
@@ -313,6 +313,13 @@ impl App {
     }
 
     /// Carries out an effect of the live state, or of the replay on top.
+    /// Closes the replay on top; what was chosen there for the appearance and for exports stays.
+    fn leave_over(&mut self) {
+        let Some(over) = self.over.take() else { return };
+        let (View { theme, glyphs, export, .. }, view) = (over.state.view, &mut self.state.view);
+        (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
+    }
+
     fn perform(&mut self, effect: Effect, over: bool) -> Vec<Action> {
         match effect {
             Effect::Send(command) if !over => return self.link.send(&command, self.started),
@@ -348,10 +355,12 @@ impl App {
                 Err(problem) => Done::of(Action::Notice(error(problem))),
             }),
             Effect::ResumeSession(path, spec) => {
-                // Continuing a session from a replay happens in the program beneath it.
-                (self.over, self.state.view.reading) = (None, Some(called(&path)));
+                // Continuing from a replay on top happens in the program beneath it.
+                self.leave_over();
+                self.state.view.reading = Some(called(&path));
                 let read = self.outside.read.clone();
-                self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| resumed(&path, &s, spec)))));
+                let lab = self.state.setup().map(|setup| setup.lab());
+                self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| resumed(&path, &s, spec, lab)))));
             }
             Effect::Adopt(name, past) => {
                 let actions = self.link.adopt(&name, &past, self.started);
@@ -370,7 +379,7 @@ impl App {
             Effect::Copy(text) => return vec![Action::Copied((self.copy)(&text))],
             Effect::Mouse(on) => (self.mouse)(on),
             Effect::Replay(control) => self.steer(control),
-            Effect::Quit if over => self.over = None,
+            Effect::Quit if over => self.leave_over(),
             Effect::Quit => self.quit = true,
             Effect::Leave => {
                 self.link.lose(self.started);

@@ -169,6 +169,8 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     if state.place(state.view.lab).form {
         let mut all = lines(rows);
+        let text = |row: &Row| format!("{} {} {}", row.label, row.text, row.help);
+        all.retain(|line| table::occurs(state.place(state.view.lab), PANE, &text(&rows[line.row])));
         all.sort_by_key(|line| group(&rows[line.row]));
         return all;
     }

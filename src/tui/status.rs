@@ -70,13 +70,13 @@ fn counts(state: &State) -> Line<'static> {
     let key = |name| state.keymap.short_label(name);
     let waiting = match runs {
         0 => String::new(),
-        1 => format!("1 run waits ({})  ", key("waiting-runs")),
-        n => format!("{n} runs wait ({})  ", key("waiting-runs")),
+        1 => format!("{} shows 1 waiting run  ", key("waiting-runs")),
+        n => format!("{} shows {n} waiting runs  ", key("waiting-runs")),
     };
     let messages = match notices.len() {
         0 => String::new(),
-        1 => format!("1 message ({}) ", key("notices")),
-        n => format!("{n} messages ({}) ", key("notices")),
+        1 => format!("{} shows 1 message ", key("notices")),
+        n => format!("{} shows {n} messages ", key("notices")),
     };
     let grave = notices.iter().any(|n| n.level != NoticeLevel::Info);
     let role = if grave { Role::Warning } else { Role::Dim };

@@ -1,11 +1,14 @@
 //! Simulates the coverage of intervals and the error rates of tests, and times an assessment and its replicates.
 //!
-//! Run `cargo bench --bench coverage`; one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency` after `--`
-//! selects a part. Each row of the bands simulates a lab many times: K trained replicates and n test examples, of which a sixth has the
-//! other property. Scores are logistic, with an effect of the example, of the training and of both. The narrow band should contain the
-//! value of *these* replicates on infinitely many examples; the wide one should contain the value of infinitely many replicates. Each
-//! should do so at its nominal rate (.95).
+//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`,
+//! `parts`, `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
+//! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
+//! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
+//! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
+//! nominal rate (.95).
 
+#[path = "coverage/bound.rs"]
+mod bound;
 #[path = "coverage/paired.rs"]
 mod paired;
 #[path = "coverage/parts.rs"]
@@ -61,8 +64,9 @@ const WORLDS: [World; 9] = [
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let parts: [(&str, fn()); 8] = [
+    let parts: [(&str, fn()); 9] = [
         ("bands", bands),
+        ("bound", bound::bound),
         ("clusters", paired::clusters),
         ("pilots", paired::pilots),
         ("levels", paired::levels),

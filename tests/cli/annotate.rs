@@ -177,3 +177,89 @@ fn an_interrupt_loses_no_answer() {
     assert!(end(&printed).contains("all 3 sentences"));
     assert!(!text(&printed.stdout).contains("sentence 0"), "it is answered");
 }
+
+/// Confidence in three masks by three people: α of (4, 4, 3), (4, 3, 2), (4, 4, 4) is 4/27 by the definition, from all pairs of values.
+/// One person's ratings three times are not three people's, and a rating of another answer is not one of this mask.
+#[test]
+fn a_mask_needs_three_people_who_rate_its_own_answer() {
+    let probity = Probity::new();
+    let set = sentences(&probity);
+    let masks = beside(&set, "masks.jsonl");
+    end(&typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n2\n3\n"));
+    let [x, y, z] = [("x", [4, 4, 4]), ("y", [4, 3, 4]), ("z", [3, 2, 4])].map(|(name, rated)| {
+        let file = beside(&set, &format!("{name}.jsonl"));
+        let input: String = rated.iter().map(|r| format!("{r}\n")).collect();
+        end(&typed(&probity, &[&masks, "--to", &file, "--task", "confidence"], &input));
+        file
+    });
+    let merge = |files: &[&str]| {
+        let found = probity.run(&[&["rationale", "merge", "--json", masks.as_str()], files].concat());
+        assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));
+        serde_json::from_str::<Value>(&text(&found.stdout)).unwrap()
+    };
+    let fates = |found: &Value| -> Vec<String> {
+        found["masks"].as_array().unwrap().iter().map(|m| m["fate"].as_str().unwrap().to_owned()).collect()
+    };
+    let found = merge(&[&x, &y, &z]);
+    let alpha = found["agreement"]["confidence"]["mean"].as_f64().unwrap();
+    assert!((alpha - 4.0 / 27.0).abs() < 1e-12, "{alpha}");
+    assert_eq!(fates(&found), ["passes", "goes_back", "passes"]);
+
+    let three_times = probity.file("three.jsonl", &std::fs::read_to_string(&x).unwrap().repeat(3));
+    let output = probity.run(&["rationale", "merge", &masks, &three_times]);
+    refused(&output, 2, &["three.jsonl", "line 4: sentence 0 is in line 1 already"]);
+    let other = std::fs::read_to_string(&y).unwrap().replace("\"answer\":\"are\"", "\"answer\":\"were\"");
+    let found = merge(&[&x, &probity.file("other.jsonl", &other), &z]);
+    assert_eq!((fates(&found)[0].as_str(), &found["agreement"]["differing"]), ("unscored", &json!(1)));
+}
+
+/// Round by round, with the means and the α of each written out. Sentence 0 passes in the second round; sentence 1 is dropped after the
+/// third. Files that came back know their round.
+#[test]
+fn a_rationale_is_corrected_twice_and_dropped_after_the_third_round() {
+    let probity = Probity::new();
+    let line = |id: usize, marks: &[usize]| json!({"sent_id": id, "sent_token": ["a", "b", "[MASK]", "d"], "mask_index": 2, "rationale_ids": marks});
+    let mut anna = probity.file("anna.jsonl", &format!("{}\n{}\n", line(0, &[0, 1]), line(1, &[1])));
+    // Scores of three checkers by round and sentence; compactness of 11/3 passes, of 10/3 does not; sufficiency of 8/3 does not.
+    let rounds: [&[[&str; 3]]; 3] = [
+        &[["3 3", "3 4", "3 3"], ["2 4", "3 4", "3 4"]],
+        &[["3 4", "3 4", "3 3"], ["3 3", "3 3", "3 4"]],
+        &[["3 1", "3 4", "3 4"]],
+    ];
+    // From all pairs of values with ordinal distances; none where all values are alike.
+    let alphas = [(Some(0.0), Some(3.0 / 8.0)), (None, Some(-1.0 / 9.0)), (None, Some(0.0))];
+    for (k, (scores, (sufficiency, compactness))) in rounds.iter().zip(alphas).enumerate() {
+        let mut files = vec![anna.clone()];
+        for (checker, name) in ["x", "y", "z"].iter().enumerate() {
+            let file = beside(&anna, &format!("{name}{k}.jsonl"));
+            let input: String = scores.iter().map(|s| format!("{}\n", s[checker])).collect();
+            end(&typed(&probity, &[&anna, "--to", &file, "--task", "score"], &input));
+            files.push(file);
+        }
+        let back = beside(&files[1], &format!("back-{k}"));
+        let mut args = vec!["rationale", "merge", "--json", "--back", &back];
+        args.extend(files.iter().map(String::as_str));
+        let output = probity.run(&args);
+        let found: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+        assert_eq!(found["round"], k + 1);
+        let fates: Vec<&Value> = found["rationales"].as_array().unwrap().iter().map(|r| &r["fate"]).collect();
+        let want = [vec!["goes_back", "goes_back"], vec!["passes", "goes_back"], vec!["dropped"]];
+        assert_eq!(fates, want[k], "{found}");
+        for (key, want) in [("sufficiency", sufficiency), ("compactness", compactness)] {
+            let mean = found["agreement"][key]["mean"].as_f64();
+            assert!(
+                mean.zip(want).map_or(mean == want, |(a, b)| (a - b).abs() < 1e-12),
+                "{k} {key}: {mean:?} {want:?}"
+            );
+        }
+        let corrected = Path::new(&back).join("anna.jsonl");
+        if k == 2 {
+            assert!(!corrected.exists(), "nothing goes back after the third round");
+            let early = probity.run(&[&args[..], &["--round", "1", "--force"]].concat());
+            refused(&early, 2, &["--round is 1, but the files are of round 3"]);
+            break;
+        }
+        anna = corrected.display().to_string();
+        assert_eq!(rows(&anna)[0]["round"], k + 2);
+    }
+}

@@ -61,7 +61,7 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
     let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains(", unbounded] items would give 80.0 % power"), "{printed}");
-    let said = "only 1 item separates the sides: the number of items needed has no upper limit";
+    let said = "only 1 item separates the sides, so the number of items needed has no upper limit";
     assert!(printed.contains(said), "{printed}");
     let c = probity.file("c.jsonl", &rows(30));
     let printed = text(&probity.run(&["compare", &a, &c]).stdout);

@@ -224,8 +224,9 @@ fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
 }
 
 #[test]
-fn the_oracle_is_switched_without_asking() {
+fn the_oracle_is_switched_without_asking_for_a_strength_that_stays() {
     let mut h = Harness::finished(120, 40);
+    h.slide().keys("l");
     assert!(h.keys("t o").is_empty());
     assert_eq!(h.lab().oracle, OracleKind::Linear);
     assert_eq!(curve(&h.state).unwrap().key.oracle, OracleKind::Linear);
@@ -330,7 +331,7 @@ fn export_writes_the_focused_figure_and_says_where() {
     };
     assert_eq!(name(&h.keys("x enter")), "reliability-bert-mini-pgd-mlp");
     h.focus(PARETO);
-    assert_eq!(name(&h.keys("t o x enter")), "pareto-bert-mini-linear");
+    assert_eq!(name(&h.keys("t o x enter")[1..]), "pareto-bert-mini-linear");
     let style = |effects: &[Effect]| match effects {
         [Effect::Export(export, _)] => export.options.look.style.name(),
         other => panic!("{other:?}"),

@@ -39,12 +39,12 @@ fn a_newcomer_needs_at_most_25_keys() {
     // An answer is readable without pressing a key: that of a recorded example. One key starts the user's own run.
     hands.sees("Probity tells how far a probe");
     hands.sees("Can the subject number be changed in bert-mini");
-    hands.sees("Best: ");
+    hands.sees("Best at ");
     hands.sees("r starts your own run");
     let effects = hands.press("r");
     assert!(matches!(sent(&effects)[0], Command::Run { generation: 1, .. }));
     hands.computed(1);
-    hands.sees("Best: ");
+    hands.sees("Best at ");
     // Another model next to the first.
     hands.press("shift-tab j space");
     hands.sees("not run yet: r runs it");

@@ -200,10 +200,10 @@ fn a_run_that_waits_is_in_sight_until_it_is_withdrawn_and_then_leaves_no_trace()
     let record = tape.record.clone();
     let keys = [(100, "r"), (60, "enter"), (60, "z")];
     let (_, _, screen, _) = looped(Tape::default(), &keys);
-    assert!(screen.contains("1 run waits (w)"), "{screen}");
+    assert!(screen.contains("w shows 1 waiting run"), "{screen}");
     let keys = [(100, "r"), (60, "enter"), (60, "w"), (60, "enter"), (60, "ctrl-c"), (100, "z")];
     let (board, _, screen, _) = looped(tape, &keys);
-    assert!(!screen.contains("waits (w)") && !board.running(), "{screen}");
+    assert!(!screen.contains("waiting run") && !board.running(), "{screen}");
     assert_eq!(order(&record.borrow()), ["run 1", "cancel 1", "finished 1"]);
 }
 

@@ -254,8 +254,8 @@ fn two_annotators_are_compared_from_their_files() {
 fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
     let mut h = has_scored(120, 40);
     h.keys("t a l t k");
-    assert!(h.screen().contains("masks `keys`, 0 marked"), "{}", h.screen());
-    assert!(h.screen().contains("no score: the model was asked with another mask"), "{}", h.screen());
+    assert!(h.screen().contains("masks keys, 0 marked"), "{}", h.screen());
+    assert!(h.screen().contains("no score for this mask"), "{}", h.screen());
     h.keys("space");
     assert!(h.screen().contains("cannot be part of it"), "{}", h.screen());
     h.keys("t f t f t f t f t w");

@@ -1,5 +1,5 @@
-//! The saliency lab's measures against `reference/saliency`, SciPy's correlations, and the numbers from Ding and Koehn's published saliency
-//! vectors.
+//! The saliency lab's measures against `reference/saliency`, SciPy's correlations, the numbers from Ding and Koehn's
+//! published saliency vectors, and sensitivity and stability in PyTorch.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,6 +29,7 @@ crate::harness::tests! {
         cues_and_published_vectors,
     ];
     Needs::Data("plm_rationale_mini") => [hand_made_rationales];
+    Needs::Fixtures => [least_changes_and_lowest_maps_of_a_run];
 }
 
 fn numbers(v: &Value) -> Vec<f64> {
@@ -333,5 +334,54 @@ fn hand_made_rationales(dir: &Path) {
     );
     report.close64("F1 of gold itself", &[whole.token_f1.unwrap().mean], &[1.0], 1e-12);
     report.equal("pairs that PCC is made of", &whole.pcc_total, &aligned);
+    report.finish();
+}
+
+/// Share by which the least change of a run may exceed that of the constrained solver.
+const LEAST: f64 = 0.005;
+
+/// Sensitivity and stability of attention, from the sentences to the numbers of a run.
+fn least_changes_and_lowest_maps_of_a_run(dir: &Path) {
+    let want = json(&dir.join("saliency/robust.json"));
+    let folder = tempfile::tempdir().unwrap();
+    let spec = format!(
+        "lab = \"saliency\"\nmodels = [\"bert-tiny\"]\n[data]\nfile = \"set.jsonl\"\n\
+         [saliency]\nmethods = [\"attention\"]\nrobustness = true\n[metrics]\nk = {}\n",
+        want["k"]
+    );
+    std::fs::write(folder.path().join("robust.toml"), spec).unwrap();
+    for arguments in ["data make rationales-en -n 10 --seed 3 -o set.jsonl", "run robust.toml --out out"] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_probity"))
+            .args(arguments.split(' '))
+            .current_dir(&folder)
+            .env("PROBITY_STATE_DIR", folder.path().join("state"))
+            .env("PROBITY_CACHE_DIR", folder.path().join("cache"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = std::fs::read_to_string(folder.path().join("out/findings.jsonl")).unwrap();
+    let found: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &'static str| found.iter().filter(move |f| f["kind"] == kind && f["method"] == "attention");
+    let mut report = Report::new("saliency_robust");
+    let rows = want["rows"].as_array().unwrap();
+    for row in rows {
+        let sentence = row["sentence"].as_str().unwrap();
+        let mine = of("saliency").find(|f| f["sentence"] == sentence).unwrap();
+        report.equal(&format!("{sentence}: prediction"), &mine["target"], &row["said"]);
+        let top = &mine["ranking"].as_array().unwrap()[..row["top"].as_array().unwrap().len()];
+        report.equal(&format!("{sentence}: rationale"), &top, &row["top"].as_array().unwrap().as_slice());
+        let [ours, least] = [mine, row].map(|r| r["sensitivity"].as_f64().unwrap());
+        let more = ours / least - 1.0;
+        report.holds(
+            &format!("{sentence}: sensitivity"),
+            more.abs() <= LEAST,
+            format!("{ours} is {more:+.4} off {least}"),
+        );
+    }
+    let mut whole = of("interpretability").filter(|f| f["dimension"] == "all" && f["perturbation"] == "all");
+    let stability = whole.next_back().unwrap()["stability"]["mean"].as_f64().unwrap();
+    report.close64("stability", &[stability], &[want["stability"].as_f64().unwrap()], 1e-12);
+    report.equal("inputs", &of("saliency").count(), &rows.len());
     report.finish();
 }

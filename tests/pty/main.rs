@@ -252,7 +252,7 @@ fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
     screen.sees("old");
     screen.press("r");
     screen.sees("continuing from old: its run is restored");
-    screen.sees("Best: ");
+    screen.sees("Best at ");
     screen.press("q");
     assert_eq!(screen.ended(), 0);
     let read = Session::read(&screen.folder.path().join("sessions/new.probity.jsonl")).unwrap();

@@ -14,7 +14,7 @@ use base::text::{printable_label, section};
 use labs::saliency::annotation::masks::{self, RatedMask, rated, to_choose};
 use labs::saliency::annotation::read;
 use labs::saliency::annotation::rounds::{
-    Alphas, COMPACT, Fate, Person, ROUNDS, SUFFICIENT, Scored, alphas, merged, scored, to_correct,
+    Alphas, COMPACT, Fate, Person, ROUNDS, SUFFICIENT, Scored, alphas, merged, round, scored, to_correct,
 };
 use stats::Estimate;
 
@@ -65,13 +65,13 @@ no rating is below 3. Otherwise a different word must be masked; after round 3 t
 pub struct MergeArgs {
     #[command(flatten)]
     files: FileArgs,
-    /// The round.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(ROUNDS)))]
-    round: u8,
+    /// The round; that of the files if omitted.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(ROUNDS)))]
+    round: Option<u8>,
     /// Write the rationales that pass to this file.
     #[arg(long, short, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
-    /// Write the rationales to correct to this folder, one file per annotator.
+    /// Write to this folder a file for each annotator with the sentences that go back; each says its next round.
     #[arg(long, value_name = "DIR")]
     back: Option<PathBuf>,
     /// Replace files that already exist.
@@ -143,9 +143,10 @@ fn agreement(found: &Alphas) -> Vec<String> {
     lines
 }
 
+/// Annotations that are left out because they are of another sentence.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
-    (n > 0).then(|| format!("left out: {n} annotations of sentences whose words differ from those in an earlier file"))
+    (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words, another mask or another answer in an earlier file"))
 }
 
 fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -177,24 +178,35 @@ fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) 
 fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (people, level) = people(&args.files)?;
     let found = alphas(&people, level);
+    let of_files = round(&people);
+    let round = args.round.unwrap_or(of_files);
+    if round < of_files {
+        return Err(CliError::Usage(format!(
+            "--round is {round}, but the files are of round {of_files}: omit --round"
+        )));
+    }
     match (people.iter().any(Person::is_rater), people.iter().any(Person::is_checker)) {
         (true, true) => Err(CliError::Usage(
             "some files contain mask confidences, others rationale scores; merge the masks first, then the rationales"
                 .into(),
         )),
-        (true, false) => merge_masks(args, (&people, found), out),
-        (false, _) => merge_rationales(args, (&people, found), out),
+        (true, false) => merge_masks((args, round), (&people, found), out),
+        (false, _) => merge_rationales((args, round), (&people, found), out),
     }
 }
 
-fn merge_masks(args: &MergeArgs, (people, found): (&[Person], Alphas), out: &mut dyn Write) -> Result<(), CliError> {
-    let all = rated(people, args.round);
+fn merge_masks(
+    (args, round): (&MergeArgs, u8),
+    (people, found): (&[Person], Alphas),
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let all = rated(people, round);
     write(args, people, &masks::passed(&all), &|name| to_choose(&all, name))?;
     if args.files.json {
-        let answer = Merge { round: args.round, agreement: found, rationales: None, masks: Some(&all) };
+        let answer = Merge { round, agreement: found, rationales: None, masks: Some(&all) };
         return output::json(out, &answer);
     }
-    let mut lines = vec![masks::outcome(&all, args.round)];
+    let mut lines = vec![masks::outcome(&all, round)];
     lines.push(format!("Krippendorff's alpha of confidence (ordinal): {}", interval(found.confidence)));
     lines.extend(left_out(&found));
     let row = |m: &RatedMask<'_>| {
@@ -213,21 +225,19 @@ fn merge_masks(args: &MergeArgs, (people, found): (&[Person], Alphas), out: &mut
 }
 
 fn merge_rationales(
-    args: &MergeArgs,
+    (args, round): (&MergeArgs, u8),
     (people, found): (&[Person], Alphas),
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let all = scored(people, args.round);
-    write(args, people, &merged(&all), &|name| to_correct(&all, name))?;
+    let all = scored(people, round);
+    write(args, people, &merged(&all), &|name| to_correct(&all, name, round))?;
     if args.files.json {
-        let answer = Merge { round: args.round, agreement: found, rationales: Some(&all), masks: None };
+        let answer = Merge { round, agreement: found, rationales: Some(&all), masks: None };
         return output::json(out, &answer);
     }
     let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
     let mut lines = vec![format!(
-        "round {} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at least \
-         {COMPACT}), {} go back to their annotators, {} are dropped, {} have no scores",
-        args.round,
+        "round {round} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at least {COMPACT}), {} go back, {} are dropped, {} have no scores",
         of(Fate::Passes).count(),
         all.len(),
         of(Fate::GoesBack).count(),

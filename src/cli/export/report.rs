@@ -56,9 +56,12 @@ pub(super) fn write(
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");
             // Terms and shared provenance are printed once, below the figures.
             figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
-            let named = std::mem::take(&mut figure.provenance.terms);
+            let own = std::mem::take(&mut figure.provenance.terms);
             terms.extend(
-                named.into_iter().filter(|(name, _)| !terms.iter().any(|(known, _)| known == name)).collect::<Vec<_>>(),
+                own.into_iter()
+                    .chain(std::mem::take(&mut figure.provenance.glossary))
+                    .filter(|(name, _)| !terms.iter().any(|(known, _)| known == name))
+                    .collect::<Vec<_>>(),
             );
             let sources = sources(&figure).into_iter().map(|line| line + ".").collect();
             let said = [vec![caption(&figure)], notes(&figure), sources].concat().join(" ");

@@ -13,7 +13,7 @@ use super::super::axis::{Fitted, Room, Tick};
 use super::super::canvas::{At, Canvas, Drawn, Pen, Recorder, Side, Type, pixels, position};
 use super::super::font::Fonts;
 use super::super::overlap::Rect;
-use super::super::{Figure, Layer};
+use super::super::{Axis, Figure, Layer};
 use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
@@ -120,7 +120,7 @@ impl<'a> Chart<'a> {
             - if labelled { 40.0 } else { 12.0 }
             - label_height(fonts, &x, right - beside(canvas, figure) - edge - 45.0))
         .max(40.0);
-        let y_name = named(fonts, &figure.y.label, rough);
+        let y_name = named(fonts, &title(&figure.y), rough);
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
         let left = edge + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
@@ -143,7 +143,7 @@ impl<'a> Chart<'a> {
         };
         let x_ticks: Vec<Tick> =
             x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset).into_iter().map(below).collect();
-        let x_name = named(fonts, &figure.x.label, right - left);
+        let x_name = named(fonts, &title(&figure.x), right - left);
         let below_ticks = match labels {
             Labels::Upright(_) => x_ticks.iter().map(|t| widest(fonts, &t.label)).fold(0.0, f64::max),
             _ => x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max),
@@ -304,6 +304,17 @@ pub(super) fn height_of(lines: &str, size: f64) -> f64 {
     lines.lines().count() as f64 * size * LINE
 }
 
+/// The label of an axis, with the scale of a logarithmic one.
+pub(super) fn title(axis: &Axis) -> String {
+    let label = &axis.label;
+    match axis.scale.is_log() && !label.is_empty() {
+        true if label.ends_with(')') => format!("{label}, log scale"),
+        true => format!("{label} (log scale)"),
+        false => label.clone(),
+    }
+}
+
+/// The label of an axis in lines that fit along it.
 pub(super) fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
     match printable_label(label) {
         label if label.is_empty() => label,

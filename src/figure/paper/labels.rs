@@ -1,39 +1,32 @@
-//! Labels of points, rules and guides on the data, each placed where it hides least.
+//! Labels on the data: of rules and of guides. Each gets the position where it hides least.
 
 use plotters::series::LineSeries;
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
-use super::super::layers::{Guide, Points, Rule};
-use super::super::overlap::{Rect, overlap};
+use super::super::layers::{Guide, Rule};
+use super::super::overlap::Rect;
 use super::chart::Chart;
 use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Maximum label width on the data, and line widths tried for point labels.
+/// Widest label on the data.
 pub(crate) const LONGEST: f64 = 160.0;
-const WIDTHS: [f64; 2] = [90.0, 55.0];
-/// Distance step between a label and its object.
+/// Step of the distance between a label and its object.
 const STEP: f64 = 14.0;
-/// Number of distances tried for a point label and for a rule label.
-const STEPS: (usize, usize) = (10, 7);
-/// Cost of one distance step, for points and for rules. A hidden area costs 3; a hidden line or marker costs more than all steps.
-const AWAY: usize = 6;
-const ALONG: usize = 2;
-/// Maximum points of a labelled layer; with more, labels would cover the data. The CSV has all labels.
-const MOST_LABELLED: usize = 12;
-/// Distance between a label and other lines and markers.
+/// Number of positions tried for the label of a rule, by growing distance.
+const STEPS: usize = 7;
+/// Cost of one step of distance. A hidden area costs 3, a line or a marker more than all steps.
+const AWAY: usize = 2;
+/// Between a label and the lines and marks of others.
 const AIR: f64 = 2.0;
 
-/// The first place with the lowest cost over the items after the first `from`, and that cost; `None` if all places overlap text.
-fn best(
-    canvas: &Canvas<'_>,
-    (from, away): (usize, usize),
-    places: impl Iterator<Item = (usize, Rect)>,
-) -> Option<(usize, (usize, Rect))> {
+/// The place that hides least of the items after the first `from`, with what it hides, the first of equals; `None` if
+/// all overlap text.
+fn best(canvas: &Canvas<'_>, from: usize, places: impl Iterator<Item = (usize, Rect)>) -> Option<(usize, Rect)> {
     let around = |r: Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
-    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, around(r))? + away * step, step, r)));
-    weighed.min_by_key(|(weight, ..)| *weight).map(|(weight, step, r)| (weight, (step, r)))
+    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, around(r))? + AWAY * step, step, r)));
+    weighed.min_by_key(|(weight, ..)| *weight).map(|(_, step, r)| (step, r))
 }
 
 fn height(lines: usize, size: f64) -> f64 {
@@ -65,62 +58,7 @@ fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), us
     if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }
 }
 
-/// Labels the points, avoiding markers, other labels and, if possible, intervals (`bars`).
-pub(crate) fn points(
-    canvas: &Canvas<'_>,
-    chart: &Chart<'_>,
-    (points, taken, bars): (&Points, &mut Vec<Rect>, &[Rect]),
-    (gap, from): (f64, usize),
-) -> Drawn {
-    let few = points.points.len() <= MOST_LABELLED;
-    for p in points.points.iter().filter(|p| few && !p.label.is_empty()) {
-        let Some(at) = chart.at(p.x, p.y) else { continue };
-        let wrapped = |widest: f64| {
-            let lines = canvas.fonts.wrapped(&printable_label(&p.label), SMALL, widest, 2);
-            let wide = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
-            (lines.join("\n"), (wide, height(lines.len(), SMALL)))
-        };
-        // A label closer to another point would seem to belong to that point.
-        let others = || points.points.iter().filter(|q| *q != p).filter_map(|q| chart.at(q.x, q.y));
-        let own = |r: &Rect| others().all(|q| distance(r, at) <= distance(r, q));
-        let untaken = |r: &Rect| !taken.iter().any(|t| overlap(*t, *r));
-        let free = |(_, r): &(usize, Rect)| inside(chart, r) && untaken(r) && own(r);
-        let clear = |(_, r): &(usize, Rect)| !bars.iter().any(|b| overlap(*b, *r));
-        let found =
-            WIDTHS.map(wrapped).into_iter().filter(|(label, _)| !label.contains('…')).filter_map(|(label, size)| {
-                let around = |step: usize| beside(at, size, gap + STEP * step as f64).map(move |r| (step, r));
-                let places = || (0..STEPS.0).flat_map(around).filter(free);
-                let place = best(canvas, (from, AWAY), places().filter(clear));
-                place.or_else(|| best(canvas, (from, AWAY), places())).map(|found| (label, found))
-            });
-        if let Some((label, (_, place))) = found.min_by_key(|(_, (weight, _))| *weight) {
-            placed(canvas, &label, (place, from), at)?;
-            taken.push(place.1);
-        }
-    }
-    Ok(())
-}
-
-fn distance(r: &Rect, (x, y): At) -> f64 {
-    (x - x.clamp(r.0.0, r.1.0)).hypot(y - y.clamp(r.0.1, r.1.1))
-}
-
-/// Label positions around a point, best first.
-fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 8] {
-    let corners = [
-        (x + off, y - h / 2.0),
-        (x - off - w, y - h / 2.0),
-        (x - w / 2.0, y - off - h),
-        (x - w / 2.0, y + off),
-        (x + off, y - off - h),
-        (x + off, y + off),
-        (x - off - w, y - off - h),
-        (x - off - w, y + off),
-    ];
-    corners.map(|(l, t)| ((l, t), (l + w, t + h)))
-}
-
-/// Draws a rule with its label: above the frame if vertical, along the rule if horizontal.
+/// A rule with its label: above the frame if vertical, along the rule if horizontal.
 pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from: usize) -> Drawn {
     let axis = if rule.upright { &chart.x } else { &chart.y };
     if !axis.shows(rule.at) {
@@ -148,8 +86,8 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
             [y - off - SMALL, y + off].map(|top| (step, ((x, top), (x + wide, top + SMALL))))
         })
     };
-    match best(canvas, (from, ALONG), (0..STEPS.1).flat_map(row).filter(|(_, r)| inside(chart, r))) {
-        Some((_, (step, r))) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
+    match best(canvas, from, (0..STEPS).flat_map(row).filter(|(_, r)| inside(chart, r))) {
+        Some((step, r)) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
         None => Ok(()),
     }
 }
@@ -157,7 +95,8 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
 /// Draws a guide with its ticks; its label is to the right of its last point.
 pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
     let look = canvas.look;
-    let shown: Vec<(f64, f64)> = guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();
+    let shown: Vec<(f64, f64)> =
+        guide.points.iter().copied().filter(|&(x, y)| chart.x.shows(x) && chart.y.shows(y)).collect();
     let last = shown.last().and_then(|&(x, y)| chart.at(x, y));
     chart.draw_series(LineSeries::new(shown, style(canvas, Pen::new(look.pale, 1.1))))?;
     for (x, y, label) in &guide.ticks {

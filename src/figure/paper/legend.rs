@@ -9,7 +9,7 @@ use super::super::font::Fonts;
 use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Dash, Emphasis, Marker, Role};
+use super::super::role::{BLACK, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::lines::{self, BAND, INNER, SMALL_MARK, THICK, interval, strokes};
@@ -44,6 +44,9 @@ enum Sample {
     Wide(Shape),
     Narrow(Shape),
     Few(&'static str),
+    /// A point in the mark of its line, in a ring.
+    Ring,
+    /// A faint and an unrated point of a plane.
     Faint,
     Unrated,
     /// The values of two replicates.
@@ -67,8 +70,6 @@ enum Shape {
     Area,
     /// A vertical line at each point.
     Bar,
-    /// Two edge lines, for margins.
-    Edges,
 }
 
 impl Sample {
@@ -76,7 +77,7 @@ impl Sample {
         match self {
             Sample::Line(role) | Sample::Full(role) if role.dash.is_some() => 30.0,
             Sample::Signs(_) => 150.0,
-            Sample::Gold | Sample::Lit | Sample::Negative | Sample::Wide(Shape::Edges) => 26.0,
+            Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
             _ => 14.0,
         }
     }
@@ -168,7 +169,12 @@ impl Legend {
         (column, wide, y, placed)
     }
 
-    /// Draws the legend to the right of a chart that ends at `right`; false if it is too wide.
+    /// Width of the legend beside a chart, with the air before it.
+    pub(crate) fn width(&self, fonts: &Fonts<'_>, room: f64) -> f64 {
+        2.0 * AIR + self.column(fonts, room).1
+    }
+
+    /// Draws the legend right of a chart that ends at `right`; false if it is too wide.
     pub(crate) fn draw_beside(&self, canvas: &Canvas<'_>, right: f64, top: f64) -> Drawn<bool> {
         let left = right + 2.0 * AIR;
         let room = canvas.look.width - canvas.look.margin - left;
@@ -234,13 +240,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let of_bars = bars().filter_map(Bar::interval).chain(of_points).chain(of_ranges).map(length).fold(0.0, f64::max);
     let widest = lines().filter_map(|p| spread.wide(p)).map(length).fold(of_bars, f64::max);
     let narrow = lines().filter_map(|p| spread.narrow(p)).map(length).fold(0.0, f64::max);
-    let shape = if spread.is_margin {
-        Shape::Edges
-    } else if spread.by_point || spread.is_crowded || of_bars > 0.0 {
-        Shape::Bar
-    } else {
-        Shape::Area
-    };
+    let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
     let hidden = if widest < HIDDEN { NO_WIDER } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
@@ -281,6 +281,15 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
             let is_joined = l.points.len() > 1 && l.points.iter().any(|p| p.n.few().is_none());
             let role = if l.role.marker.is_some() && !is_joined { Role { dash: None, ..l.role } } else { l.role };
             out.push((Sample::Line(role), printable_label(&l.label)));
+        }
+        Layer::Points(p)
+            if p.points.iter().any(|spot| spot.hue.is_some()) && p.role.marker != Some(Marker::Diamond) =>
+        {
+            out.push((Sample::Ring, printable_label(&p.label)));
+        }
+        // Levels have the marks of their lines.
+        Layer::Points(p) if p.role.marker == Some(Marker::Stroke) => {
+            out.push((Sample::Line(Role::points(BLACK, Marker::Circle)), printable_label(&p.label)));
         }
         Layer::Points(p) => {
             let marker = p.role.marker.unwrap_or(Marker::Circle);
@@ -375,6 +384,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
                 .filter(|m| *m == Marker::Circle)
                 .map_or(Ok(()), |m| lines::full(canvas, at, m, look.series(role.hue)))
         }
+        Sample::Ring => lines::ringed(canvas, (middle, y), Marker::Circle, look.grey),
         Sample::Faint => canvas.disc((middle, y), SMALL_MARK, look.ink),
         Sample::Unrated => canvas.marker((middle, y), Marker::Circle, SMALL_MARK, look.ink),
         Sample::Range(roles) => {
@@ -389,9 +399,6 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
         Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
         Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
-        Sample::Wide(Shape::Edges) => [upper.1, lower.1]
-            .into_iter()
-            .try_for_each(|y| canvas.line(&[(x, y), (x + width, y)], lines::edge(look.ink, Dash::Solid))),
         Sample::Pair => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.1)),
         Sample::Few(text) => canvas.text(text, (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role, has_mean) => {
@@ -413,7 +420,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         Sample::Gold => canvas.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(look.ink, 2.4)),
         Sample::Negative => {
             canvas.rectangle(upper, lower, palette::diverging(-0.4), 1.0)?;
-            super::tokens::below_zero(canvas, upper, lower, look.ink)
+            super::tokens::below_zero(canvas, upper, lower)
         }
         Sample::Top => super::tokens::mark(canvas, (x + width / 2.0, y - 4.0)),
         Sample::Lit => canvas.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
@@ -436,7 +443,7 @@ fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> D
         canvas.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0)?;
     }
     let middle = f64::midpoint(upper.0, lower.0);
-    super::tokens::below_zero(canvas, upper, (middle - 6.0, lower.1), look.ink)?;
+    super::tokens::below_zero(canvas, upper, (middle - 6.0, lower.1))?;
     canvas.frame(upper, lower, Pen::new(look.grey, 0.7))?;
     for end in [upper.0, lower.0] {
         canvas.line(&[(end, upper.1 - 2.0), (end, lower.1 + 2.0)], Pen::new(look.ink, 0.9))?;

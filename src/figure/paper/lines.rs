@@ -5,12 +5,11 @@ use plotters::style::ShapeStyle;
 use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
 use super::super::layers::{Datum, Line, Points, Ranks, Spot};
-use super::super::overlap::Rect;
 use super::super::palette::Rgb;
 use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
-use super::labels::{self, LONGEST};
+use super::labels::LONGEST;
 use super::spread::{self, ASIDE, LEVELS, Spread, is_range};
 use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
@@ -18,12 +17,13 @@ use base::text::printable_label;
 pub(crate) const BAND: f64 = 0.18;
 /// Opacity of a narrow band, over the wide one.
 pub(crate) const INNER: f64 = 0.26;
-/// Distance between the vertical strokes of a range.
-const COMB: f64 = 5.0;
-/// Bands with a larger mean share of the axis are paler and get edge lines; the second threshold is for overlapping bands.
+/// Distance between the strokes of a range.
+const COMB: f64 = 8.0;
+/// A band that takes more of the axis than this on average has edges and is paler; the second where bands lie on each other.
 const WIDE: (f64, f64) = (0.3, 0.03);
-const APART: f64 = 13.0;
-/// Half-width of an interval's caps.
+/// Least distance between the markers of a line, and between those on a plane, where each is a setting.
+const APART: (f64, f64) = (22.0, 13.0);
+/// Half the width of the caps of an interval.
 pub(crate) const CAP: f64 = 3.0;
 /// Width of a narrow interval drawn as a line.
 pub(crate) const THICK: f64 = 3.6;
@@ -89,14 +89,10 @@ pub(crate) fn bands<'a>(
             };
             let limit = if spread.overlaps { WIDE.1 } else { WIDE.0 };
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
-            // The filled margins of several lines would cover most of a frame and each other.
-            let is_margin = spread.is_margin && !inner;
-            if !is_margin {
-                let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
-                let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
-                chart.draw(Polygon::new(around, filled(colour, alpha)))?;
-            }
-            if wide || is_margin {
+            let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
+            let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
+            chart.draw(Polygon::new(around, filled(colour, alpha)))?;
+            if wide {
                 let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
                 for ends in [upper, lower] {
                     chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
@@ -142,7 +138,7 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
         return strokes(canvas, (x + aside - CAP, high), (x + aside + CAP, low), colour);
     }
     for end in [|p: &(f64, f64, f64)| (p.0, p.1), |p: &(f64, f64, f64)| (p.0, p.2)] {
-        canvas.line(&at.iter().map(end).collect::<Vec<At>>(), Pen::new(colour, 1.2))?;
+        canvas.line(&at.iter().map(end).collect::<Vec<At>>(), Pen::new(colour, 1.0))?;
     }
     let Some((first, last)) = at.first().zip(at.last()) else { return Ok(()) };
     let count = ((last.0 - first.0) / COMB).clamp(0.0, 1000.0) as usize;
@@ -152,7 +148,7 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
         let between = |a: f64, b: f64| a + share * (b - a);
         let (low, high) = (between(pair[0].1, pair[1].1), between(pair[0].2, pair[1].2));
         if low - high >= THIN {
-            canvas.line(&[(x, low), (x, high)], Pen::new(colour, 0.8))?;
+            canvas.line(&[(x, low), (x, high)], Pen { alpha: 0.6, ..Pen::new(colour, 0.6) })?;
         }
     }
     Ok(())
@@ -181,9 +177,7 @@ fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, laye
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
         true => line.points.iter().collect(),
-        false => {
-            marked(chart, line, &|x| spread.shift_at(layer, x), (0, 1)).into_iter().map(|(_, p)| p).step_by(2).collect()
-        }
+        false => marked(chart, (line, layer), (spread, (0, 1))).into_iter().map(|(_, p)| p).step_by(2).collect(),
     };
     for p in points {
         let pair = |ends: Option<(f64, f64)>| {
@@ -268,7 +262,7 @@ pub(crate) fn line(
         }
     }
     if let Some(marker) = line.role.marker {
-        for (at, p) in marked(chart, line, &shift, turn) {
+        for (at, p) in marked(chart, (line, layer), (spread, turn)) {
             if spread.is_plane {
                 standing(canvas, at, p, (marker, colour))?;
                 continue;
@@ -302,19 +296,22 @@ pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> 
 /// and unconnected points.
 fn marked<'l>(
     chart: &Chart<'_>,
-    line: &'l Line,
-    shift: &dyn Fn(f64) -> f64,
-    (turn, turns): (usize, usize),
+    (line, layer): (&'l Line, usize),
+    (spread, (turn, turns)): (&Spread, (usize, usize)),
 ) -> Vec<(At, &'l Datum)> {
-    let shown: Vec<(f64, (At, &Datum))> =
-        line.points.iter().filter_map(|p| chart.at(p.x, p.y).map(|(x, y)| (p.x, ((x + shift(p.x), y), p)))).collect();
+    let least = if spread.is_plane { APART.1 } else { APART.0 };
+    let place = |p: &'l Datum| {
+        let (x, y) = chart.at(p.x, p.y)?;
+        Some((p.x, ((x + spread.shift_at(layer, p.x), y), p)))
+    };
+    let shown: Vec<(f64, (At, &Datum))> = line.points.iter().filter_map(place).collect();
     let mut out: Vec<(At, &Datum)> = Vec::new();
     for run in runs(&chart.x, &shown) {
         let mut marks: Vec<(At, &Datum)> = Vec::new();
         for &(_, (at, p)) in &run {
             let near = |(to, q): &(At, &Datum)| {
                 let alike = (q.emphasis, q.is_unrated) == (p.emphasis, p.is_unrated);
-                alike && (at.0 - to.0).hypot(at.1 - to.1) < APART
+                alike && (at.0 - to.0).hypot(at.1 - to.1) < least
             };
             if !marks.last().is_some_and(near) {
                 marks.push((at, p));
@@ -349,67 +346,82 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     })
 }
 
-/// Draws points with their intervals, beside ranges of the same category; labels go where they hide least.
+/// Single points with their intervals, beside ranges of the same category.
 pub(crate) fn points<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
     points: &Points,
-    (figure, layer, below): (&Figure, usize, usize),
+    (figure, layer): (&Figure, usize),
 ) -> Drawn {
-    const R: f64 = 3.6;
-    // Large enough to go around the marker of the best strength, which may be at the same place.
-    const KNEE: f64 = 6.0;
-    let colour = canvas.look.series(points.role.hue);
+    let is_plane = chart.x.categories().is_none();
     let marker = points.role.marker.unwrap_or(Marker::Circle);
-    let faint = points.role.emphasis == Emphasis::Faint;
-    // On a plane, intervals cross each other and the lines.
-    let alpha = if chart.x.categories().is_some() { 1.0 } else { 0.6 };
-    let pen = Pen { alpha: if faint { 0.3 } else { alpha }, ..Pen::new(colour, 1.1) };
-    let thin = style(canvas, pen);
+    let alpha = if points.role.emphasis == Emphasis::Faint { 0.3 } else { 1.0 };
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
-    // Smaller on a plane, where a point's intervals cross.
-    let cap = if chart.x.categories().is_some() { CAP } else { 0.8 * CAP };
-    let (mut taken, mut bars): (Vec<Rect>, Vec<Rect>) = Default::default();
+    // Smaller on a plane, where the arms of a point cross.
+    let cap = if is_plane { 0.8 * CAP } else { CAP };
     let are_levels = spread::are_levels(points, &chart.x);
-    let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
         let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
         let x = f64::midpoint(from, to);
         let Some(at) = chart.at(x, p.y) else { continue };
         let at = if are_levels { (chart.left + LEVELS / 2.0 + 1.0, at.1) } else { at };
+        let colour = canvas.look.series(p.hue.unwrap_or(points.role.hue));
+        let pen = Pen { alpha, ..Pen::new(colour, 1.1) };
         let [x_band, y_band] = p.intervals();
         arms(canvas, chart, p, pen)?;
         if let Some((lo, hi)) = x_band
             && let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y))
         {
-            chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
+            chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, style(canvas, pen), 0))?;
             for (x, y) in [a, b] {
                 canvas.line(&[(x, y - cap), (x, y + cap)], pen)?;
             }
-            bars.push(air(a, b));
         }
-        if let Some((lo, hi)) = y_band
-            && let Some((a, b)) = chart.at(x, lo).zip(chart.at(x, hi))
-        {
-            bars::whisker(canvas, chart, (x, p.y), (lo, hi), cap, pen)?;
-            bars.push(air(a, b));
+        if let Some(ends) = y_band {
+            bars::whisker(canvas, chart, (x, p.y), ends, cap, pen)?;
         }
         if has_bars {
-            // On a bar, a marker needs a light background.
-            canvas.disc(at, R + 2.2, canvas.look.paper)?;
+            // On a bar a marker needs a light ground to be seen.
+            canvas.disc(at, SPOT + 2.2, canvas.look.paper)?;
         }
-        match faint {
-            true => canvas.outline(at, marker, R, colour)?,
-            false if marker == Marker::Diamond => canvas.outline(at, marker, KNEE, colour)?,
-            false => canvas.marker(at, marker, if p.hue.is_some() { R + 1.2 } else { R }, colour)?,
-        }
-        if let Some(hue) = p.hue.filter(|_| marker != Marker::Diamond) {
-            canvas.marker(at, marker, R - 0.6, canvas.look.series(hue))?;
-        }
-        taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
+        spot(canvas, figure, (points, marker, are_levels), (p, at))?;
     }
-    labels::points(canvas, chart, (points, &mut taken, &bars), (R + 4.0, below))
+    Ok(())
+}
+
+/// Half the size of a single point.
+const SPOT: f64 = 3.6;
+
+/// The mark of a single point. A point of a hue has the mark of the line of that hue, in a ring; a level has that of its line.
+fn spot(
+    canvas: &Canvas<'_>,
+    figure: &Figure,
+    (points, marker, is_level): (&Points, Marker, bool),
+    (p, at): (&Spot, At),
+) -> Drawn {
+    // Around the ring of the best strength, which may lie in the same place.
+    const KNEE: f64 = 7.6;
+    let of_line = |hue: usize| {
+        let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line.role) } else { None });
+        lines.filter(|role| role.hue == hue).find_map(|role| role.marker).unwrap_or(marker)
+    };
+    let colour = canvas.look.series(points.role.hue);
+    match p.hue {
+        _ if marker == Marker::Diamond => canvas.outline(at, marker, KNEE, colour),
+        Some(hue) => ringed(canvas, at, of_line(hue), canvas.look.series(hue)),
+        None if is_level => canvas.marker(at, of_line(points.role.hue), SPOT, colour),
+        None if points.role.emphasis == Emphasis::Faint => canvas.outline(at, marker, SPOT, colour),
+        None => canvas.marker(at, marker, SPOT, colour),
+    }
+}
+
+/// A mark in a ring, on the ground of the page.
+pub(crate) fn ringed(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
+    const RING: f64 = 5.2;
+    const MARK: f64 = 2.6;
+    canvas.marker(at, Marker::Circle, RING, canvas.look.ink)?;
+    if marker == Marker::Circle { canvas.disc(at, MARK, colour) } else { canvas.marker(at, marker, MARK, colour) }
 }
 
 /// Draws lines between the values of two replicates, in x and in y.

@@ -32,6 +32,11 @@ const FOOT: f64 = FINE + 4.0;
 /// Minimum page width for narrowing a chart beside its legend, and the chart's share of the page then.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
+/// Between a legend and what it is above.
+const BELOW_LEGEND: f64 = 4.0;
+/// Width of a group of bars on a page that is wider than a few of them need.
+const SLOT: f64 = 110.0;
+/// Maximum number of lines of a title.
 const TITLE_LINES: usize = 2;
 
 /// Lays out a figure, with notes below its provenance. The drawing depends only on the figure and the fonts.
@@ -39,12 +44,13 @@ const TITLE_LINES: usize = 2;
 /// # Errors
 /// [`super::FigureError::Draw`] if plotters cannot lay the figure out.
 pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String], look: Look) -> Drawn<Scene<'a>> {
+    let figure = &trimmed(figure);
     let panels = Panels::new(figure);
     let legend = Legend::new(&panels.whole, panels.parts.first().unwrap_or(figure));
     let has_choice = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
     let places: &[Place] = match has_choice {
         true if look.width > WIDE && spread::is_plane(figure) => &[Place::Beside],
-        true if look.width > WIDE && is_sparse(figure) => &[Place::Inside, Place::Beside],
+        true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside, Place::Inside],
         true => &[Place::Inside],
         false => &[],
     };
@@ -56,6 +62,19 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     Err(super::FigureError::Draw("no room for the legend".into()))
 }
 
+/// The figure with the vertical axis of a plane cut to its settings.
+fn trimmed(figure: &Figure) -> Figure {
+    let mut figure = figure.clone();
+    if spread::is_plane(&figure) {
+        let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+        let lowest = lines.flat_map(|line| &line.points).map(|p| p.y).fold(f64::INFINITY, f64::min);
+        let top = figure.y.range.map_or(1.0, |(_, top)| top);
+        figure.y = figure.y.around(lowest, top);
+    }
+    figure
+}
+
+/// Place of a legend.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Inside,
@@ -72,12 +91,12 @@ fn attempt<'a>(
 ) -> Drawn<Option<Scene<'a>>> {
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
-    let rows = if is_above { legend.height(fonts, room) } else { 0.0 };
-    // In paper style, the page grows with what is above and below its frame; in a lab book, its size is fixed.
+    let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };
+    // A page for a paper grows with what is above and below its frame; one of a lab book keeps its size.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
-        (true, _) => Panels::height(&look, rows),
+        (true, _) => panels.height(&look, rows),
         (false, true) => height(figure, look) + rows + labels(),
         (false, false) => height(figure, look),
     };
@@ -105,7 +124,10 @@ fn attempt<'a>(
         if is_divided {
             panels.draw(&canvas, ((left, top), (right, end)))?;
         } else {
-            let right = if place == Place::Beside { left + NARROWED * (right - left) } else { right };
+            let (left, right) = match place {
+                Place::Beside => beside(figure, (left, right), legend.width(fonts, room)),
+                _ => (left, right),
+            };
             let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
             let (chart, from) = draw(&canvas, figure, chart)?;
             let is_drawn = match place {
@@ -151,24 +173,17 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
     let sentences = [
-        (
-            any(&|s, _| s.is_beside()[0]),
-            "Marks that would hide each other are drawn side by side, by half a mark at most; lines are in their true places",
-        ),
+        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
-        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn, not at every point"),
-        (
-            any(&|s, part| s.is_plane && data(part, has_interval)),
-            "Points on lines have no intervals here, as these would cover the plane; the CSV has them",
-        ),
+        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn"),
         (
             any(&|s, part| s.is_crowded && !s.by_point && !s.is_plane && data(part, has_interval)),
             "Intervals are drawn at every other mark; the CSV has all",
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
-            "The inner intervals are only in the CSV: here they would hide each other",
+            "Inner intervals are omitted",
         ),
         (
             any(&|s, part| {
@@ -178,11 +193,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         ),
         (
             any(&|s, part| s.is_plane && data(part, |_| true)),
-            "Of marks with one meaning that would touch, the first is drawn; lines join all settings of a method",
+            "Of marks of one kind that would touch, the first is drawn",
         ),
         (
             has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
-            "Two trainings are too few for an interval: thin lines end at their two values; the CSV has intervals (Student's t, one degree of freedom)",
+            "Thin lines end at the values of two trainings",
         ),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
@@ -191,7 +206,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
 /// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; heatmaps grow with their rows.
 fn height(figure: &Figure, look: Look) -> f64 {
     let flat = look.width * look.aspect;
-    if spread::is_square(figure) {
+    if spread::is_square(figure) || spread::is_plane(figure) {
         return (look.width * 0.92).min(f64::max(flat, 500.0));
     }
     let rows = figure.layers.iter().find_map(|l| match l {
@@ -200,13 +215,28 @@ fn height(figure: &Figure, look: Look) -> f64 {
         _ => None,
     });
     let needed = rows.map_or(0.0, |rows| (120.0 + 26.0 * rows as f64).min(1600.0));
-    needed.max(flat)
+    let has_ranks = figure.layers.iter().any(|l| matches!(l, Layer::Ranks(_)));
+    needed.max(if has_ranks { flat / 2.0 } else { flat })
 }
 
-/// True for a few categories, which leave space for a legend beside the chart.
-fn is_sparse(figure: &Figure) -> bool {
+/// Left and right of a chart on a wide page with a legend of this width beside it: a few bars have a narrow frame, in the middle of
+/// the page with its legend.
+fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
+    let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
+    let width = (NARROWED * (right - left)).min(90.0 + SLOT * bars as f64);
+    let left = left + ((right - left - width - legend) / 2.0).max(0.0);
+    (left, left + width)
+}
+
+/// Number of groups of bars, or of categories, where a wide page is too wide for them.
+fn few_bars(figure: &Figure) -> Option<usize> {
+    let bars = figure.layers.iter().filter_map(|l| match l {
+        Layer::Bars(bars) => Some(bars.bars.iter().filter(|bar| !bar.bin).count()),
+        _ => None,
+    });
     let is_table = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_) | Layer::Ranks(_)));
-    !is_table && (1..=4).contains(&figure.x.categories.len())
+    let count = bars.max().unwrap_or(0).max(figure.x.categories.len());
+    (!is_table && (1..=4).contains(&count)).then_some(count)
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
@@ -273,7 +303,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             Layer::Line(line) => {
                 lines::line(canvas, &chart, (line, number), (&spread, spread.turn(figure, number)))?;
             }
-            Layer::Points(points) => lines::points(canvas, &mut chart, points, (figure, number, below))?,
+            Layer::Points(points) => lines::points(canvas, &mut chart, points, (figure, number))?,
             Layer::Ranks(ranks) => lines::ranks(canvas, &chart, ranks)?,
             Layer::Rule(rule) => labels::rule(canvas, &chart, rule, below)?,
             Layer::Bars(layer) => {

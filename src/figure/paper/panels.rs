@@ -11,14 +11,22 @@ use super::{LABEL, type_of};
 
 /// Minimum page width for panels side by side.
 const WIDE: f64 = 500.0;
-/// Total height of panels as a share of the page width: side by side, and stacked.
-const ASPECT: (f64, f64) = (0.36, 1.2);
+/// Height of panels beside each other, and of one of those above each other, as shares of the width of the page.
+const ASPECT: (f64, f64) = (0.36, 0.4);
 
 /// Height reserved for a title and the lines below the panels.
 const TITLED: f64 = 100.0;
+/// Height of the row above a panel with its letter and name.
+const NAMED: f64 = 9.0;
+/// Between panels beside each other.
 const BETWEEN: f64 = 14.0;
 
-/// A figure and its panels; none if it is not divided.
+/// The label of a panel's vertical axis and the rest of its name: `accuracy: bert-mini`.
+fn split(name: &str) -> (&str, &str) {
+    name.split_once(": ").unwrap_or((name, ""))
+}
+
+/// A figure and the panels that it is divided into, if it is.
 pub(super) struct Panels {
     /// All layers, with the names in the legend.
     pub whole: Figure,
@@ -45,15 +53,17 @@ impl Panels {
             }
             if let Some(method) = line.label.strip_suffix(name.as_str()) {
                 line.label = method.trim_end().to_owned();
+            } else if !several[panel] && name.ends_with(line.label.as_str()) {
+                line.label.clear();
             }
         }
         let belongs = |layer: &Layer, k: usize| match layer {
-            Layer::Line(line) => line.role.accent == Some(k),
+            Layer::Line(line) => line.role.accent.is_none_or(|panel| panel == k),
             Layer::Rule(rule) => rule.panel.is_none_or(|panel| panel == k),
             _ => true,
         };
         let part = |(k, name): (usize, &String)| Figure {
-            y: Axis { label: name.clone(), ..whole.y.clone() },
+            y: Axis { label: split(name).0.to_owned(), ..whole.y.clone() },
             x: Axis { label: String::new(), ..whole.x.clone() },
             layers: whole.layers.iter().filter(|layer| belongs(layer, k)).cloned().collect(),
             ..Figure::default()
@@ -62,34 +72,44 @@ impl Panels {
         Self { whole, parts }
     }
 
-    /// Height of the page with a legend of this height.
-    pub(super) fn height(look: &Look, legend: f64) -> f64 {
+    /// Height of the page, with a legend of this height.
+    pub(super) fn height(&self, look: &Look, legend: f64) -> f64 {
         match (look.width < WIDE, look.titled) {
-            (true, _) => look.width * ASPECT.1 + legend + if look.titled { TITLED } else { 0.0 },
-            (false, false) => look.width * ASPECT.0 + legend,
-            // A page with a title keeps its shape; a lab book's is higher than panels side by side need.
+            (true, _) => {
+                (look.width * ASPECT.1 + NAMED) * self.parts.len() as f64
+                    + legend
+                    + if look.titled { TITLED } else { 0.0 }
+            }
+            (false, false) => look.width * ASPECT.0 + NAMED + legend,
+            // A page with a title keeps its shape, but for a lab book's, which is higher than panels beside each other need.
             (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
     }
 
     /// Draws the panels in an area, above the label of the horizontal axis.
     pub(super) fn draw<'a>(&self, canvas: &Canvas<'a>, ((left, top), (right, bottom)): Rect) -> Drawn {
-        let name = chart::named(canvas.fonts, &self.whole.x.label, right - left);
+        let name = chart::named(canvas.fonts, &chart::title(&self.whole.x), right - left);
         let kind = type_of(LABEL, canvas.look.ink, Side::Middle, Side::Start);
         let end = bottom - chart::height_of(&name, LABEL);
         canvas.text(&name, ((left + right) / 2.0, end), kind)?;
         let is_wide = canvas.look.width >= WIDE;
         let count = self.parts.len() as f64;
-        let high = (end - top - chart::LABELLED) / count;
+        let labelled = chart::LABELLED * if self.whole.x.below.is_empty() { 1.0 } else { 1.8 };
+        let high = (end - top - labelled) / count;
         for (k, part) in self.parts.iter().enumerate() {
             let (number, is_last) = (k as f64, k + 1 == self.parts.len());
             let area = if is_wide {
                 let wide = (right - left) / count;
                 ((left + number * wide, top), (left + (number + 1.0) * wide - BETWEEN, end))
             } else {
-                let labels = if is_last { chart::LABELLED } else { 0.0 };
+                let labels = if is_last { labelled } else { 0.0 };
                 ((left, top + number * high), (right, top + (number + 1.0) * high + labels))
             };
+            let letter = char::from(b'a' + (k % 26) as u8);
+            let title = format!("({letter}) {}", split(&self.whole.y.panels[k]).1);
+            let title = canvas.fonts.cut(title.trim_end(), LABEL, area.1.0 - area.0.0);
+            canvas.text(&title, area.0, type_of(LABEL, canvas.look.ink, Side::Start, Side::Start))?;
+            let area = ((area.0.0, area.0.1 + NAMED), area.1);
             let chart = Chart::new(canvas, part, area, is_wide || is_last)?;
             super::draw(canvas, part, chart)?;
         }

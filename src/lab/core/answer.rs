@@ -39,12 +39,13 @@ impl Answer {
     }
 }
 
-/// The doubt about intervals over fewer than `enough` units, which cover less than their level. `covered` gives the simulated coverage with
-/// its number of units (guide page on intervals).
+/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level. `covered` is the share of
+/// simulated cases in which one contained the true value, with the number of units (guide, page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
     let one = units.strip_suffix('s').filter(|one| n == 1 && !one.contains(' '));
     let few = one.map_or_else(|| format!("{n} {units} are"), |one| format!("1 {one} is"));
-    (n < enough).then(|| format!("{few} few: 95 % intervals cover less than 95 % ({covered})"))
+    (n < enough)
+        .then(|| format!("{few} few: in simulations a 95 % interval contained the true value in only {covered}"))
 }
 
 /// Formats names for prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.

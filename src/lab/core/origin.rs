@@ -39,6 +39,6 @@ impl Origin {
             self.add("device", engine.device.as_str());
             self.add("probity", engine.version.as_str());
         }
-        Provenance { entries: self.entries, terms: self.terms }
+        Provenance { entries: self.entries, terms: self.terms, ..Provenance::default() }
     }
 }

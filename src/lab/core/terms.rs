@@ -81,9 +81,9 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "band",
-        "±R",
+        "",
         &[Interventions],
-        "Interval of a score: the inner one covers the choice of examples, the outer one also training; ±R is half its width.",
+        "Interval of a score: the inner covers the choice of examples, the outer also that of training.",
     ),
     term(
         "not robust",

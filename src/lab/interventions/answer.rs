@@ -1,4 +1,5 @@
-//! The answer of the lab in sentences: the most reliable method, comparisons, and reasons for doubt.
+//! The answer of the lab in sentences: the most reliable method that sets another value, and that removes the property; how
+//! each compares with others of its kind, and reasons for doubt.
 
 use std::cmp::Ordering;
 
@@ -10,15 +11,15 @@ use super::key::MethodKey;
 use super::method::Goal;
 use super::oracle::OracleKind;
 use super::registry::find;
-use super::score::Distance;
 use super::settings::examples_for;
 use super::spec::Spec;
-use super::verdict::VersusFinding;
+use super::verdict::{NoOptimumFinding, VersusFinding};
 use base::numbers::{percent, probability, score, short};
 use figure::layers::{Count, grouped};
 use lab::answer::asked_of;
 use lab::compared::Number;
 use lab::family::ALPHA;
+use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
@@ -27,7 +28,7 @@ const ENOUGH: usize = 10;
 /// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
 /// best strength is chosen on one half and measured on the other.
 pub(crate) const FEW_TO_KEEP: usize = 200;
-/// Number of methods named after the best one.
+/// Number of methods named after each best one.
 const NEXT: usize = 4;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -51,30 +52,50 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// Examples: `rank 2`, `ε .84`.
-fn strength(parameter: &str, value: f64) -> String {
-    let name = if parameter == "epsilon" { "ε".to_owned() } else { words(parameter) };
-    format!("{name} {}", short(value))
+/// `rank 2`, `ε .84 (halves chose .41 to 1.71)`: the strength that is best on all examples, and those chosen
+/// on halves of them, to which the scores belong.
+fn strength(v: &OptimumFinding) -> String {
+    let name = if v.parameter == "epsilon" { "ε".to_owned() } else { words(&v.parameter) };
+    format!("{name} {}{}", short(v.value), on_halves(v))
 }
 
-/// The answer so far for each model, according to its first oracle. The best methods of all models come before the next ones.
+/// The strengths chosen on halves of the examples, if there are several.
+pub(crate) fn on_halves(v: &OptimumFinding) -> String {
+    let chosen = || v.how.choices.iter().map(|(value, _)| *value);
+    match (chosen().reduce(f64::min), chosen().reduce(f64::max)) {
+        (Some(least), Some(most)) if least < most => {
+            format!(" (halves chose {} to {})", short(least), short(most))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The answer of a run so far, for each of its models, as judged by its first oracle. Methods are compared only with
+/// those that do the same to the property. The best ones come before the next ones, so that every model has at least
+/// its best.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let mut says: [Vec<String>; 3] = Default::default();
+    let mut before = None;
     for model in &spec.models {
-        let order = ranked(results, model, oracle);
-        let Some(best) = order.first() else { continue };
         let on = on_model(spec, model);
-        let of = among(results, spec, model, oracle, order.len());
-        says[0].push(format!("Best{on}{}", best_sentence(best, results.counts(best), spec.distance, &of)));
-        says[1].extend(next_sentence(results, model, oracle, &order).map(|text| format!("Next{on}: {text}")));
-        says[2].extend(model_itself(results, best, &on));
+        for goal in GOALS {
+            let order = ranked_for(results, model, oracle, goal);
+            let Some(best) = order.first().copied() else {
+                says[1].extend(without(results, spec, (model, oracle), Some(goal)));
+                continue;
+            };
+            let of = among(results, spec, (model, oracle, goal), order.len());
+            says[0].push(best_sentence(results, spec, best, (&on, &of), &mut before));
+            says[2].extend(model_itself(results, best, &on));
+        }
+        says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
-    let mut says = says.concat();
-    if says.is_empty() {
-        says.extend(without(results, spec, oracle));
+    if says[0].is_empty() {
+        let none = |model: &String| without(results, spec, (model, oracle), None);
+        says = [spec.models.iter().filter_map(none).collect(), Vec::new(), Vec::new()];
     }
-    Answer::new(says, doubts(results, spec, oracle))
+    Answer::new(says.concat(), doubts(results, spec, oracle))
 }
 
 /// Example: ` on bert-mini`; empty for a single model.
@@ -92,7 +113,7 @@ pub fn behaviour_at<'a>(results: &'a Results, best: &Tagged<OptimumFinding>) -> 
     results.behaviour.iter().find(same)
 }
 
-/// Effect of the best method on the model's own prediction; `None` if there is no effect, which is reported as a doubt.
+/// Effect of a best method on the model's own prediction. No effect is a doubt.
 fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> Option<String> {
     let v = &behaviour_at(results, best)?.value;
     if is_unmoved(v) {
@@ -100,120 +121,176 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     }
     let (flips, before, after) = (v.flip_rate, v.correct_before, v.correct_after);
     let goes = if after.mean < before.mean { "falls" } else { "rises" };
-    let told = |b: &Banded| format!("{} {}", probability(b.mean), b.spread(v.replicates));
+    let shown = |b: &Banded| format!("{} {}", probability(b.mean), b.spread(v.replicates));
     let spread = match (flips.values(v.replicates), is_few(v.replicates)) {
-        (Some([lo, hi]), _) => format!(" ({:.1}, {:.1})", 100.0 * lo, 100.0 * hi),
         (None, true) => String::new(),
-        (None, false) => format!(" [{:.1}, {:.1}]", 100.0 * flips.lo, 100.0 * flips.hi),
+        (values, _) => format!(" {}", beside(flips.estimate(), values, |x| format!("{:.1}", 100.0 * x))),
     };
     Some(format!(
-        "The model's prediction{on} changes in {} of sentences{spread}; P(correct form of two) {goes} from {} to {}.",
+        "After {}{on} the model's own prediction changes in {}{spread} of sentences; the probability of the correct one of two forms \
+         {goes} from {} to {}.",
+        best.value.method_key().title(),
         percent(flips.mean),
-        told(&before),
-        told(&after)
+        shown(&before),
+        shown(&after)
     ))
 }
 
-/// The optima of a model under an oracle, without controls, the most reliable first.
+/// What a method can do to the property, in the order of the answer: the question asks for a change.
+pub(crate) const GOALS: [Goal; 2] = [Goal::Counterfactual, Goal::Nullifying];
+
+/// The optima of a model under an oracle, without controls: methods that set another value, then those that remove the
+/// property, each the most reliable first.
 pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
-    let mut all = of_oracle(results, model, oracle);
-    all.retain(|o| !is_control(o));
-    all
+    GOALS.into_iter().flat_map(|goal| ranked_for(results, model, oracle, goal)).collect()
 }
 
-/// The most reliable control.
-pub(crate) fn control<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Option<&'a Tagged<OptimumFinding>> {
-    of_oracle(results, model, oracle).into_iter().find(|o| is_control(o))
+/// The same for one goal.
+pub(crate) fn ranked_for<'a>(
+    results: &'a Results,
+    model: &str,
+    oracle: OracleKind,
+    goal: Goal,
+) -> Vec<&'a Tagged<OptimumFinding>> {
+    of_goal(results, model, oracle, goal).into_iter().filter(|o| !is_control(&o.value.method)).collect()
 }
 
-fn is_control(o: &Tagged<OptimumFinding>) -> bool {
-    find(&o.value.method).is_some_and(|method| method.is_control)
+/// The most reliable control of a goal.
+pub(crate) fn control<'a>(
+    results: &'a Results,
+    model: &str,
+    oracle: OracleKind,
+    goal: Goal,
+) -> Option<&'a Tagged<OptimumFinding>> {
+    of_goal(results, model, oracle, goal).into_iter().find(|o| is_control(&o.value.method))
 }
 
-fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
-    let mut all: Vec<_> = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle).collect();
+fn is_control(method: &str) -> bool {
+    find(method).is_some_and(|method| method.is_control)
+}
+
+/// What a method does to the property: completeness is defined differently for the two goals.
+pub fn goal_of(method: &str) -> Goal {
+    find(method).map_or(Goal::Counterfactual, |method| method.goal)
+}
+
+fn of_goal<'a>(results: &'a Results, model: &str, oracle: OracleKind, goal: Goal) -> Vec<&'a Tagged<OptimumFinding>> {
+    let mine =
+        |o: &&Tagged<OptimumFinding>| o.model == model && o.value.oracle == oracle && goal_of(&o.value.method) == goal;
+    let mut all: Vec<_> = results.optima.iter().filter(mine).collect();
     let mean = |o: &Tagged<OptimumFinding>| o.value.reliability.mean;
     all.sort_by(|a, b| mean(b).partial_cmp(&mean(a)).unwrap_or(Ordering::Equal));
     all
 }
 
-/// Example: ` of the 3 methods scored so far`; empty once every method has a score or a reason for having none.
-fn among(results: &Results, spec: &Spec, model: &str, oracle: OracleKind, scored: usize) -> String {
+/// ` (of 3 methods scored so far)`, while some methods of the goal have neither a score nor a reason for having none.
+fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKind, Goal), scored: usize) -> String {
     match scored {
-        _ if !waits(results, spec, model, oracle) => String::new(),
+        _ if !waits(results, spec, (model, oracle), Some(goal)) => String::new(),
         1 => " (the only method scored so far)".to_owned(),
-        _ => format!(" of the {scored} methods scored so far"),
+        _ => format!(" (of {scored} methods scored so far)"),
     }
 }
 
-/// True if a method other than a control has neither a score nor a reason for having none.
-fn waits(results: &Results, spec: &Spec, model: &str, oracle: OracleKind) -> bool {
+/// True if a method of the run that is no control, and has this goal if one is given, has neither a score nor a reason
+/// for having none.
+fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
         let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
         none.any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
     };
-    let judged = |key: &MethodKey| find(&key.name).is_none_or(|method| !method.is_control);
+    let judged = |key: &MethodKey| !is_control(&key.name) && goal.is_none_or(|goal| goal_of(&key.name) == goal);
     spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key))
 }
 
-fn best_sentence(best: &Tagged<OptimumFinding>, counts: (usize, usize), distance: Distance, of: &str) -> String {
+/// What a method with this goal does to the property of the question.
+fn doing(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Counterfactual => "setting another value",
+        Goal::Nullifying => "removing it",
+    }
+}
+
+/// The best method of a goal. The oracle, the examples and what the brackets are stand in the first sentence, and where they change.
+fn best_sentence(
+    results: &Results,
+    spec: &Spec,
+    best: &Tagged<OptimumFinding>,
+    (on, of): (&str, &str),
+    before: &mut Option<String>,
+) -> String {
     let v = &best.value;
-    let trainings = match v.how.replicates {
-        0 => String::new(),
-        1 => ", 1 training".to_owned(),
-        k if is_few(k) => format!(", {k} trainings: {ENOUGH_TRAININGS} or more give an interval"),
-        k => format!(", {k} trainings"),
+    let basis = basis(best, results.counts(best));
+    let first = before.is_none();
+    let [r, c, s] = if first { ["reliability R", "completeness C", "selectivity S"] } else { ["R", "C", "S"] };
+    let by = if first { format!(", by the {}", oracle_name(v.oracle)) } else { String::new() };
+    let distance = match spec.distance.is_papers() || !first {
+        true => String::new(),
+        false => format!(", by {}", spec.distance.title()),
     };
+    let tail = if before.as_ref() == Some(&basis) { String::new() } else { format!("; {basis}") };
+    *before = Some(basis);
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
-    let by = if distance.is_papers() { String::new() } else { format!(", by {}", distance.title()) };
     let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
-    let examples = match counts {
-        (all, with) if with < all => format!("{} examples ({} for S)", grouped(all), grouped(with)),
-        (all, _) => format!("{} examples", grouped(all)),
-    };
     format!(
-        "{of}{so_far}: {} ({}) at {}, reliability R {} (completeness C {}, selectivity S {}{by}); {examples}{trainings}.",
+        "Best{on} at {}{of}{so_far}{by}: {} at {}, {r} {}, {c} {}, {s} {}{distance}{tail}.",
+        doing(goal_of(&v.method)),
         v.method_key().title(),
-        does(best),
-        strength(&v.parameter, v.value),
+        strength(v),
         spread(&v.reliability),
         spread(&v.completeness),
         spread(&v.selectivity),
     )
 }
 
-/// Phrase for a method's effect on the property. The two kinds of method define C differently.
-pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
-    match find(&o.value.method).map(|method| method.goal) {
-        Some(Goal::Nullifying) => "removes it",
-        _ => "sets another value",
+/// What the scores of a best strength are measured on, and what stands in their brackets.
+fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
+    let how = &best.value.how;
+    let examples = if with < all { format!("{} ({} for S)", grouped(all), grouped(with)) } else { grouped(all) };
+    let examples = match how.chosen.is_some() {
+        true => format!("held-out halves of {examples} examples"),
+        false => format!("{examples} examples"),
+    };
+    let intervals = format!("{} intervals", level_title(best.level));
+    match how.replicates {
+        0 => format!("{intervals} on {examples}"),
+        1 => format!("{intervals} on {examples}, 1 training"),
+        k if is_few(k) => format!(
+            "in brackets the values of {k} trainings ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
+        ),
+        k => format!("{intervals} on {examples}, {k} trainings"),
     }
 }
 
-/// Names the methods after the best one, and whether the best beats the second by more than chance.
-fn next_sentence(
-    results: &Results,
-    model: &str,
-    oracle: OracleKind,
-    order: &[&Tagged<OptimumFinding>],
-) -> Option<String> {
-    let (best, second) = (order.first()?, order.get(1)?);
-    let shown = |o: &Tagged<OptimumFinding>| {
-        let r = o.value.reliability;
-        format!("{} {}", score(r.mean), r.spread(o.value.how.replicates))
+/// The methods after the best of each goal, and whether it is ahead of the second by more than chance.
+fn next_sentence(results: &Results, model: &str, oracle: OracleKind) -> Option<String> {
+    let of = |goal: Goal| Some((goal, next_of(results, model, oracle, goal)?));
+    let both: Vec<(Goal, String)> = GOALS.into_iter().filter_map(of).collect();
+    let mixed = GOALS.into_iter().all(|goal| !ranked_for(results, model, oracle, goal).is_empty());
+    let each = both
+        .iter()
+        .map(|(goal, text)| if mixed { format!(" at {}: {text}", doing(*goal)) } else { format!(": {text}") });
+    (!both.is_empty()).then(|| each.collect::<Vec<_>>().join("; next"))
+}
+
+/// The methods and the control after the best one of a goal.
+fn next_of(results: &Results, model: &str, oracle: OracleKind, goal: Goal) -> Option<String> {
+    let order = ranked_for(results, model, oracle, goal);
+    let (best, rest) = order.split_first()?;
+    let named = |o: &&Tagged<OptimumFinding>| {
+        let (key, r, trainings) = (o.value.method_key(), o.value.reliability, o.value.how.replicates);
+        format!("{} {} {}", key.title(), score(r.mean), r.spread(trainings))
     };
-    let named = |o: &&Tagged<OptimumFinding>| format!("{} {}", o.value.method_key().title(), shown(o));
-    let mut rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
-    if let Some(control) = control(results, model, oracle) {
-        rest += &format!("; {}", named(&control));
+    let mut all: Vec<String> = rest.iter().take(NEXT).map(named).collect();
+    let versus = rest.first().and_then(|second| {
+        let (a, b) = (best.value.method_key(), second.value.method_key());
+        difference(compared(results, model, oracle, [&a, &b])?, &a, best.value.how.replicates)
+    });
+    if let (Some(first), Some(apart)) = (all.first_mut(), versus) {
+        first.push_str(&apart);
     }
-    let other = if does(best) == does(second) { String::new() } else { format!(" ({})", does(second)) };
-    let next = format!("{}{other} {}", second.value.method_key().title(), shown(second));
-    let trainings = best.value.how.replicates;
-    let (best, second) = (best.value.method_key(), second.value.method_key());
-    let versus = compared(results, model, oracle, [&best, &second]);
-    let apart = versus.and_then(|v| difference(v, &best, trainings));
-    Some(format!("{next}{}{rest}.", apart.unwrap_or_default()))
+    all.extend(control(results, model, oracle, goal).iter().map(named));
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// The comparison of two methods, in either order.
@@ -235,31 +312,47 @@ pub(crate) fn compared<'a>(
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
-    let adjusted = match (probability(p), probability(deciding)) {
-        (alone, all) if alone == all => " after adjusting for all pairs".to_owned(),
-        (_, all) => format!(", adjusted for all pairs {all}"),
+    let interval = if is_few(trainings) { String::new() } else { format!(" {}", beside(d, None, score)) };
+    let p = match (probability(p), probability(deciding)) {
+        (alone, _) if deciding <= p => format!("p {alone}"),
+        (alone, all) if alone == all => format!("p {all} adjusted for all pairs of methods"),
+        (alone, all) => format!("p {all} adjusted for all pairs of methods, {alone} unadjusted"),
     };
-    let adjusted = if deciding > p { adjusted } else { String::new() };
     let shown = versus.detectable.filter(|_| trainings < ENOUGH);
-    let from = shown.map_or(String::new(), |gap| match gap < 1.0 {
-        true => format!("; {trainings} trainings show gaps from {}", score(gap)),
-        false => format!("; {trainings} trainings show no gap"),
-    });
-    let could = if deciding <= ALPHA { String::new() } else { format!(" (could be chance{from})") };
-    let interval = if is_few(trainings) { String::new() } else { format!(" [{}, {}]", score(d.lo), score(d.hi)) };
-    Some(format!(", behind by {}{interval}, p {}{adjusted}{could}", score(d.mean), probability(p)))
+    let could = match shown {
+        _ if deciding <= ALPHA => String::new(),
+        None => " (could be chance)".to_owned(),
+        Some(gap) if gap < 1.0 => {
+            format!(" (could be chance: {trainings} trainings usually miss gaps below {})", score(gap))
+        }
+        Some(_) => format!(" (could be chance: {trainings} trainings are too few to show any gap)"),
+    };
+    Some(format!(", behind by {}{interval}, {p}{could}", score(d.mean)))
 }
 
-/// The reason why no method has a best strength, or `None` if one has. Starts with the number of examples if they are the cause.
-fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
-    let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
-    let so_far = if none.is_final && !waits(results, spec, &none.model, oracle) { "" } else { " so far" };
-    let (title, reason) = (none.value.method_key().title(), &none.value.reason);
-    let curve = results.curve(&none.model, &none.value.method_key(), oracle);
+/// Methods without a best strength that are named with their reason.
+const REASONS: usize = 2;
+
+/// Reason why no method of a model, or none with this goal, has a best strength, if that is so; starts with the number
+/// of examples if they are the cause.
+fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> Option<String> {
+    let mine = |w: &&Tagged<NoOptimumFinding>| {
+        let method = &w.value.method;
+        w.model == model
+            && w.value.oracle == oracle
+            && !is_control(method)
+            && goal.is_none_or(|goal| goal_of(method) == goal)
+    };
+    let all: Vec<_> = results.without.iter().filter(mine).collect();
+    let first = all.first()?;
+    let so_far = if first.is_final && !waits(results, spec, (model, oracle), goal) { "" } else { " so far" };
+    let reasons = all.iter().take(REASONS).map(|w| format!("{}: {}", w.value.method_key().title(), w.value.reason));
+    let reasons = reasons.collect::<Vec<_>>().join("; ");
+    let curve = results.curve(model, &first.value.method_key(), oracle);
     let counts = curve.and_then(|c| c.points.first()).map(|p| (p.value.n_s, p.value.n_c));
     let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
-        let enough = if with == 0 || !none.is_final {
+        let enough = if with == 0 || !first.is_final {
             "run more examples".to_owned()
         } else {
             let enough = examples_for(with as f64 / spec.task.examples as f64);
@@ -271,7 +364,9 @@ fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String>
             grouped(all)
         )
     });
-    Some(format!("No method has a best strength{so_far}: {few}{title}: {reason}."))
+    let what = goal.map_or(String::new(), |goal| format!(" for {}", doing(goal)));
+    let on = on_model(spec, model);
+    Some(format!("No method{what} has a best strength{on}{so_far}, by the {}: {few}{reasons}.", oracle_name(oracle)))
 }
 
 /// R, C and S of every method at its best strength.
@@ -295,124 +390,4 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample;
-    use crate::verdict::NoOptimumFinding;
-
-    /// Regression: S used to be reported with the examples of C.
-    #[test]
-    fn numbers_to_compare_count_the_examples_of_each_score() {
-        let mut results = sample::results();
-        results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.n_s = 408);
-        let numbers = numbers(&results);
-        let n = |name: &str| numbers.iter().find(|n| n.name.starts_with(name)).unwrap().n.to_string();
-        let c = n("C of");
-        assert_eq!([n("R of"), n("S of")], [format!("{c} / 408"), "408".into()]);
-    }
-
-    #[test]
-    fn the_question_names_property_model_and_layer() {
-        let mut spec = Spec::shipped();
-        spec.models = vec!["/far/bert".into(), "b".into()];
-        let asked = question(&spec);
-        assert!(asked.contains("subject number") && asked.contains("bert and b"), "{asked}");
-    }
-
-    #[test]
-    fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
-        let (results, spec) = (sample::results(), Spec::shipped());
-        let answer = answer(&results, &spec);
-        assert!(answer.says[0].starts_with("Best"), "{answer:?}");
-        for part in ["reliability R", "±", "examples"] {
-            assert!(answer.says[0].contains(part), "{part}: {answer:?}");
-        }
-        assert!(answer.says[1].starts_with("Next: "), "{answer:?}");
-        let order = ranked(&results, &spec.models[0], OracleKind::Mlp);
-        let means: Vec<f64> = order.iter().map(|o| o.value.reliability.mean).collect();
-        assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");
-    }
-
-    /// Regression: only a balanced accuracy used to be reported, without the handful of sentences behind it.
-    #[test]
-    fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
-        let mut results = sample::results();
-        let best = ranked(&results, &Spec::shipped().models[0], OracleKind::Mlp)[0].clone();
-        let v = best.value;
-        let value = NoOptimumFinding {
-            method: v.method,
-            options: v.options,
-            layer: v.layer,
-            oracle: v.oracle,
-            oracle_layer: v.layer,
-            parameter: v.parameter,
-            reason: "balanced accuracy at best 0.500, from 0.283".into(),
-            paper: None,
-        };
-        let Tagged { spec, model, seed, n, is_final, t, level, .. } = best;
-        results.optima.clear();
-        results.without = vec![Tagged { spec, model, seed, n, is_final, t, level, value }];
-        let said = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
-        assert!(!said(&results).contains("only"), "{}", said(&results));
-        results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| (p.value.n_c, p.value.n_s) = (200, 31));
-        let text = said(&results);
-        assert!(text.contains("only 31 of 200 test sentences have an attractor"), "{text}");
-        // 31 of 12,000 examples, so 200 of 77,420, rounded up.
-        assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
-    }
-
-    /// Regression: two training runs used to have intervals with one degree of freedom. The answer gives their values
-    /// instead, and once the number of training runs needed for an interval.
-    #[test]
-    fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
-        let mut results = sample::results();
-        for o in &mut results.optima {
-            let v = &mut o.value;
-            v.how.replicates = 2;
-            for b in [&mut v.reliability, &mut v.completeness, &mut v.selectivity] {
-                b.range = Some([b.mean - 0.02, b.mean + 0.02]);
-            }
-        }
-        let says = answer(&results, &Spec::shipped()).says;
-        assert!(!says.join(" ").contains('±') && !says[0].contains('['), "{says:?}");
-        assert_eq!(says.join(" ").matches("3 or more give an interval").count(), 1, "{says:?}");
-        let numbers = numbers(&results);
-        assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
-    }
-
-    /// Regression: S, C and the methods after the best used to have no interval.
-    #[test]
-    fn every_score_of_the_answer_has_its_interval() {
-        let says = answer(&sample::results(), &Spec::shipped()).says;
-        let best = says[0].matches(['±', '[']).count();
-        assert_eq!(best, 3, "R, C and S: {says:?}");
-        let methods = says[1].split("; ").count();
-        assert!(says[1].matches(['±', '[']).count() >= methods, "{says:?}");
-    }
-
-    /// Regression: "Best so far" used to contradict the figure, whose best method had no held-out score yet.
-    #[test]
-    fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
-        let (mut results, mut spec) = (sample::results(), Spec::shipped());
-        let model = spec.models[0].clone();
-        spec.methods.retain(|m| results.optimum(&model, &m.key(), OracleKind::Mlp).is_some());
-        let said = |results: &Results| answer(results, &spec).says[0].clone();
-        assert!(!said(&results).contains("scored so far"), "{}", said(&results));
-        let all = ranked(&results, &model, OracleKind::Mlp).len();
-        let order = ranked(&results, &model, OracleKind::Mlp);
-        let of_spec = |key: &MethodKey| spec.methods.iter().any(|m| m.key() == *key);
-        let last = order.iter().map(|o| o.value.method_key()).rfind(of_spec).unwrap();
-        results.optima.retain(|o| o.value.method_key() != last);
-        let left = ranked(&results, &model, OracleKind::Mlp).len();
-        let want = match left {
-            1 => "Best (the only method scored so far): ".to_owned(),
-            n => format!("Best of the {n} methods scored so far: "),
-        };
-        assert!(left < all && said(&results).starts_with(&want), "{}", said(&results));
-    }
-
-    #[test]
-    fn without_results_there_is_nothing_to_say() {
-        assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
-    }
-}
+mod tests;

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use base::numbers::{plus_minus, score};
+use base::numbers::score;
+use lab::interval::beside;
+pub use lab::interval::{ENOUGH_TRAININGS, is_few};
 use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
@@ -33,10 +35,6 @@ pub struct Banded {
     pub form: Option<Form>,
 }
 
-/// Minimum number of training runs for an interval. With two, Student's t has one degree of freedom and an interval can
-/// span most of the range, so their two values are reported instead.
-pub const ENOUGH_TRAININGS: usize = 3;
-
 impl Banded {
     /// An unknown score, with the whole range as its band.
     pub const UNKNOWN: Self =
@@ -61,25 +59,17 @@ impl Banded {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// The text beside the mean: `±.012`, the two ends if they are not symmetric, or the values of two training runs.
+    /// The text beside the mean: its interval `[.83, .86]`, or the values of two trainings `(.83, .87)`.
     pub fn spread(&self, trainings: usize) -> String {
-        if is_few(trainings) {
-            return self.range.map_or_else(|| "–".into(), |[lo, hi]| format!("({}, {})", score(lo), score(hi)));
+        match (is_few(trainings), self.values(trainings)) {
+            (true, None) => "–".into(),
+            (_, values) => beside(self.estimate(), values, score),
         }
-        let e = self.estimate();
-        let (half, off) = (e.half_width(), ((e.lo + e.hi) / 2.0 - e.mean).abs());
-        if off > (0.1 * half).max(0.000_5) { format!("[{}, {}]", score(e.lo), score(e.hi)) } else { plus_minus(half) }
     }
 
     pub fn narrow_half_width(&self) -> Option<f64> {
         self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
     }
-}
-
-/// True for several training runs that are too few for an interval. A single training run has an interval over examples
-/// alone.
-pub fn is_few(trainings: usize) -> bool {
-    (2..ENOUGH_TRAININGS).contains(&trainings)
 }
 
 impl From<Estimate> for Banded {
@@ -119,7 +109,7 @@ mod tests {
         assert_eq!(wide.spread(3), "[.46, 1.00]");
         assert!(wide.estimate().half_width() < 0.3);
         let narrow = Banded::from(Estimate { mean: 0.5, lo: 0.488, hi: 0.512 });
-        assert_eq!(narrow.spread(1), "±.012");
+        assert_eq!(narrow.spread(1), "[.49, .51]");
     }
 
     /// Regression: two training runs used to show S .95 [.02, 1.00] beside R .92 [.75, .98], both by Student's t with

@@ -50,7 +50,7 @@ fn score_look(score: usize) -> Role {
 
 /// Caption of the panels of a figure of curves.
 const PANELS: &str =
-    "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
+    "Completeness C (a), selectivity S (b) and their harmonic mean, reliability R (c), by strength of the edit";
 
 /// A legend entry for the intervals: over examples, and over training runs if there are several.
 fn covered(level: f64, trainings: usize) -> Intervals {
@@ -113,15 +113,18 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "other probe settings whose validation accuracy is within one standard error of the best; one training each, {} test examples; each judge has its own C before any edit, so the range need not contain the line",
+                "over other probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
         }
         layers.extend(ranges);
-        layers.extend(base_lines(curve));
     }
-    let heavier = leader.map(|key| format!("{} (highest reliability)", key.method.title()));
+    if drawn.iter().any(|c| results.optimum(model, &c.key.method, oracle).is_some()) {
+        provenance.entries.push(("scores".into(), ALL_EXAMPLES.into()));
+    }
+    layers.extend(base_lines(&drawn));
+    let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| Layer::Intervals(covered(level, trainings))));
@@ -307,7 +310,7 @@ fn provenance_of<'a, T: 'a>(
         origin.results(first, all_final, &format!(", {}", rests_on(points.clone().map(|(_, p)| p))));
         let is_cut = |b: Banded| b.lo < b.hi && (b.lo == 0.0 || b.hi == 1.0);
         if points.clone().any(|(_, p)| [p.completeness, p.selectivity, p.reliability].into_iter().any(is_cut)) {
-            origin.add("intervals", "clipped to 0 and 1, the range of all scores");
+            origin.add("intervals", "clipped to 0 and 1");
         }
     }
     match results.data.iter().find(|d| d.model == model) {
@@ -323,7 +326,10 @@ fn provenance_of<'a, T: 'a>(
     origin.computed_by(engine)
 }
 
-/// Sources of uncertainty behind the intervals of these points.
+/// Why a point may differ from the same strength in an answer.
+const ALL_EXAMPLES: &str = "on all examples (answers: held out)";
+
+/// Sources of uncertainty that the intervals of these points cover.
 fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {
     let count = |p: &ReliabilityFinding| p.beside.replicates;
     covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
@@ -334,149 +340,12 @@ fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
         0 | 1 => "bootstrap paired over examples, one training".into(),
-        few if is_few(few) => "values of the 2 trainings; the CSV file also has their Student's t interval (outer) and that over examples alone (inner, paired bootstrap)".into(),
+        few if is_few(few) => {
+            "values of the 2 trainings; the CSV file also has their Student's t interval and that over examples".into()
+        }
         _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample;
-    use figure::{Format, Options, Scale, render};
-
-    const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
-
-    #[test]
-    fn curves_follow_the_paper() {
-        let results = sample::results();
-        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, Some(0.112)).unwrap();
-        let lines: Vec<&Line> = lines(&figure);
-        let of = |label: &str, dash, hue| (label.to_owned(), Some(dash), hue, 29);
-        assert_eq!(
-            lines.iter().map(|l| (l.label.clone(), l.role.dash, l.role.hue, l.points.len())).collect::<Vec<_>>(),
-            [
-                of("completeness C", Dash::Dashed, 0),
-                of("selectivity S", Dash::Dotted, 1),
-                of("reliability R", Dash::Solid, 6)
-            ],
-            "one method: a colour for each score"
-        );
-        assert_eq!(figure.x.scale, Scale::Log);
-        let rules: Vec<(f64, &str)> = figure
-            .layers
-            .iter()
-            .filter_map(|l| if let Layer::Rule(r) = l { Some((r.at, r.label.as_str())) } else { None })
-            .collect();
-        assert_eq!(rules, [(0.01, "C before"), (0.62, "S of a constant answer"), (0.112, "ε = 0.112")]);
-        assert!(figure.provenance.entries.contains(&("n".into(), N.into())));
-        let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None).unwrap();
-        let drawn = both.layers.iter().filter(|l| matches!(l, Layer::Line(_))).count();
-        assert_eq!(drawn, 6, "INLP sweeps another hyperparameter");
-        let inlp = curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap();
-        assert_eq!((inlp.x.scale, inlp.x.whole), (Scale::Linear, true), "no tick at rank 1.5");
-        assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
-    }
-
-    #[test]
-    fn selectivity_has_a_curve_for_each_of_several_properties() {
-        let results = sample::several(sample::results());
-        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
-        let labels: Vec<&str> = lines(&figure).iter().map(|l| l.label.as_str()).collect();
-        assert_eq!(
-            labels,
-            [
-                "completeness C",
-                "selectivity S (mean of 2)",
-                "reliability R",
-                "S on attractor number",
-                "S on subject animacy"
-            ]
-        );
-        let drawn = lines(&figure);
-        let at = |k: usize| drawn[k].points[9].y;
-        assert!(
-            (at(3) - (at(1) - 0.04)).abs() < 1e-9 && (at(4) - (at(1) - 0.06)).abs() < 1e-9,
-            "each has its own curve"
-        );
-        assert_eq!(drawn[4].points[9].n, Count::from(2400));
-        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
-        assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
-        let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
-        assert_eq!(lines(&both).len(), 6, "several methods in one figure have the means only");
-    }
-
-    fn keys(names: &[&str]) -> Vec<MethodKey> {
-        names.iter().map(|n| MethodKey::named(n)).collect()
-    }
-
-    fn lines(figure: &Figure) -> Vec<&Line> {
-        let each = figure.layers.iter();
-        each.filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None }).collect()
-    }
-
-    /// Regression: C, S and R of a method and their bands used to have one colour, and the legend named only one kind of interval.
-    #[test]
-    fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_intervals_are() {
-        let results = sample::results();
-        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
-        let mut hues: Vec<usize> = lines(&figure)[..3].iter().map(|l| l.role.hue).collect();
-        hues.dedup();
-        assert_eq!(hues.len(), 3);
-        let named = |l: &Layer| matches!(l, Layer::Intervals(i) if i.wide.starts_with("95 %: examples"));
-        assert!(figure.layers.iter().any(named));
-        let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
-        assert!(lines(&both)[..3].iter().all(|l| l.role.hue == look("fgsm").hue), "several methods have a colour each");
-    }
-
-    /// Regression: R used to be printed with only the n of C.
-    #[test]
-    fn reliability_is_printed_with_the_n_of_c_and_of_s() {
-        let results = sample::results();
-        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
-        let counts: Vec<String> = lines(&figure).iter().map(|l| l.points[0].n.to_string()).collect();
-        assert_eq!(counts, ["2,400", "410", "2,400 / 410"]);
-        let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
-        let row = csv.lines().find(|l| l.starts_with("reliability R")).unwrap();
-        assert!(row.ends_with(",2400,410"), "{row}");
-        let plane = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
-        assert_eq!(lines(&plane)[0].points[0].n, Count::from((2400, 410)));
-        let Some(Layer::Points(best)) = plane.layers.last() else { unreachable!() };
-        assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
-    }
-
-    /// The paper's first figure combines all attacks; the run has one of the two methods of the third.
-    #[test]
-    fn figures_of_the_paper_show_several_methods_in_one() {
-        let results = sample::results();
-        let of = |name: &str| {
-            let figure = FIGURES.iter().find(|f| f.name == name).unwrap();
-            drawing(&results, None, "bert-mini", figure, None)
-        };
-        let first = of("figure-1").unwrap();
-        assert!(first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of"));
-        let strong: Vec<usize> =
-            lines(&first).iter().filter(|l| l.role.emphasis == figure::Emphasis::Strong).map(|l| l.role.hue).collect();
-        assert!(lines(&first).len() == 6 && strong == [strong[0]; 3], "the areas of one method: {strong:?}");
-        assert_eq!(lines(&of("figure-3").unwrap()).len(), 3);
-        assert!(of("figure-4").is_none(), "no linear oracle ran");
-    }
-
-    /// Regression: `random` had no look and used to get that of RLACE.
-    #[test]
-    fn the_random_control_has_the_look_meant_for_it() {
-        assert_ne!(look("random"), look("rlace"));
-        assert_eq!(look("random"), Role::points(10, Marker::Down));
-    }
-
-    #[test]
-    fn an_empty_board_has_no_figures_and_a_full_one_all() {
-        assert!(all(&Results::default(), None).is_empty());
-        let figures = all(&sample::results(), None);
-        let names: Vec<&str> = figures.iter().map(|f| f.name.as_str()).collect();
-        assert_eq!((names.len(), names.contains(&"figure-1-bert-mini")), (6, true), "{names:?}");
-        for figure in &figures {
-            assert!(render(figure, Format::Svg, &Options::default()).is_ok(), "{}", figure.name);
-        }
-    }
-}
+mod tests;

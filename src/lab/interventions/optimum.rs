@@ -90,7 +90,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// The oracle no longer reads the other property, at any strength.
-    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {}, from {}; chance is {})", score(best.mean), score(best.lo), score(*chance))]
+    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {} [{}, {}], by chance {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     Ruined {
         /// The best balanced accuracy of any strength.
         best: Estimate,
@@ -107,7 +107,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// [`Self::Ruined`] for a further property.
-    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {}, from {}; chance is {})", score(best.mean), score(best.lo), score(*chance))]
+    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}], by chance {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     FurtherRuined {
         property: String,
         /// The best balanced accuracy of any strength.

@@ -33,6 +33,11 @@ impl Parameter {
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.scale != Scale::Integer || value.fract() == 0.0)
     }
+
+    /// True if a method with this parameter changes nothing at `value`.
+    pub(crate) fn is_no_edit(&self, value: f64) -> bool {
+        value == 0.0 && self.name != ALPHA.name
+    }
 }
 
 /// The 29 radii of Canby et al. (their ".07…76" is taken as .076).

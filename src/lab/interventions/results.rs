@@ -10,6 +10,7 @@ use super::key::{CurveKey, MethodKey};
 use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
+use super::registry::find;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use lab::Head;
 use lab::results::{Tagged, put, replace};
@@ -69,13 +70,35 @@ pub struct Point {
     pub example: Option<Tagged<ExampleFinding>>,
 }
 
+/// The reason of a method whose best strength changes nothing.
+const NO_EDIT: &str = "no strength is shown to beat no edit among those after which the oracle still reads what is to stay better than chance";
+
+/// An optimum whose strength changes nothing, as the lack of one. Its scores are means over halves, some of which chose an
+/// edit, so they belong neither to that edit nor to none.
+fn without_edit(best: &OptimumFinding) -> Option<NoOptimumFinding> {
+    let method = find(&best.method).filter(|method| !method.is_control)?;
+    method.parameter.is_no_edit(best.value).then(|| NoOptimumFinding {
+        method: best.method.clone(),
+        options: best.options.clone(),
+        layer: best.layer,
+        oracle: best.oracle,
+        oracle_layer: best.oracle_layer.unwrap_or(best.layer),
+        parameter: best.parameter.clone(),
+        reason: NO_EDIT.into(),
+        paper: best.how.paper.clone(),
+    })
+}
+
 impl Results {
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => put(&mut self.data, finding, x),
             Kind::Probe(x) => put(&mut self.probes, finding, x),
             Kind::Reliability(x) => self.add_point(Tagged::new(finding, x)),
-            Kind::Optimum(x) => put(&mut self.optima, finding, x),
+            Kind::Optimum(x) => match without_edit(x) {
+                Some(none) => put(&mut self.without, finding, &none),
+                None => put(&mut self.optima, finding, x),
+            },
             Kind::Behaviour(x) => self.add_behaviour(finding, x),
             // The front is recomputed from the points of the curves.
             Kind::Example(_) | Kind::Front(_) => {}

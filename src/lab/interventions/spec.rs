@@ -141,8 +141,15 @@ fn procedure() -> u32 {
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec does not run is
-    /// added.
+    /// The same experiment with this oracle as the first one, if it has it: its answer is by that oracle.
+    pub fn judged_by(&self, oracle: OracleKind) -> Self {
+        let mut spec = self.clone();
+        spec.probe.oracles.sort_by_key(|one| *one != oracle);
+        spec
+    }
+
+    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec
+    /// does not run is added.
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();
         if spec.methods.iter().any(|m| m.key() == *key) {

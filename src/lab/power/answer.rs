@@ -13,6 +13,7 @@ use base::text::last_part;
 use corpus::probing::PROBING;
 use figure::layers::grouped;
 use lab::compared::Number;
+use lab::interval::{is_few, level_title, two_values};
 use lab::{Answer, Tagged};
 use stats::Estimate;
 use stats::mcnemar::Test;
@@ -52,7 +53,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     doubts.extend(low_bar(spec));
     doubts.extend(layers_differ(spec));
     doubts.extend(below_bound(results));
-    doubts.extend(one_seed(&c.value, spec));
+    doubts.extend(training_luck(&c.value, spec));
     doubts.extend(few_values(&c.value, c.n, items(spec)));
     doubts.extend(too_few(c));
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
@@ -62,12 +63,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 
 /// The interval of the recommended training sentences, from the bound at both ends of the difference.
 fn bound_ends(results: &Results, spec: &Spec, c: &ComparisonFinding) -> Option<String> {
-    let d = c.difference;
     let parameters = results.needed().and_then(|r| r.value.parameters);
-    let of = |gap: f64| spec.recommended(gap.abs(), parameters).0.map(|n| grouped(n as usize));
-    let (near, far) = if d.lo.abs() < d.hi.abs() { (d.lo, d.hi) } else { (d.hi, d.lo) };
-    let most = of(near).filter(|_| d.lo > 0.0 || d.hi < 0.0).unwrap_or_else(|| "unbounded".into());
-    Some(format!(" [{}, {most}]", of(far)?))
+    let (least, most) = spec.recommended_within(c.difference, parameters)?;
+    let most = most.map_or_else(|| "unbounded".into(), |n| grouped(n as usize));
+    Some(format!(" [{}, {most}]", grouped(least as usize)))
 }
 
 /// The doubt about a rival that was never trained.
@@ -90,14 +89,34 @@ fn below_bound(results: &Results) -> Option<String> {
     let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
     let [trained, needed] = [trained, needed].map(|n| grouped(n as usize));
     Some(format!(
-        "the probes were trained on {trained} sentences, and the {bound} asks for {needed}: it does not rule out that more would turn the difference"
+        "the probes were trained on {trained} sentences and the {bound} asks for {needed}, so more of them might reverse the difference"
     ))
 }
 
-/// The doubt about a single training run, which does not show how much training affects the difference.
-fn one_seed(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
-    (c.seeds <= 1 && !spec.of_files())
-        .then(|| "with one seed, the interval leaves out the randomness of training".to_owned())
+/// Share of an interval's half-width from which the luck of training that it leaves out is a doubt. At that share, an
+/// interval for 95 % covers about 92 %.
+const LUCK: f64 = 0.5;
+
+/// Intervals are over test sentences: they leave out the randomness of training, which a single one does not show. The
+/// values of two trainings are listed; more have a standard deviation.
+fn training_luck(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
+    if spec.of_files() {
+        return None;
+    }
+    let leave_out = "the intervals of the difference and of the sentences needed leave out the randomness of training";
+    let (seeds, d) = (c.seeds as f64, c.difference);
+    let show = |x: f64| format!("{}{}", c.amount(x).trim_start_matches('+'), c.unit());
+    match c.seed_sd {
+        _ if c.seeds <= 1 => Some(format!("with one seed, {leave_out}")),
+        Some(sd) if is_few(c.seeds) => {
+            let [least, most] = two_values(d.mean, sd).map(show);
+            Some(format!("{leave_out}: with one seed the difference is {least}, with the other {most}"))
+        }
+        Some(sd) if 1.96 * sd / seeds.sqrt() > LUCK * d.half_width() => {
+            Some(format!("{leave_out}: over {} seeds the difference has a standard deviation of {}", c.seeds, show(sd)))
+        }
+        _ => None,
+    }
 }
 
 const PAIRS: usize = 3;
@@ -223,8 +242,11 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
         (true, _, false) => "Not shown: ahead by".to_owned(),
         (false, _, false) => format!("Not shown: {} is ahead by", in_words(&v.b)),
     };
-    let amount =
-        if d.mean == 0.0 { format!("{word} [{lo}, {hi}]{unit}") } else { format!("{word} {mean}{unit} [{lo}, {hi}]") };
+    let level = level_title(c.level);
+    let amount = match d.mean == 0.0 {
+        true => format!("{word} [{lo}, {hi}]{unit} ({level} interval)"),
+        false => format!("{word} {mean}{unit} [{lo}, {hi}] ({level} interval)"),
+    };
     let seeds = if v.seeds > 1 { format!(" over {} seeds", v.seeds) } else { String::new() };
     let so_far = if c.is_final { "" } else { " so far" };
     let p = p_value(v.deciding_p());
@@ -252,7 +274,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
     let smallest = r.mde.map_or(String::new(), |mde| {
         let (amount, unit) = (c.value.amount(mde), c.value.unit());
         format!(
-            "; {} show differences from about {}{unit} on (no interval) {} of the time",
+            "; {} would show a difference of {}{unit} or more {} of the time (an estimate without an interval)",
             grouped(c.n),
             amount.trim_start_matches('+'),
             often(r.target)
@@ -290,6 +312,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::{Names, of_tally};
 
     #[test]
     fn the_question_names_both_sides_and_the_task() {
@@ -334,13 +357,41 @@ mod tests {
         assert_eq!(
             trained(2_048).as_deref(),
             Some(
-                "the probes were trained on 2,048 sentences, and the bound of Zhu et al. 2022 asks for 50,000: it does not rule out that more would turn the difference"
+                "the probes were trained on 2,048 sentences and the bound of Zhu et al. 2022 asks for 50,000, so more of them might reverse the difference"
             )
         );
         assert_eq!(trained(50_000), None);
     }
 
-    /// Sentences use words instead of the spec's `untrained:bert-mini`.
+    /// The interval of a difference over two seeds did not mention what it leaves out.
+    #[test]
+    fn two_seeds_are_listed_and_more_have_a_deviation() {
+        let spec = Spec::shipped();
+        let of = |seeds: usize, seed_sd: Option<f64>| {
+            let side = |right: [f64; 4]| vec![right.to_vec()];
+            let (a, b) = (side([1.0, 1.0, 0.0, 1.0]), side([1.0, 0.0, 0.0, 1.0]));
+            let pairs = crate::pairs::Pairs { a, b, clusters: None, apart: false };
+            let names = Names { a: "a".into(), b: "b".into(), metric: "accuracy".into() };
+            let c = of_tally(&pairs.tally(), &names, spec.terms());
+            let difference = Estimate { mean: 0.1, lo: 0.05, hi: 0.15 };
+            training_luck(&ComparisonFinding { seeds, seed_sd, difference, ..c }, &spec)
+        };
+        assert!(of(1, None).is_some_and(|text| text.starts_with("with one seed, the intervals")));
+        let two = of(2, Some(0.02 * 2f64.sqrt()));
+        assert!(
+            two.as_ref().is_some_and(
+                |text| text.ends_with("with one seed the difference is 8.0 points, with the other 12.0 points")
+            ),
+            "{two:?}"
+        );
+        let (steady, varying) = (of(5, Some(0.01)), of(5, Some(0.06)));
+        assert!(
+            steady.is_none() && varying.as_ref().is_some_and(|text| text.ends_with("standard deviation of 6.0 points")),
+            "{varying:?}"
+        );
+    }
+
+    /// `untrained:bert-mini` belongs in a spec, not in a sentence.
     #[test]
     fn an_untrained_side_is_called_a_copy() {
         assert_eq!(in_words("untrained:bert-mini, layer 2"), "untrained copy of bert-mini, layer 2");

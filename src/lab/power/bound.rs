@@ -8,9 +8,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::spec::Spec;
 use base::numbers::number;
 use base::suggest::unknown;
 use probe::mdl::prequential::PORTIONS;
+use stats::Estimate;
 
 /// The δ of the published tables.
 pub const DELTA: f64 = 1e-8;
@@ -171,7 +173,25 @@ pub struct Recommended {
     pub epsilon: f64,
 }
 
-/// The number of training examples after which the excess risk is below half of `gap`.
+impl Spec {
+    /// Training examples, and examples in all, that the bound recommends for a difference; `None` if it has no number.
+    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
+        let test = &self.test;
+        let found = parameters.and_then(|p| recommended(test.bound, gap, p, test.delta).ok());
+        (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
+    }
+
+    /// Training examples that the bound recommends at the far and at the near end of the interval of a difference. The
+    /// second is `None` if there is no largest number: the interval contains no difference. `None` without a bound.
+    pub fn recommended_within(&self, difference: Estimate, parameters: Option<u64>) -> Option<(u64, Option<u64>)> {
+        let of = |gap: f64| self.recommended(gap.abs(), parameters).0;
+        let Estimate { lo, hi, .. } = difference;
+        let (near, far) = if lo.abs() < hi.abs() { (lo, hi) } else { (hi, lo) };
+        Some((of(far)?, of(near).filter(|_| lo > 0.0 || hi < 0.0)))
+    }
+}
+
+/// Training examples after which the excess risk is below half of `gap`.
 pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
     recommended_for(Score::Accuracy, bound, gap, parameters, delta)
 }

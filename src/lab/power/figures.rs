@@ -59,9 +59,9 @@ const ITEMS: &str = "test items";
 
 /// The source of uncertainty of the intervals.
 const PILOT: &str = "items of the pilot";
-/// The method of the intervals.
-const REGION: &str = "over items of the pilot: minimum and maximum within its confidence region, joint over both shares of \
-                      discordant items (McNemar's test) or of the mean difference (Student's t)";
+/// Method of the intervals.
+const REGION: &str = "over items of the pilot: extremes within the joint confidence region of both shares of discordant items \
+                      (McNemar's test) or of the mean difference (Student's t)";
 const STOPS: &str = "all stopping times";
 
 /// Terms explained in captions.
@@ -87,9 +87,11 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
 
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// Adds n and the explained terms to a figure.
-fn finished(figure: Figure) -> Figure {
-    figure.with_counts(ITEMS, None).with_terms(WORDS.into_iter())
+/// A figure with its n and its words.
+fn finished(mut figure: Figure) -> Figure {
+    let words = figure.named_terms(WORDS.into_iter());
+    figure.provenance.terms.extend(words);
+    figure.with_counts(ITEMS, None)
 }
 
 /// All figures that these results support.
@@ -215,8 +217,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     ];
     layers.extend(covering(first, PILOT));
     let mut provenance = provenance(first, engine, REGION);
-    let text = "n is the number of test items in the pilot of each training size, and power is that of a comparison on as many items: \
-                both more training and more items raise it and narrow its interval";
+    let text = "n is the number of test items in the pilot of each training size; power is that of a comparison on as many items";
     provenance.entries.push(("ticks".into(), text.into()));
     tested(results, &mut provenance);
     Some(finished(Figure {
@@ -267,8 +268,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let text = format!("{rule}, a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
     tested(results, &mut provenance);
-    let text = "n is the number of test items in the pilot of each training size, on which both numbers rest; intervals narrow as pilots \
-                grow";
+    let text = "n is the number of test items in the pilot of each training size, on which both numbers rest";
     provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(

@@ -1,5 +1,6 @@
 //! Findings of the lab, one struct per kind. If no number of items is enough, the upper end of an interval is null.
 
+use lab::interval::{is_few, two_values};
 use lab::{Columns, Kinds};
 use serde::{Deserialize, Serialize};
 
@@ -393,7 +394,14 @@ pub struct ShortfallFinding {
     pub seeds: usize,
 }
 
-/// The comparison with noise on the second side (Zhu et al. 2022, Figure 3).
+impl ShortfallFinding {
+    /// The part due to optimisation of each of two trainings, which are too few for an interval.
+    pub(crate) fn values(&self) -> Option<[f64; 2]> {
+        self.sd.filter(|_| is_few(self.seeds)).map(|sd| two_values(self.optimisation.mean, sd))
+    }
+}
+
+/// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoiseFinding {
     /// Name of the first side.

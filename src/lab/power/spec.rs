@@ -265,14 +265,7 @@ impl Spec {
         !self.of_files() && of(true) != of(false)
     }
 
-    /// Recommended training examples and total examples for a difference; `None` if the bound does not give a number.
-    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
-        let test = &self.test;
-        let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
-        (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
-    }
-
-    /// The encoder's name without folders, unless both sides would then have the same name.
+    /// The encoder's name without its folders, unless the sides would then have the same name.
     pub(crate) fn encoder_name(&self, first: bool) -> String {
         let short = |encoder: &str| match encoder.strip_prefix(UNTRAINED) {
             Some(of) => format!("{UNTRAINED}{}", last_part(of)),

@@ -67,7 +67,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
         format!(
-            "only {count}{what} the sides: the number of items needed has no upper limit, and power has no lower limit"
+            "only {count}{what} the sides, so the number of items needed has no upper limit and power has no lower one"
         )
     })
 }
@@ -120,7 +120,7 @@ const ENOUGH: usize = 50;
 
 /// The doubt about intervals of metrics other than proportions, over `n` units with this name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
-    few(n, ENOUGH, units, ".900 with 10 very skewed values").filter(|_| !c.is_share())
+    few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
 }
 
 /// The limits of an interval over identical units, or of a test with too few differing items.
@@ -131,7 +131,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
         let alike = if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, valid at least {} of the time: {alike} {} {what}",
+            "the interval is a bound, which contains the true difference at least {} of the time, since {alike} {} {what}",
             percent(level),
             grouped(all)
         ));
@@ -169,7 +169,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     let (lead, evidence) = (lead(c, alpha), evidence(c, alpha));
     let mut out = vec![format!("{lead}; {evidence} ({}, n {}{planned})", v.test, grouped(c.n))];
     if let Some(sd) = v.seed_sd {
-        out[0] += &format!("; sd {:.1} points over {} seeds", 100.0 * sd, v.seeds);
+        out[0] += &format!("; standard deviation over {} seeds {:.1} points", v.seeds, 100.0 * sd);
     }
     out.extend(too_few(c));
     if let Some(required) = required {
@@ -190,7 +190,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "tested item by item{by}, {} items are too few to stop (e {:.2} of {:.0})",
+            "looked at item by item{by}, {} items do not allow stopping: their e-value is {:.2}, and {:.0} is needed",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha

@@ -7,6 +7,7 @@ use base::text::last_part;
 use figure::layers::grouped;
 use lab::answer::{asked_of, few};
 use lab::compared::Number;
+use lab::interval::level_title;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
@@ -40,7 +41,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         return Answer::new(so_far(results, done, all), Vec::new());
     }
     let says = [decides(results), averaged(results, asked, done), unstable(results), stability(results)];
-    let mut doubts: Vec<String> = few(done, ENOUGH, "relations", ".929 with 5").into_iter().collect();
+    let mut doubts: Vec<String> =
+        few(done, ENOUGH, "relations", "92.9 % of cases with 5 relations").into_iter().collect();
     doubts.extend(luck(results, spec));
     doubts.extend(found(results));
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
@@ -73,15 +75,13 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     let mut all: Vec<(String, Estimate)> =
         results.summaries.iter().filter(|s| s.model != ALL).filter_map(adjusted).collect();
     all.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-    let (widest, more) = (all.iter().map(|(_, e)| e.half_width()).fold(0.0, f64::max), all.len().saturating_sub(NAMED));
-    let named: Vec<String> =
-        all.iter().take(NAMED).map(|(m, e)| format!("{} {}", last_part(m), whole(e.mean))).collect();
+    let more = all.len().saturating_sub(NAMED);
+    let named: Vec<String> = all.iter().take(NAMED).map(|(m, e)| format!("{} {}", last_part(m), within(*e))).collect();
     let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
     (!named.is_empty()).then(|| {
         format!(
-            "Averaged over prompts and names: {}{more} (±{:.0} at most; {} facts of {}).",
+            "Averaged over prompts and names: {}{more} ({} facts of {}).",
             named.join(", "),
-            100.0 * widest,
             grouped(asked),
             if relations == 1 { "1 relation".to_owned() } else { format!("{relations} relations") }
         )
@@ -91,17 +91,19 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
 /// Effect of a single prompt on the first model.
 fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
-    let v = &results.summaries.iter().find(|s| s.model == first)?.value;
+    let summary = results.summaries.iter().find(|s| s.model == first)?;
+    let v = &summary.value;
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
     let ends = |e: Estimate| format!("[{:.0}, {:.0}]", 100.0 * e.lo, 100.0 * e.hi);
     let held = v.mean_gap_held_out;
     let held = held
-        .map_or(String::new(), |e| format!(", or {:.0} {} with both chosen on other facts", 100.0 * e.mean, ends(e)));
+        .map_or(String::new(), |e| format!(", or {:.0} {} if both are chosen on other facts", 100.0 * e.mean, ends(e)));
     let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
     Some(format!(
-        "The prompt {matters}: {} finds {} of its facts under the best one and {} under the worst: {:.0} points {}{held}.",
+        "The prompt {matters}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
         last_part(first),
         within(best),
+        level_title(summary.level),
         within(worst),
         100.0 * gap.mean,
         ends(gap)
@@ -138,7 +140,7 @@ fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;
     Some(format!(
-        "with one prompt, the gap between {} and {} depends on which it is ({} of its random variance)",
+        "with a single prompt, the gap between {} and {} depends on which one it is: the choice makes {} of the variance of that gap",
         last_part(&v.a),
         last_part(&v.b),
         within(share)
@@ -208,8 +210,8 @@ mod tests {
     fn every_share_of_the_answer_has_its_interval() {
         let answer = answer(&crate::testing::results(), &Spec::shipped());
         let shares = |text: &str| text.matches(" %").count();
-        for text in answer.says.iter().filter(|text| !text.starts_with("Averaged")) {
-            assert!(text.matches('[').count() >= shares(text), "{text}");
+        for text in answer.says.iter().map(|text| text.replace("(95 % intervals) ", "")) {
+            assert!(text.matches('[').count() >= shares(&text), "{text}");
         }
         assert!(
             answer.doubts.iter().filter(|text| text.contains("variance")).all(|text| text.contains('[')),

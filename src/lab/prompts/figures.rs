@@ -5,7 +5,7 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
-pub(crate) use self::spread::{APART, TURNS, of_scores};
+pub(crate) use self::spread::{APART, TURNS};
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
@@ -233,7 +233,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (
             // Prompts are stored as tokens.
             Axis::of("prompt", prompts.iter().map(|p| p.replace(" .", ".").replace(" ,", ","))),
-            Axis::ranks("rank by P@1 (1: best)", names.len()).of_settings(),
+            Axis::ranks("rank by P@1 (1: best)", names.len()),
         ),
         layers,
         (
@@ -313,6 +313,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let ends = (gap.lo.abs().min(gap.hi.abs()), gap.lo.abs().max(gap.hi.abs()));
     let lo = if gap.lo * gap.hi <= 0.0 { 0.0 } else { ends.0 };
     let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
+    let highest = parts.iter().map(|e| root(e.hi)).fold(ends.1, f64::max);
     let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
     let role = Role::points(BLACK, Marker::Square);
     let mut layers = vec![
@@ -326,7 +327,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
             format!("What one draw adds to the difference in P@1 between {} and {}", in_print(&v.a), in_print(&v.b)),
         ),
-        (Axis::of("source of variation", names), Axis::linear("SD or absolute difference (P@1)")),
+        (Axis::of("source of variation", names), Axis::linear("SD or absolute difference (P@1)").around(0.0, highest)),
         layers,
         (Some(found), &format!("facts of {} relations", v.relations), &of_means(v.relations, "0"), &LEDGER),
     )

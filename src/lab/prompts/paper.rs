@@ -6,7 +6,7 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
-use super::figures::{APART, TURNS, of_scores};
+use super::figures::{APART, TURNS};
 use super::results::Results;
 use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
@@ -79,9 +79,9 @@ const EIGHT: &str =
 const MIXED: &str = "each model is pretrained further on sentences of which a share γ states facts that are asked for (evidence of \
                      LAMA) and the rest is open web text; even at γ = 0 this changes a score";
 
-/// Legend label of scores before further pretraining.
-const BEFORE: &str = "before further pretraining (dash at the axis, in the colour of its model)";
-/// Legend label of published numbers.
+/// Scores before further pretraining, in legends.
+const BEFORE: &str = "before further pretraining (mark at the axis)";
+/// What was published, in legends.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix of the names of figures with published numbers.
 pub(crate) const SUFFIX: &str = "-published";
@@ -120,9 +120,6 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     // Points must be above bars to be visible.
     let at = if name == "disparity" { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
-    if name == "preference" {
-        figure.y = of_scores(&figure.layers);
-    }
     if name == "consistency" {
         figure.x.label = "models".into();
         figure.provenance.terms.push(("eight models".into(), EIGHT.into()));

@@ -39,21 +39,25 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     if let Some(all) = results.summaries.iter().find(|s| s.value.unstable.is_some()) {
         let v = &all.value;
         out.push(format!(
-            "{} of {} pairs of model and relation spread by more than 10 points ({}); on {} of {} relations the order of the models changes with the prompt ({})",
+            "In {} of {} pairs of a model and a relation, best and worst prompt are more than 10 points apart ({} %); on {} of {} relations the order of the models changes with the prompt ({}).",
             v.relations_over_10,
             v.relations * results.models().len(),
             interval(v.over_10),
             v.unstable_relations.unwrap_or(0),
             v.relations,
-            v.unstable.map_or("n/a".into(), interval),
+            v.unstable.map_or("n/a".into(), |e| format!("{} %", interval(e))),
         ));
     }
     section(&mut out, "Rank consistency in per cent of the draws", &RANK_HEAD, ranks(results));
     for r in results.ranks.iter().filter(|r| r.value.order.is_some()) {
         let v = &r.value;
         let order = v.order.as_deref().unwrap_or_default().join(" < ");
-        let how = if v.exact { "all" } else { "of" };
-        let line = format!("{}: {order}; {} orders, {how} {} draws", v.regime.name(), v.orders.unwrap_or(0), v.draws);
+        let how = if v.exact { "all" } else { "a sample of" };
+        let (orders, draws) = (v.orders.unwrap_or(0), v.draws);
+        let line = format!(
+            "{}, most frequent order: {order} (one of {orders} orders in {how} {draws} draws)",
+            v.regime.name()
+        );
         out.push(printable_label(&line));
     }
     section(&mut out, "Ledgers: variance of the gap in one draw", &LEDGER_HEAD, ledgers(results));
@@ -193,7 +197,7 @@ fn tuned(results: &Results) -> Vec<String> {
         shown.push((&v.relation, &v.name));
         let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
         out.push(printable_label(&format!(
-            "  {} {}: `{}`, found for {} on {} facts from `{}`; loss {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the evaluated objects are objects of these facts",
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss went from {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the asked objects are objects of these facts",
             v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
         )));
     }

@@ -117,10 +117,11 @@ impl<I: Listed> Lab for I {
     }
 }
 
-/// Adds explanations of terms to the figure, except for general statistical ones.
-fn explained(figure: Figure) -> Figure {
+/// The figure with the terms of the glossary that it names; general statistical terms need no explanation.
+fn explained(mut figure: Figure) -> Figure {
     let terms = super::glossary().iter().filter(|term| !term.labs.is_empty());
-    figure.with_terms(terms.map(|term| (term.name, term.meaning)))
+    figure.provenance.glossary = figure.named_terms(terms.map(|term| (term.name, term.meaning)));
+    figure
 }
 
 fn for_another_lab() -> Problem {

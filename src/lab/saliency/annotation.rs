@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::finding::{Sample, SentenceFinding};
-use base::text::shortened;
+use base::text::{printable_label, shortened};
 use stats::estimate::Estimate;
 use stats::paired::{jackknife, mean_within};
 
@@ -65,8 +65,9 @@ impl Id {
     }
 }
 
-/// A line of the file: the keys of the benchmark's gold rationales, and the scores.
+/// A line of the file: the keys of the benchmark's gold rationales, the scores, and the round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "a JSON object with sent_id and sent_token")]
 struct Line {
     sent_id: Id,
     #[serde(default = "original")]
@@ -103,6 +104,9 @@ struct Line {
     /// Answers whose masks did not pass an earlier round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
+    /// Round of a rationale that came back; absent in the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    round: Option<u8>,
 }
 
 /// Default type of a sentence.
@@ -133,6 +137,7 @@ impl Annotation {
             compactness: None,
             confidence: None,
             refused: Vec::new(),
+            round: None,
         };
         Self {
             line,
@@ -206,8 +211,22 @@ pub fn write<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> String {
 /// # Errors
 /// A sentence with the first unusable line and the reason.
 pub fn read(text: &str) -> Result<Vec<Annotation>, String> {
+    let mut seen: BTreeMap<(String, Option<BTreeSet<usize>>), usize> = BTreeMap::new();
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(at, line)| read_line(line).map_err(|why| format!("line {}: {why}", at + 1))).collect()
+    let read = lines.map(|(at, line)| {
+        let found = read_line(line).map_err(|why| format!("line {}: {why}", at + 1))?;
+        // One person has one opinion of a sentence; a checker may score several rationales of it.
+        let scored = found.sufficiency.is_some() || found.compactness.is_some();
+        let what = (found.sentence(), scored.then(|| found.rationale.clone()));
+        match seen.insert(what, at + 1) {
+            None => Ok(found),
+            Some(first) => {
+                let id = printable_label(&found.sentence());
+                Err(format!("line {}: sentence {id} is in line {first} already: keep one of the two", at + 1))
+            }
+        }
+    });
+    read.collect()
 }
 
 fn read_line(text: &str) -> Result<Annotation, String> {
@@ -287,11 +306,7 @@ pub fn agreement(a: &[Annotation], b: &[Annotation], level: f64) -> Result<Agree
     let shared: Vec<(&Annotation, &Annotation)> =
         first.iter().filter_map(|(id, x)| Some((*x, *second.get(id)?))).collect();
     let alone = (first.len() - shared.len(), second.len() - shared.len());
-    let same: Vec<(&Annotation, &Annotation)> = shared
-        .iter()
-        .copied()
-        .filter(|(a, b)| a.words() == b.words() && a.line.mask_index == b.line.mask_index)
-        .collect();
+    let same: Vec<(&Annotation, &Annotation)> = shared.iter().copied().filter(|(a, b)| a.asks_as(b)).collect();
     let differing = shared.len() - same.len();
     if same.is_empty() {
         return Err(format!("the files share no sentence with the same words ({differing} have different words)"));
@@ -344,11 +359,11 @@ fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
 /// Kappa with a jackknife interval over sentences, by Student's t.
 fn kappa_of_sentences(marks: &[Marks], level: f64) -> Option<Estimate> {
     let table = marks.iter().fold([0; 4], add);
-    let others = marks.iter().filter_map(|m| {
+    let others = marks.iter().map(|m| {
         let own = add([0; 4], m);
         kappa(std::array::from_fn(|c| table[c] - own[c]))
     });
-    Some(jackknife(kappa(table)?, others.collect(), marks.len(), (-1.0, 1.0), level))
+    Some(jackknife(kappa(table)?, &others.collect::<Vec<_>>(), (-1.0, 1.0), level))
 }
 
 #[cfg(test)]

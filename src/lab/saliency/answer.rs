@@ -12,6 +12,7 @@ use figure::layers::grouped;
 use lab::answer::{asked_of, few};
 use lab::compared::Number;
 use lab::family::ALPHA;
+use lab::interval::level_title;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
@@ -58,7 +59,11 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let mut doubts = Vec::new();
     let skewed = all.iter().any(|i| i.value.sensitivity.is_some());
     // Number of originals from which Student's t keeps its level, for relative changes and for scores.
-    let (enough, covered) = if skewed { (60, ".902 to .921 with 10") } else { (20, ".916 with 10") };
+    let (enough, covered) = if skewed {
+        (60, "90.2 to 92.1 % of cases with 10 originals")
+    } else {
+        (20, "91.6 % of cases with 10 originals")
+    };
     doubts.extend(few(originals, enough, "originals", covered).filter(|_| originals > 0));
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
@@ -96,9 +101,10 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
     };
     Some(format!(
-        "{} {verdict}: token-F1 {}, chance {} ({} originals{inputs}){}.",
+        "{} {verdict}: token-F1 {} ({} intervals), chance {} ({} originals{inputs}){}.",
         begins(best),
         interval(*f1),
+        level_title(best.level),
         interval(chance),
         grouped(n),
         others(&rows, who)
@@ -128,7 +134,7 @@ fn wrong(results: &Results) -> Option<String> {
     };
     let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
     Some(format!(
-        "{} answers {:.0} % [{:.0}, {:.0}] of these sentences correctly (n {}): wrong answers are explained too",
+        "{} answers only {:.0} % [{:.0}, {:.0}] of {} sentences correctly, so many of the explained answers are wrong",
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         100.0 * worst.value.top1.lo,
@@ -141,7 +147,7 @@ fn wrong(results: &Results) -> Option<String> {
 fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, least) = ordered(all, |v| v.sensitivity).pop()?;
     Some(format!(
-        "{} answers otherwise when the embeddings of the words that {} ranks highest change by {} of the sentence's norm, random words by {}.",
+        "{} changes its answer when the embeddings of the words that {} ranks highest move by {} of the sentence's norm; for random words it takes {}.",
         last_part(&best.model),
         title(&best.value.method),
         relative(least),
@@ -162,7 +168,7 @@ fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
 fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
     Some(format!(
-        "Where {} gives a changed sentence the same answer, the ranking by {} keeps a MAP of at least {}, a random one {} (mean of the lowest of each original).",
+        "Where {} gives a changed sentence the same answer, the lowest MAP of the ranking by {} is {} on average over originals, that of a random ranking {}.",
         last_part(&best.model),
         title(&best.value.method),
         interval(most),
@@ -177,7 +183,7 @@ fn differs(results: &Results) -> Option<String> {
     let (most, gap, p) = found.max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
     let of = if all.len() > 1 { format!(", Holm over {} methods", all.len()) } else { String::new() };
     Some(format!(
-        "{} agrees {} with people where {} answers right than where it answers wrong: token-F1 above chance, right - wrong {} (p {}{of}).",
+        "{} agrees {} with people where {} answers right than where it answers wrong: token-F1 above chance, right minus wrong {} (p {}{of}).",
         capital(&title(&most.value.numbers.method)),
         if gap.mean > 0.0 { "better" } else { "worse" },
         last_part(&most.model),
@@ -190,7 +196,10 @@ fn differs(results: &Results) -> Option<String> {
 fn incomplete(all: &[Row<'_>]) -> Option<String> {
     let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
     let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
-    Some(format!("{share:.0} % of the sums of {} miss the tolerance of completeness", title(&worst.value.method)))
+    Some(format!(
+        "for {share:.0} % of sentences the scores of {} do not add up to the model's output within the tolerance, so they are approximate",
+        title(&worst.value.method)
+    ))
 }
 
 /// Token-F1 and MAP of every model and method, their chance levels, and the share of right answers.

@@ -215,6 +215,8 @@ pub(crate) fn against_ratio(
         Layer::Line(Line { label: printable_label(label), role: Role::nth(k), points })
     };
     let mut layers: Vec<Layer> = lines.iter().enumerate().map(line).collect();
+    let ratios = lines.iter().flat_map(|l| &l.1).map(|r| r.value.ratio);
+    let (least, most) = ratios.fold((f64::INFINITY, 0.0f64), |(lo, hi), x| (lo.min(x), hi.max(x)));
     let chance = results.ratios.iter().filter(|r| {
         let v = &r.value;
         v.dimension == ALL && (&r.model, &v.method) == (&first.model, &first.value.method)
@@ -242,7 +244,7 @@ pub(crate) fn against_ratio(
     Some(with_counts(Figure {
         name: name.into(),
         title: format!("{} against the rationale ratio{of}", figure::capital(word)),
-        x: Axis::linear("rationale ratio (rationale length / sentence length)"),
+        x: Axis::linear("rationale ratio (rationale length / sentence length)").around(least, most),
         y: Axis::linear(word).from_to(0.0, 1.0),
         layers,
         provenance,
@@ -406,7 +408,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 /// A term of a figure and its meaning, for the caption.
 type Word = (String, String);
 
-const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
+const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
 
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
@@ -435,7 +437,7 @@ fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w
 /// Explanations of the short names of methods.
 fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     let known = methods.filter_map(named);
-    known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()
+    known.map(|m| (m.short().to_owned(), m.title().to_owned())).collect()
 }
 
 pub(super) fn provenance<T>(

@@ -38,8 +38,8 @@ pub fn softmax(logits: &[f32]) -> Vec<f64> {
     all
 }
 
-/// The most probable tokens, best first; ties by lower id.
-fn best(probabilities: &[f64], count: usize) -> Vec<(u32, f64)> {
+/// The tokens with the highest values, best first; ties by lower id.
+pub(crate) fn best(probabilities: &[f64], count: usize) -> Vec<(u32, f64)> {
     let mut best: Vec<(u32, f64)> = Vec::with_capacity(count + 1);
     for (id, p) in probabilities.iter().enumerate() {
         if best.len() == count && best.last().is_some_and(|last| last.1 >= *p) {

@@ -1,46 +1,101 @@
 //! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change of the words' embeddings, by Frobenius norm,
 //! that changes the prediction. A small value means that the prediction depends on these words.
 //!
-//! The result is an upper bound, from projected gradient descent on the prediction's probability within a ball, and a search for the
-//! radius. Norms are relative to that of the sentence's embeddings, so that models can be compared.
+//! For each of the likeliest other tokens, the nearest point at which its logit equals that of the prediction: the logits' difference
+//! is linearised, the nearest point of that plane is taken, and again from there (Hasofer and Lind 1974; DeepFool takes the same
+//! steps). The result is the smallest change that was seen to change the prediction: an upper bound. Norms are relative to that of the
+//! embeddings of the whole input, so that they compare between models.
 
 use super::methods::{At, Case, Ends, Point, WITH_GRADIENT, no_gradients};
+use super::predict::best;
 use super::spec::{Baseline, TargetKind};
 use base::Pulse;
+use base::pulse::NoPulse;
 use lab::fault::Fault;
 use model::Model;
 
-/// Steps per descent.
-const STEPS: usize = 10;
-/// Number of radii tried.
-const ROUNDS: usize = 10;
-/// First radius.
-const FIRST: f64 = 0.05;
-/// Factor between radii until both ends of the search are known.
-const STRIDE: f64 = 4.0;
-/// Largest radius, which is the result if no change within it changes the prediction.
+/// Other tokens whose boundary is approached: those with the smallest margins.
+const RIVALS: usize = 3;
+/// Steps towards a boundary.
+const STEPS: usize = 12;
+/// Of these, those that go the whole way; later ones go half of it, which ends swinging around a curved boundary.
+const WHOLE: usize = 5;
+/// Longest step relative to the input's norm, for a change that is shorter than that; a longer one at most doubles.
+const LONGEST: f64 = 0.1;
+/// A step ends beyond the boundary by this share of the change, so that the prediction has changed there.
+const BEYOND: f64 = 0.002;
+/// The largest change. A prediction that does not change within it gets this value.
 pub(crate) const MOST: f64 = 4.0;
-pub(crate) const PASSES: usize = ROUNDS * (STEPS + 1) * (WITH_GRADIENT + 1);
+/// Passes of one point: two logits with gradients, and the logits of all tokens.
+const LOOK: usize = 2 * WITH_GRADIENT + 1;
+/// Forward passes per input where five points on each way suffice, as they usually do.
+pub(crate) const PASSES: usize = 1 + RIVALS * 5 * LOOK;
 
-/// An input whose embeddings are changed.
-struct Attacked {
-    /// Tokens x width.
-    embeddings: Vec<f32>,
-    /// True for values that may change.
-    free: Vec<bool>,
+/// The way to the boundary between the prediction and another token.
+struct Walk {
+    /// The input, by its index.
+    input: usize,
+    /// The slot's number, and the token that is to overtake the predicted one there.
+    slot: usize,
+    rival: u32,
+    /// Change of the embeddings: tokens times width.
+    change: Vec<f32>,
+    /// Norm of the smallest change that changed the prediction.
+    found: Option<f64>,
+    steps: usize,
+    done: bool,
 }
 
-/// Whether the prediction has changed at a point, and the gradient of its probability there.
-type Seen = (bool, Vec<f32>);
-/// Evaluates embeddings of inputs, each with the input's index.
-type Look<'l> = &'l mut dyn FnMut(&[(usize, Vec<f32>)]) -> Result<Vec<Seen>, Fault>;
+/// A walk's present point.
+struct Seen {
+    /// True if the prediction has changed.
+    changed: bool,
+    /// Logit of the prediction minus that of the rival.
+    margin: f64,
+    /// Gradient of the margin, 0 where nothing may change.
+    slope: Vec<f32>,
+}
+
+/// Evaluates the present points of some walks.
+type Look<'l> = &'l mut dyn FnMut(&[&Walk]) -> Result<Vec<Seen>, Fault>;
 
 fn norm(of: &[f32]) -> f64 {
-    of.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt()
+    dot(of, of).sqrt()
 }
 
-/// The smallest change of the marked tokens' embeddings for each case, relative to the sentence's. `None` for a model without gradients, or
-/// if the prediction is not the most probable token at each slot (beam search).
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+impl Walk {
+    /// Records the point, and moves towards the nearest point at which the linearised margin is 0, or a little beyond.
+    /// `input` is the norm of the unchanged embeddings.
+    fn step(&mut self, seen: &Seen, input: f64) {
+        let size = norm(&self.change);
+        if seen.changed {
+            self.found = Some(self.found.map_or(size, |found| found.min(size)));
+        }
+        let square = dot(&seen.slope, &seen.slope);
+        let along = (1.0 + BEYOND) * (dot(&seen.slope, &self.change) - seen.margin) / square;
+        let next = along.abs() * square.sqrt();
+        // Without a slope there is no way; and a changed prediction whose next change is no smaller is the nearest one.
+        if !next.is_finite() || seen.changed && next >= (1.0 - BEYOND / 2.0) * size {
+            self.done = true;
+            return;
+        }
+        let aim: Vec<f32> = seen.slope.iter().map(|g| (along * f64::from(*g)) as f32).collect();
+        let way: Vec<f32> = aim.iter().zip(&self.change).map(|(a, d)| a - d).collect();
+        let part = if self.steps < WHOLE { 1.0 } else { 0.5 };
+        let part = (size.max(LONGEST * input) / norm(&way)).min(part) as f32;
+        self.change.iter_mut().zip(way).for_each(|(d, way)| *d += part * way);
+        let shrink = (MOST * input / norm(&self.change)).min(1.0) as f32;
+        self.change.iter_mut().for_each(|d| *d *= shrink);
+        self.steps += 1;
+    }
+}
+
+/// The least change of the marked tokens' embeddings for each case, relative to the input's; none for a model without gradients, and
+/// where the prediction is not the most probable token of each slot (beam search).
 pub(crate) fn sensitivity(
     model: &Model,
     cases: &[Case<'_>],
@@ -51,82 +106,86 @@ pub(crate) fn sensitivity(
         return Ok(vec![None; cases.len()]);
     }
     let ends = Ends::new(model, cases, Baseline::Pad, pulse)?;
-    let at = At { model, cases, ends: &ends, target: TargetKind::Probability };
+    let at = At { model, cases, ends: &ends, target: TargetKind::Logit };
     let width = model.arch().embedding.width;
-    let attacked = |(case, marked): (usize, &Vec<bool>)| Attacked {
-        embeddings: ends.input(case).to_vec(),
-        free: marked.iter().flat_map(|m| std::iter::repeat_n(*m, width)).collect(),
-    };
-    let inputs: Vec<Attacked> = marked.iter().enumerate().map(attacked).collect();
-    let mut done = 0;
-    least_changes(&inputs, &mut |points| {
-        let points: Vec<Point> = points.iter().map(|(case, x)| Point::At(*case, x.clone())).collect();
-        let mut slopes = vec![Vec::new(); points.len()];
-        at.gradients(&points, &mut base::pulse::NoPulse, &mut |k, _, slope| slopes[k] = slope.to_vec())?;
-        let kept = at.kept(&points, &mut base::pulse::NoPulse)?;
-        done += points.len() * (WITH_GRADIENT + 1);
+    let mut walks = begin(&at)?;
+    let mut done = cases.len();
+    let norms: Vec<f64> = (0..cases.len()).map(|case| norm(ends.input(case))).collect();
+    least_changes(&mut walks, &norms, &mut |walks| {
+        let point = |w: &Walk| {
+            let sum = ends.input(w.input).iter().zip(&w.change).map(|(x, d)| x + d);
+            Point::At(w.input, sum.collect())
+        };
+        let points: Vec<Point> = walks.iter().map(|w| point(w)).collect();
+        let kept = at.kept(&points, &mut NoPulse)?;
+        let token = |k: usize, rival: bool| {
+            let Case { input, predicted, .. } = cases[walks[k].input];
+            let slot = walks[k].slot;
+            vec![(input.slots[slot], if rival { walks[k].rival } else { predicted[slot] })]
+        };
+        let mut seen: Vec<Seen> =
+            kept.iter().map(|kept| Seen { changed: !kept, margin: 0.0, slope: Vec::new() }).collect();
+        at.gradients_of(&points, &|k| token(k, false), &mut NoPulse, &mut |k, logit, slope| {
+            (seen[k].margin, seen[k].slope) = (logit, slope.to_vec());
+        })?;
+        at.gradients_of(&points, &|k| token(k, true), &mut NoPulse, &mut |k, logit, slope| {
+            seen[k].margin -= logit;
+            let free = marked[walks[k].input].iter().flat_map(|m| std::iter::repeat_n(*m, width));
+            let each = seen[k].slope.iter_mut().zip(slope).zip(free);
+            each.for_each(|((g, rival), free)| *g = if free { *g - rival } else { 0.0 });
+        })?;
+        done += points.len() * LOOK;
         pulse.beat(done, (cases.len() * PASSES).max(done))?;
-        Ok(kept.into_iter().zip(slopes).map(|(kept, slope)| (!kept, slope)).collect())
+        Ok(seen)
     })
 }
 
-/// Searches for the radius: by factors of four until one radius changes the prediction and another does not, then by geometric means.
-fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
-    let norms: Vec<f64> = inputs.iter().map(|i| norm(&i.embeddings)).collect();
-    let mut ends = vec![(0.0, f64::INFINITY); inputs.len()];
-    for _ in 0..ROUNDS {
-        let radius = |(lo, hi): &(f64, f64)| match (*lo > 0.0, *hi < MOST) {
-            (_, false) => (STRIDE * lo).clamp(FIRST, MOST),
-            (false, true) => hi / STRIDE,
-            (true, true) => (lo * hi).sqrt(),
+/// A walk without a change for each of the tokens with the smallest margins, over all slots of a case.
+fn begin(at: &At<'_>) -> Result<Vec<Walk>, Fault> {
+    let points: Vec<Point> = (0..at.cases.len()).map(|case| Point::Along(case, 1.0)).collect();
+    let mut margins: Vec<Vec<(f64, usize, u32)>> = vec![Vec::new(); points.len()];
+    let mut look = |case: usize, slot: usize, row: &[f32]| {
+        let said = at.cases[case].predicted[slot];
+        let row: Vec<f64> = row.iter().map(|l| f64::from(*l)).collect();
+        let others = best(&row, RIVALS + 1).into_iter().filter(|(token, _)| *token != said);
+        margins[case].extend(others.map(|(token, logit)| (row[said as usize] - logit, slot, token)));
+    };
+    at.logits(&points, &mut look, &mut NoPulse)?;
+    let walks = margins.into_iter().enumerate().flat_map(|(input, mut all)| {
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        all.truncate(RIVALS);
+        let change = vec![0.0; at.ends.input(input).len()];
+        let walk = move |(_, slot, rival)| Walk {
+            input,
+            slot,
+            rival,
+            change: change.clone(),
+            found: None,
+            steps: 0,
+            done: false,
         };
-        let radii: Vec<f64> = ends.iter().map(radius).collect();
-        // Inputs are finished if their prediction does not change at the largest radius, or if they have none.
-        let open = |(lo, hi): &(f64, f64)| *lo < MOST && *hi > 0.0;
-        let tried: Vec<usize> = (0..inputs.len()).filter(|i| open(&ends[*i])).collect();
-        let sizes: Vec<f64> = radii.iter().zip(&norms).map(|(r, n)| r * n).collect();
-        for (i, found) in tried.iter().zip(attack(inputs, &tried, &sizes, look)?) {
-            match found {
-                Some(size) => ends[*i].1 = size / norms[*i],
-                None => ends[*i].0 = radii[*i],
-            }
-        }
-    }
-    Ok(ends.into_iter().map(|(_, hi)| Some(hi.min(MOST)).filter(|hi| *hi > 0.0)).collect())
+        all.into_iter().map(walk)
+    });
+    Ok(walks.collect())
 }
 
-/// Descends from the embeddings of each tried input within its radius, and returns the size of the first change that changes the
-/// prediction.
-fn attack(inputs: &[Attacked], tried: &[usize], radii: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
-    let mut changes: Vec<Vec<f32>> = tried.iter().map(|i| vec![0.0; inputs[*i].embeddings.len()]).collect();
-    let mut found = vec![None; tried.len()];
+/// The smallest change of each input relative to its norm; none where the prediction is another one without a change.
+fn least_changes(walks: &mut [Walk], norms: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     for _ in 0..=STEPS {
-        let open: Vec<usize> = (0..tried.len()).filter(|k| found[*k].is_none()).collect();
+        let open: Vec<&Walk> = walks.iter().filter(|w| !w.done).collect();
         if open.is_empty() {
             break;
         }
-        let moved = |k: &usize| {
-            let place = tried[*k];
-            let sum = inputs[place].embeddings.iter().zip(&changes[*k]).map(|(x, d)| x + d);
-            (place, sum.collect::<Vec<f32>>())
-        };
-        let points: Vec<_> = open.iter().map(moved).collect();
-        for (k, (changed, slope)) in open.into_iter().zip(look(&points)?) {
-            if changed {
-                found[k] = Some(norm(&changes[k]));
-                continue;
-            }
-            let (input, radius) = (&inputs[tried[k]], radii[tried[k]]);
-            let slope: Vec<f32> = slope.iter().zip(&input.free).map(|(g, free)| if *free { *g } else { 0.0 }).collect();
-            let stride = 2.5 * radius / STEPS as f64 / norm(&slope);
-            if stride.is_finite() {
-                changes[k].iter_mut().zip(&slope).for_each(|(d, g)| *d -= (stride * f64::from(*g)) as f32);
-                let shrink = (radius / norm(&changes[k])).min(1.0);
-                changes[k].iter_mut().for_each(|d| *d = (f64::from(*d) * shrink) as f32);
-            }
+        let seen = look(&open)?;
+        for (walk, seen) in walks.iter_mut().filter(|w| !w.done).zip(seen) {
+            walk.step(&seen, norms[walk.input]);
         }
     }
-    Ok(found)
+    let least = |(input, size): (usize, &f64)| {
+        let found = walks.iter().filter(|w| w.input == input).filter_map(|w| w.found);
+        Some(found.map(|found| found / size).fold(MOST, f64::min)).filter(|least| *least > 0.0)
+    };
+    Ok(norms.iter().enumerate().map(least).collect())
 }
 
 #[cfg(test)]
@@ -135,7 +194,6 @@ mod tests {
     use crate::input::Reader;
     use crate::predict::predict;
     use crate::sentence::own;
-    use base::pulse::NoPulse;
     use model::Device;
     use model::chunk::TOKENS_PER_BATCH;
 
@@ -146,25 +204,27 @@ mod tests {
         let (w, b) = ([0.8f32, -0.6, 0.3, 0.9, -0.2, 0.4], 0.1f32);
         let x = [1.0f32, -2.0, 0.5, 1.5, 0.0, -1.0];
         let margin = |x: &[f32]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f32>() + b;
-        let mut look = |points: &[(usize, Vec<f32>)]| {
-            let seen = |(_, x): &(usize, Vec<f32>)| {
-                let p = 1.0 / (1.0 + (-margin(x)).exp());
-                (margin(x) < 0.0, w.iter().map(|w| p * (1.0 - p) * w).collect())
+        let least = |x: [f32; 6], tokens: [bool; 3]| {
+            let free: Vec<bool> = tokens.into_iter().flat_map(|t| [t, t]).collect();
+            let slope: Vec<f32> = w.iter().zip(free).map(|(w, free)| if free { *w } else { 0.0 }).collect();
+            let walk = Walk { input: 0, slot: 0, rival: 1, change: vec![0.0; 6], found: None, steps: 0, done: false };
+            let mut look = |walks: &[&Walk]| {
+                let x: Vec<f32> = x.iter().zip(&walks[0].change).map(|(x, d)| x + d).collect();
+                Ok(vec![Seen { changed: margin(&x) < 0.0, margin: f64::from(margin(&x)), slope: slope.clone() }])
             };
-            Ok(points.iter().map(seen).collect())
+            let found = least_changes(&mut [walk], &[norm(&x)], &mut look).unwrap()[0];
+            (found, f64::from(margin(&x)) / norm(&slope) / norm(&x))
         };
-        let free = |tokens: [bool; 3]| tokens.into_iter().flat_map(|t| [t, t]).collect::<Vec<bool>>();
         for tokens in [[true; 3], [true, false, false], [false, true, true]] {
-            let input = Attacked { embeddings: x.to_vec(), free: free(tokens) };
-            let weights: Vec<f32> = w.iter().zip(&input.free).map(|(w, f)| if *f { *w } else { 0.0 }).collect();
-            let want = f64::from(margin(&x)) / norm(&weights) / norm(&x);
-            let found = least_changes(&[input], &mut look).unwrap()[0].unwrap();
-            assert!(found >= want - 1e-6 && found < 1.01 * want, "{tokens:?}: {found}, not {want}");
+            let (found, want) = least(x, tokens);
+            assert!((found.unwrap() / want - 1.0 - BEYOND).abs() < 1e-5, "{tokens:?}: {found:?}, not {want}");
         }
-        // The last token alone would have to change by more than the largest radius.
-        let last = Attacked { embeddings: vec![0.1, 0.0, 0.0, 0.0, 0.0, 0.0], free: free([false, false, true]) };
-        assert!(f64::from(margin(&last.embeddings)) / f64::from(0.2f32.hypot(0.4)) > MOST * norm(&last.embeddings));
-        assert_eq!(least_changes(&[last], &mut look).unwrap(), [Some(MOST)]);
+        // The last token alone would have to change by more than the largest change.
+        let (found, want) = least([0.1, 0.0, 0.0, 0.0, 0.0, 0.0], [false, false, true]);
+        assert!(found == Some(MOST) && want > MOST, "{found:?} {want}");
+        // Nothing may change, or the prediction is another one without a change.
+        assert_eq!(least(x, [false; 3]).0, Some(MOST));
+        assert_eq!(least([0.0, 1.0, 0.0, 0.0, 0.0, 0.0], [true; 3]).0, None);
     }
 
     #[test]

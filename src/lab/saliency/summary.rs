@@ -166,7 +166,7 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
             _ => "agrees worse with people where the answer is right",
         };
         let p = probability(*p);
-        format!("{name} {verdict}: F1 above chance, right - wrong: {interval}, p {p} (Holm over {})", all.len())
+        format!("{name} {verdict}: F1 above chance, right minus wrong: {interval}, p {p} (Holm over {})", all.len())
     }));
 }
 
@@ -221,7 +221,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         if v.incomplete > 0 {
             let share = percent(v.incomplete as f64 / i.n.max(1) as f64);
             out.push(format!(
-                "{name}: {} rows ({share}) exceed the accepted completeness error",
+                "{name}: in {} rows ({share}) the scores do not add up to the model's output within the tolerance",
                 grouped(v.incomplete)
             ));
         }

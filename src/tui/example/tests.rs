@@ -92,12 +92,12 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let mut state = first_start(size);
         let example = state.example.clone().unwrap();
         let text = screen(&state);
-        assert!(text.contains("Best: ") && text.contains("Recorded: "), "{text}");
+        assert!(text.contains("Best at ") && text.contains("Recorded: "), "{text}");
         run(&mut state);
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);
         for part in
-            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best: ", "reliability R", "rest stays"]
+            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best at ", "reliability R", "rest stays"]
         {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
@@ -176,7 +176,7 @@ fn the_example_is_one_of_the_runs_to_compare_with() {
         let own = state.example.take().unwrap().run;
         state.board.runs[0] = Run { job: state.board.runs[0].job.clone(), ..own };
         keys(&mut state, "D");
-        assert!(screen(&state).contains("the recorded example of 2026-"), "{}", screen(&state));
+        assert!(screen(&state).contains("example  recorded on 2026-"), "{}", screen(&state));
         keys(&mut state, "enter");
         let text = screen(&state);
         assert!(text.contains("Example and run 1") && text.contains("Settings: the same in both"), "{text}");

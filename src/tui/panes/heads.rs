@@ -10,6 +10,16 @@ const fn head(name: &'static str, symbol: &'static str, meaning: &'static str) -
 pub(crate) const HEADS: &[Term] = &[
     head("method", "", "Methods: an intervention with its options; enter draws it."),
     head("at", "", "Methods: the strength at which the method scores best."),
+    head(
+        "interval",
+        "",
+        "Methods: interval of R over examples and trainings, at the level of the run (95 % by default).",
+    ),
+    head(
+        "aim",
+        "",
+        "Methods: set another value, or remove the property; C is defined differently for the two, so compare R within one.",
+    ),
     head("flips", "", "Methods: share of sentences in which the edit changes the form that the model itself prefers."),
     head("relation", "", "Relations: the relation that is asked."),
     head("facts", "", "Relations: facts that are asked. Changed items: the facts that an item is about."),

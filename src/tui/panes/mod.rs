@@ -6,6 +6,7 @@ pub mod listing;
 pub mod table;
 
 use ratatui::Frame;
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::style::Style;
 use ratatui::symbols::border;
@@ -50,6 +51,21 @@ pub fn draw(frame: &mut Frame, state: &State) {
     status::draw(frame, layout.status, state);
     popups::draw(frame, layout.under_title(), state);
     status::message(frame, &layout, state);
+    if state.view.glyphs == Glyphs::Ascii {
+        only_ascii(frame.buffer_mut());
+    }
+}
+
+/// Replaces what a terminal without Unicode cannot show, cell by cell.
+fn only_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if !cell.symbol().is_ascii() {
+            let columns = text_width(cell.symbol()).max(1);
+            let c = cell.symbol().chars().next().map_or(' ', Glyphs::in_ascii);
+            // The cell after a wide character is not drawn with it.
+            cell.set_symbol(&c.to_string().repeat(columns));
+        }
+    }
 }
 
 fn too_small(frame: &mut Frame, state: &State) {

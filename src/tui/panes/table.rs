@@ -14,6 +14,7 @@ use crate::popups;
 use crate::reduce::look;
 use crate::screen::Pane;
 use crate::search::is_named;
+use crate::setup;
 use crate::state::{Place, Prompt, Purpose, State, moved};
 use crate::theme::Role;
 use base::text::{fit, pad, width, wrapped};
@@ -263,11 +264,14 @@ pub(crate) fn lists(state: &State) -> bool {
 
 /// True if a visible list can be filtered.
 pub(crate) fn filters(state: &State) -> bool {
-    !state.here().form && filtered(state).is_some()
+    filtered(state).is_some()
 }
 
-/// The list that `/` acts on: a focused list without columns, or otherwise the one that `s` sorts.
+/// The list that `/` acts on: the form of settings while it is open, one without columns that has the focus, or else the one that is sorted.
 fn filtered(state: &State) -> Option<Pane> {
+    if state.here().form {
+        return Some(setup::PANE);
+    }
     state.screen().filters(state.here().focus).or_else(|| target(state).map(|(pane, _)| pane))
 }
 
@@ -314,6 +318,9 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
         let place = state.here_mut();
         place.listed.entry(pane).or_default().filter = text.to_owned();
         place.scroll.remove(&pane);
+        if pane == setup::PANE {
+            place.row = 0;
+        }
     }
     Vec::new()
 }
@@ -405,6 +412,7 @@ pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
 
 fn sort(state: &mut State, change: impl FnOnce((usize, bool), &Table) -> (usize, bool)) -> Vec<Effect> {
     let Some((pane, table)) = target(state) else { return Vec::new() };
+    state.focus_on(pane);
     let now = table.sorting(state.here().listed.get(&pane));
     let next = change(now, &table);
     state.here_mut().listed.entry(pane).or_default().sort = Some(next);

@@ -11,10 +11,15 @@ use crate::reduce::runs;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
+use base::numbers::short;
 use base::text::{printable, width, wrapped};
 use engine::board::Run;
+use engine::message::Generation;
+use figure::layers::Count;
 use figure::{Dash, Emphasis, Figure, Layer, layers};
-use labs::compared::run_name;
+use labs::compared::{Number, common, run_name, table};
+use model::source::in_print;
+use stats::Estimate;
 
 /// Picker of the current lab's runs; choosing one shows it.
 pub(crate) struct Runs;
@@ -33,8 +38,8 @@ impl Picker for Runs {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        let places: Vec<usize> = (0..runs::all(state).len()).collect();
-        entries(state, selected, runs::lines(state, &places).into_iter())
+        let all: Vec<Generation> = runs::all(state).iter().map(|run| run.job.generation).collect();
+        entries(state, selected, runs::lines(state, &all).into_iter())
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
@@ -59,23 +64,30 @@ impl Picker for Compare {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        let example = state.beside.as_ref().map(|example| format!("the recorded example of {}", example.day));
-        entries(state, selected, runs::lines(state, &runs::others(state)).into_iter().chain(example))
+        entries(state, selected, runs::lines(state, &runs::others(state)).into_iter())
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        let generation = |place: usize| runs::all(state).get(place).map(|run| run.job.generation);
-        let others = runs::others(state);
-        let example = state.beside.as_ref().filter(|_| entry == others.len()).map(|_| runs::EXAMPLE);
-        let other = others.get(entry).copied().and_then(generation).or(example);
-        let (Some(a), Some(b)) = (other, runs::shown(state).and_then(generation)) else {
-            return Vec::new();
-        };
-        state.view.compared = (a.min(b), a.max(b));
+        let other = runs::others(state).get(entry).copied();
+        let shown = runs::shown(state).and_then(|place| Some(runs::all(state).get(place)?.job.generation));
+        let (Some(a), Some(b)) = (other, shown) else { return Vec::new() };
+        let in_sight = state.screen().figure(state).map(|figure| figure.name.clone());
+        state.view.compared = Compared { runs: (a.min(b), a.max(b)), figure: 0 };
+        let at = figures(state).iter().position(|(first, _)| Some(&first.name) == in_sight.as_ref());
+        state.view.compared.figure = at.unwrap_or(0);
         show(state, &Diff)
     }
 }
 
+/// Two runs side by side, and which of their figures is drawn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Compared {
+    pub(crate) runs: (Generation, Generation),
+    /// Index of the drawn one among the figures that both runs have.
+    pub(crate) figure: usize,
+}
+
+/// Two runs side by side.
 pub(crate) struct Diff;
 
 /// Formats two runs side by side, in lines of at most `room` cells if possible.
@@ -84,50 +96,117 @@ fn text(state: &State, room: usize) -> Vec<String> {
 }
 
 fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
-    let (a, b) = state.view.compared;
+    let (a, b) = state.view.compared.runs;
     Some([runs::named(state, a)?, runs::named(state, b)?])
 }
 
 /// Height of the figure of both runs, in rows.
 const ROWS: u16 = 16;
 
-/// Combines the first figure that both runs have: the leading line or bars of each, solid for the first run and dashed for the second.
-fn overlaid(state: &State) -> Option<Figure> {
-    let [first, second] = pair(state)?;
+/// The figures that both runs have, each with a line or bars to lay over each other.
+pub(super) fn figures(state: &State) -> Vec<(Figure, Figure)> {
+    let Some([first, second]) = pair(state) else { return Vec::new() };
     let lab = labs::by_id(first.1.job.spec.lab());
-    let figures = [first, second].map(|(_, run)| lab.figures(&run.results, state.board.engine.as_ref()));
-    let pairs = figures[0].iter().filter_map(|f| Some((f, figures[1].iter().find(|g| g.name == f.name)?)));
-    pairs.into_iter().find_map(|(f, g)| {
-        let named = |figure: &Figure, place: usize, dash: Dash| {
-            let leads = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some() && (l.role.emphasis == Emphasis::Strong || l.role.accent == Some(2)));
-            let drawn = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some()) || matches!(l, Layer::Bars(_));
-            let layer = figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(drawn))?;
-            let role = figure::Role { dash: Some(dash), ..figure::Role::line(usize::from(dash != Dash::Solid)) };
-            let label = |label: &str| format!("{label}, {}", run_name(place));
-            Some(match layer.clone() {
-                Layer::Line(line) => Layer::Line(layers::Line { label: label(&line.label), role, ..line }),
-                Layer::Bars(bars) => Layer::Bars(layers::Bars { label: label(&bars.label), role, ..bars }),
-                _ => return None,
-            })
-        };
-        let layers = vec![named(f, first.0, Dash::Solid)?, named(g, second.0, Dash::Dashed)?];
-        // Titles name settings in which the runs may differ, such as the layer.
-        let title = match f.title == g.title {
-            true => f.title.clone(),
-            false => format!("{}: {}; {}: {}", run_name(first.0), f.title, run_name(second.0), g.title),
-        };
-        let mut both = Figure { layers, title, ..f.clone() };
-        // The second run may exceed the axes of the first.
-        for (axis, other) in [(&mut both.x, &g.x), (&mut both.y, &g.y)] {
-            let union = |(a, b): ((f64, f64), (f64, f64))| (a.0.min(b.0), a.1.max(b.1));
-            axis.range = axis.range.zip(other.range).map(union);
-        }
-        Some(both)
-    })
+    let [all, mut others] = [first, second].map(|(_, run)| lab.figures(&run.results, state.board.engine.as_ref()));
+    let places = |figure: &Figure, (_, run): (usize, &Run)| by_place(&figure.name, run.job.spec.models());
+    let with_other = |f: Figure| {
+        let same = others.iter().position(|g| g.name == f.name);
+        let at = same.or_else(|| others.iter().position(|g| places(g, second) == places(&f, first)))?;
+        let g = others.swap_remove(at);
+        (leading(&f).is_some() && leading(&g).is_some()).then_some((f, g))
+    };
+    all.into_iter().filter_map(with_other).collect()
 }
 
+/// The name of a figure with the models of its run by their places: runs of two models are drawn over each other too.
+fn by_place(name: &str, models: &[String]) -> String {
+    let mut order: Vec<usize> = (0..models.len()).collect();
+    // A longer name may contain another.
+    order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));
+    order.iter().fold(name.to_owned(), |name, i| name.replace(in_print(&models[*i]), &format!("\u{1}{i}\u{1}")))
+}
+
+/// True if a layer is a series with values, and not a range between two lines.
+fn is_series(layer: &Layer) -> bool {
+    matches!(layer, Layer::Line(l) if l.role.dash.is_some()) || matches!(layer, Layer::Bars(_))
+}
+
+/// The line or the bars of a figure that matter most.
+fn leading(figure: &Figure) -> Option<&Layer> {
+    let leads = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some() && (l.role.emphasis == Emphasis::Strong || l.role.accent == Some(2)));
+    figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(|l| is_series(l)))
+}
+
+/// The leading line or bars of two figures in one: those of the first run solid, of the second dashed.
+fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Option<Figure> {
+    let named = |figure: &Figure, number: usize, dash: Dash| {
+        let role = figure::Role { dash: Some(dash), ..figure::Role::line(usize::from(dash != Dash::Solid)) };
+        let label = |label: &str| format!("{label}, {}", run_name(number));
+        Some(match leading(figure)?.clone() {
+            Layer::Line(line) => Layer::Line(layers::Line { label: label(&line.label), role, ..line }),
+            Layer::Bars(bars) => Layer::Bars(layers::Bars { label: label(&bars.label), role, ..bars }),
+            _ => return None,
+        })
+    };
+    let layers = vec![named(f, first, Dash::Solid)?, named(g, second, Dash::Dashed)?];
+    // Titles name settings, such as the layer, in which the runs may differ.
+    let title = match f.title == g.title {
+        true => f.title.clone(),
+        false => format!("{}: {}; {}: {}", run_name(first), f.title, run_name(second), g.title),
+    };
+    let mut both = Figure { layers, title, ..f.clone() };
+    // The second run may not fit the axes of the first.
+    for (axis, other) in [(&mut both.x, &g.x), (&mut both.y, &g.y)] {
+        let union = |(a, b): ((f64, f64), (f64, f64))| (a.0.min(b.0), a.1.max(b.1));
+        axis.range = axis.range.zip(other.range).map(union);
+    }
+    Some(both)
+}
+
+/// Every value of the series of a figure, named by its place on the horizontal axis. `level` is that of its intervals.
+fn values(figure: &Figure, level: f64) -> Vec<Number> {
+    let number = |group: &str, x: f64, y: f64, interval: Option<(f64, f64)>, n: Count| {
+        let category = figure.x.categories.get(x.round().max(0.0) as usize).cloned();
+        let (lo, hi) = interval.unwrap_or((f64::NAN, f64::NAN));
+        let name = category.unwrap_or_else(|| format!("{} {}", figure.x.label, short(x)));
+        Number { name, group: group.to_owned(), value: Estimate { mean: y, lo, hi }, n, level, unit: (1.0, "") }
+    };
+    let of = |layer: &Layer| match layer {
+        Layer::Line(l) => l.points.iter().map(|p| number(&l.label, p.x, p.y, p.interval(), p.n)).collect(),
+        Layer::Bars(b) => {
+            let middle = |bar: &layers::Bar| (bar.from + bar.to) / 2.0;
+            b.bars.iter().map(|bar| number(&b.label, middle(bar), bar.y, bar.interval(), bar.n)).collect()
+        }
+        _ => Vec::new(),
+    };
+    figure.layers.iter().filter(|l| is_series(l)).flat_map(of).collect()
+}
+
+/// Every value that two figures have in common, with its difference and test.
+fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String> {
+    let Some([(n, a), (m, b)]) = pair(state) else { return Vec::new() };
+    let level = |run: &Run| labs::by_id(run.job.spec.lab()).numbers(&run.results).first().map_or(LEVEL, |n| n.level);
+    let common = common((&values(f, level(a)), &[]), (&values(g, level(b)), &[]));
+    let shared = labs::share_examples(&a.job.spec, &b.job.spec);
+    table((n, m), &common, shared, room)
+}
+
+/// Level of intervals, unless a number of the run says otherwise.
+const LEVEL: f64 = 0.95;
+
+/// The drawn figure of both runs, if they have one in common, and the number of such figures.
+fn drawn_figure(state: &State) -> (Option<(Figure, Figure)>, usize) {
+    let mut all = figures(state);
+    let of = all.len();
+    let at = state.view.compared.figure;
+    ((at < of).then(|| all.swap_remove(at)), of)
+}
+
+/// The figure of both runs, and the table of its values, as lines of a page.
 fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
-    let Some(figure) = overlaid(state) else { return Vec::new() };
+    let (Some(pair), of) = drawn_figure(state) else { return Vec::new() };
+    let Some([a, b]) = self::pair(state).map(|pair| pair.map(|(number, _)| number)) else { return Vec::new() };
+    let Some(figure) = overlaid(&pair, (a, b)) else { return Vec::new() };
     let area = Rect::new(0, 0, u16::try_from(room).unwrap_or(u16::MAX).min(100), ROWS);
     let mut buffer = Buffer::empty(area);
     Chart::new(&figure, state).render(area, &mut buffer);
@@ -141,9 +220,18 @@ fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
         });
         Line::from(parts.flatten().collect::<Vec<_>>())
     };
-    let style = state.theme().style(Role::Title);
-    let title = wrapped(&printable(&figure.title), room).into_iter().map(|line| Line::styled(line, style));
-    [Line::default()].into_iter().chain(title).chain(area.rows().map(row)).collect()
+    let theme = state.theme();
+    let turn = format!(
+        "{}/{}",
+        state.keymap.short_label("popup-next-figure"),
+        state.keymap.short_label("popup-previous-figure")
+    );
+    let place = format!("Figure {} of {of} ({turn} turns): ", state.view.compared.figure + 1);
+    let title = format!("{}{}", if of > 1 { place } else { String::new() }, figure.title);
+    let title = wrapped(&printable(&title), room).into_iter().map(|line| Line::styled(line, theme.style(Role::Title)));
+    let text = |line: String| Line::styled(printable(&line).into_owned(), theme.style(Role::Text));
+    let below = table_of(state, &pair, room).into_iter().map(text);
+    [Line::default()].into_iter().chain(title).chain(area.rows().map(row)).chain(below).collect()
 }
 
 impl Page for Diff {
@@ -163,6 +251,12 @@ impl Page for Diff {
     }
 
     fn copy(&self, state: &State) -> Option<String> {
-        Some(text(state, usize::MAX).join("\n"))
+        let (figure, _) = drawn_figure(state);
+        let below = figure.map_or(Vec::new(), |pair| table_of(state, &pair, usize::MAX));
+        Some([text(state, usize::MAX), below].concat().join("\n"))
+    }
+
+    fn figures(&self, state: &State) -> usize {
+        figures(state).len()
     }
 }

@@ -174,7 +174,7 @@ impl Picker for ExportFigure {
         let Some(figure) = figure_of_run(state) else { return "Export".into() };
         // The end of a long name distinguishes figures.
         let room = usize::from(state.view.size.0).saturating_sub(FRAME);
-        format!("Export `{}`", fit_end(&printable(&figure.name), room))
+        format!("Export {}", fit_end(&printable(&figure.name), room))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {

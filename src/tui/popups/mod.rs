@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-pub(crate) use diff::{Compare, Runs};
+pub(crate) use diff::{Compare, Compared, Runs};
 pub(crate) use export::{Choice, ExportFigure, named};
 pub(crate) use pages::{Answer, Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
@@ -42,6 +42,16 @@ pub trait Page: Sync {
     /// The text that `copy` puts on the clipboard.
     fn copy(&self, _state: &State) -> Option<String> {
         None
+    }
+
+    /// True if it lists entries, of which it shows only those that contain [`filter`].
+    fn filters(&self) -> bool {
+        false
+    }
+
+    /// Number of the figures that it shows one at a time.
+    fn figures(&self, _state: &State) -> usize {
+        0
     }
 }
 
@@ -94,7 +104,7 @@ pub(crate) fn menu(state: &mut State) -> Vec<Effect> {
 }
 
 pub(crate) fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
-    state.view.popup = Some(Popup::Page { page, scroll: 0 });
+    state.view.popup = Some(Popup::Page { page, scroll: 0, filter: String::new() });
     Vec::new()
 }
 
@@ -104,7 +114,25 @@ pub(crate) fn pick(state: &mut State, picker: &'static dyn Picker, selected: usi
     Vec::new()
 }
 
-/// Minimum number of entries for a filter.
+/// The number of figures of the open page.
+fn figures(state: &State) -> usize {
+    if let Some(Popup::Page { page, .. }) = &state.view.popup { page.figures(state) } else { 0 }
+}
+
+/// True if the open page has figures to turn.
+pub(crate) fn turns(state: &State) -> bool {
+    figures(state) > 1
+}
+
+/// Shows the next figure of the open page, or the previous one.
+pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
+    let of = figures(state).max(1);
+    let at = &mut state.view.compared.figure;
+    *at = (*at + if on { 1 } else { of - 1 }) % of;
+    Vec::new()
+}
+
+/// Entries from which on a picker can be filtered.
 const LONG: usize = 7;
 
 /// Indices of the open picker's entries that match its filter.
@@ -118,13 +146,26 @@ fn matching(lines: &[Line<'_>], filter: &str) -> Vec<usize> {
     (0..lines.len()).filter(|i| lines[*i].to_string().to_lowercase().contains(&wanted)).collect()
 }
 
-/// True if the open picker has enough entries for a filter.
+/// True if the popup lists enough entries to be filtered.
 pub(crate) fn filters(state: &State) -> bool {
-    matches!(&state.view.popup, Some(Popup::Pick { picker, selected, .. }) if picker.lines(state, *selected).len() >= LONG)
+    match &state.view.popup {
+        Some(Popup::Pick { picker, selected, .. }) => picker.lines(state, *selected).len() >= LONG,
+        Some(Popup::Page { page, .. }) => page.filters(),
+        _ => false,
+    }
 }
 
-/// Filters the open picker by a text; false if none is open.
+/// True if the filter of the open page occurs in a text.
+pub(crate) fn occurs(state: &State, text: &str) -> bool {
+    text.to_lowercase().contains(&filter(state).to_lowercase())
+}
+
+/// Lists only the entries of the open popup in which a text occurs; false if none is open that can be filtered.
 pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
+    if let Some(Popup::Page { page, scroll, filter }) = &mut state.view.popup {
+        (*filter, *scroll) = (text.to_owned(), 0);
+        return page.filters();
+    }
     let Some(Popup::Pick { filter, .. }) = &mut state.view.popup else { return false };
     text.clone_into(filter);
     let all = found(state);
@@ -136,9 +177,12 @@ pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     true
 }
 
-/// The filter of the open picker; empty for none.
+/// What the open popup is filtered by; empty if all is listed.
 pub(crate) fn filter(state: &State) -> &str {
-    if let Some(Popup::Pick { filter, .. }) = &state.view.popup { filter } else { "" }
+    match &state.view.popup {
+        Some(Popup::Pick { filter, .. } | Popup::Page { filter, .. }) => filter,
+        _ => "",
+    }
 }
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -168,7 +212,16 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
         Popup::Menu { selected } => {
             (format!("{}: press a letter", state.screen().title()), menu_text(state, *selected, room))
         }
-        Popup::Page { page, .. } => (page.title(state), page.lines(state, room)),
+        Popup::Page { page, filter, .. } => {
+            let (title, lines) = (page.title(state), page.lines(state, room));
+            let key = state.keymap.short_label("popup-filter");
+            match (page.filters(), filter.as_str()) {
+                (false, _) => (title, lines),
+                (true, "") => (format!("{title}  {key} filter"), lines),
+                (true, _) if lines.is_empty() => (format!("{title}  {key} {filter}"), vec![no_match(state)]),
+                (true, _) => (format!("{title}  {key} {filter}"), lines),
+            }
+        }
         Popup::Pick { picker, selected, filter } => {
             let (all, title) = (picker.lines(state, *selected), picker.title(state));
             let found = matching(&all, filter);
@@ -179,12 +232,8 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
                 false => format!("{title}  {key} {filter} ({} of {})", found.len(), all.len()),
             };
             at = found.iter().position(|entry| entry == selected).unwrap_or(0);
-            let none = || {
-                let text = format!("no entry matches; {} shows all", state.keymap.short_label("popup-close"));
-                vec![Line::styled(text, state.theme().style(Role::Dim))]
-            };
             let lines = all.into_iter().enumerate().filter(|(i, _)| found.contains(i)).map(|(_, line)| line);
-            (title, if found.is_empty() { none() } else { lines.collect() })
+            (title, if found.is_empty() { vec![no_match(state)] } else { lines.collect() })
         }
     };
     let height = rows_in(area, lines.len());
@@ -196,7 +245,13 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     Content { title, lines, first }
 }
 
-/// The last position of the popup's cursor, or its largest scroll offset.
+/// What stands in the place of entries that a filter hides.
+fn no_match(state: &State) -> Line<'static> {
+    let text = format!("no entry matches; {} shows all", state.keymap.short_label("popup-close"));
+    Line::styled(text, state.theme().style(Role::Dim))
+}
+
+/// The last position of the popup's cursor, or the largest scroll offset.
 pub(crate) fn last(state: &State) -> usize {
     match &state.view.popup {
         None => 0,

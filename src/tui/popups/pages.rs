@@ -2,7 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{Page, hanging};
+use super::{Page, filter, hanging, occurs};
+use crate::search::is_named;
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::{probability, short};
@@ -108,8 +109,15 @@ impl Page for Glossary {
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let lab = state.setup().map(|setup| setup.lab());
         let mut all: Vec<&Term> = labs::glossary().iter().collect();
-        all.sort_by_key(|term| (!lab.is_some_and(|lab| term.labs.contains(&lab)), !term.labs.is_empty()));
+        all.retain(|term| occurs(state, &format!("{} {} {}", term.name, term.symbol, term.meaning)));
+        // What is called as was typed comes first.
+        let named = |term: &Term| is_named(term, filter(state)) || occurs(state, term.name);
+        all.sort_by_key(|term| (!named(term), !lab.is_some_and(|lab| term.labs.contains(&lab)), !term.labs.is_empty()));
         all.into_iter().flat_map(|term| explanation(state, term, room)).collect()
+    }
+
+    fn filters(&self) -> bool {
+        true
     }
 }
 
@@ -175,7 +183,8 @@ impl Page for Notices {
         if notices.is_empty() {
             return vec![Line::styled("nothing to report", theme.style(Role::Dim))];
         }
-        let lines = counted(state).into_iter().flat_map(|(notice, count, runs)| {
+        let named = |(notice, ..): &Counted<'_>| occurs(state, &state.in_labels(&notice.problem.to_string()));
+        let lines = counted(state).into_iter().filter(named).flat_map(|(notice, count, runs)| {
             let (sign, role) = match notice.level {
                 NoticeLevel::Info => ("i", Role::Text),
                 NoticeLevel::Warning => ("!", Role::Warning),
@@ -191,6 +200,10 @@ impl Page for Notices {
     fn copy(&self, state: &State) -> Option<String> {
         let lines: Vec<String> = state.notices().iter().map(|n| n.problem.to_string()).collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())
+    }
+
+    fn filters(&self) -> bool {
+        true
     }
 }
 
@@ -210,13 +223,16 @@ impl Family {
         }
         let count = if f.size == 1 { "1 comparison".into() } else { format!("{} comparisons", f.size) };
         let chosen = match f.level {
-            Some(level) if all.exploratory > 1 => {
-                format!("{} of {} families selected, tested at {}", all.selected, all.exploratory, probability(level))
-            }
-            Some(level) => format!("tested at {}", probability(level)),
-            None => "not selected".into(),
+            Some(level) if all.exploratory > 1 => format!(
+                "{} of {} families pass, so adjusted p up to {} counts as significant",
+                all.selected,
+                all.exploratory,
+                probability(level)
+            ),
+            Some(level) => format!("adjusted p up to {} counts as significant", probability(level)),
+            None => "it does not pass, so nothing in it counts as significant".into(),
         };
-        format!("{} ({count}; Simes p {}, {chosen})", f.question, probability(f.simes))
+        format!("{}: {count}; Simes' test of all together gives p {}; {chosen}", f.question, probability(f.simes))
     }
 
     /// Formats the adjusted p-value, or why there is none.
@@ -257,10 +273,17 @@ impl Page for Family {
         let mut lines = vec![Line::styled(header, theme.style(Role::Title))];
         let all = state.board.family.corrected();
         for family in 0..all.families.len() {
-            lines.extend(dim(&printable(&Self::heading(&all, family)), room));
-            for row in all.rows.iter().filter(|row| row.family == family) {
+            let heading = Self::heading(&all, family);
+            let listed = |row: &&Corrected<'_>| {
+                row.family == family && (occurs(state, &heading) || occurs(state, &row.comparison.what))
+            };
+            let mut rows = all.rows.iter().filter(listed).peekable();
+            if rows.peek().is_some() {
+                lines.extend(dim(&printable(&heading), room));
+            }
+            for row in rows {
                 let c = row.comparison;
-                let from = row.from.map_or(String::new(), |from| format!(" (from {} up)", short(from)));
+                let from = row.from.map_or(String::new(), |from| format!(" (at strengths from {} up)", short(from)));
                 let shown = format!(" {}{from}", printable(&c.what));
                 let shown = pad(&fit(&shown, what - 1), what);
                 let numbers = [probability(c.p), Self::adjusted(row), c.n.to_string()];
@@ -273,6 +296,10 @@ impl Page for Family {
         lines.push(Line::default());
         lines.extend(dim(about, room.min(what + 3 * NUMBER)));
         lines
+    }
+
+    fn filters(&self) -> bool {
+        true
     }
 
     fn copy(&self, state: &State) -> Option<String> {

@@ -40,7 +40,7 @@ impl Picker for Presets {
         let Ok(spec) = labs::Spec::of_preset(preset) else { return Vec::new() };
         (self.adopt)(state, spec);
         let run = state.keymap.label("run");
-        state.view.toast = Some(format!("set up as `{}`; {run} runs it", preset.name));
+        state.view.toast = Some(format!("set up as {}; {run} runs it", preset.name));
         Vec::new()
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of popups: contents, and the ranges of their cursors.
 
+use super::diff::Diff;
 use super::*;
 use crate::state::Start;
 
@@ -88,10 +89,10 @@ fn the_family_lists_each_comparison_by_question_and_copies_them() {
         state.board.family.join(Comparison { n: 9, p, planned, ..about });
     }
     let lines: Vec<String> = Family.lines(&state, 70).iter().map(ToString::to_string).collect();
-    assert!(lines[1].starts_with("which is better (1 comparison"), "{lines:?}");
-    assert!(lines[2].starts_with(" a against b") && lines[2].contains("010"), "{lines:?}");
+    assert!(lines[1].starts_with("which is better: 1 comparison;"), "{lines:?}");
+    assert!(lines[3].starts_with(" a against b") && lines[3].contains("010"), "{lines:?}");
     assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) <= 70), "{lines:?}");
-    assert!(lines[3].starts_with("planned") && lines[4].starts_with(" a against"), "{lines:?}");
+    assert!(lines[4].starts_with("planned") && lines[5].starts_with(" a against"), "{lines:?}");
     let copied = Family.copy(&state).unwrap();
     let planned: Vec<&str> = copied.lines().filter_map(|l| l.rsplit('\t').next()).collect();
     assert_eq!(planned, ["planned", "false", "true"]);
@@ -300,4 +301,122 @@ fn a_term_never_runs_into_its_meaning() {
 fn the_help_says_how_a_command_without_a_key_is_reached() {
     let lines = words(&help_text(&state(), "mouse", 76));
     assert!(lines.iter().any(|line| line.trim_start().starts_with(": mouse")), "{lines:?}");
+}
+
+/// Three runs with the results of the recorded example, of which the second was cancelled, and the third is shown.
+fn three_runs(size: (u16, u16)) -> State {
+    use crate::action::Action;
+    use engine::message::{Event, Outcome};
+    let mut state = State::new(Start { size, ..Start::new() });
+    let setup = state.setup().unwrap();
+    let results = crate::example::recorded(setup.lab()).unwrap().run.results;
+    for (generation, outcome) in [(1, Outcome::Done), (2, Outcome::Cancelled), (3, Outcome::Done)] {
+        let mut spec = setup.spec(&state);
+        spec.common_mut().set_seed(generation);
+        setup.take(&mut state, &spec);
+        crate::reduce::job::replace(&mut state);
+        if outcome == Outcome::Done {
+            state.board.runs.last_mut().unwrap().results = results.clone();
+        }
+        let event = Event::Finished { job: generation, generation, outcome, seconds: 2.0 };
+        crate::reduce::reduce(&mut state, Action::Event(Box::new(event)));
+    }
+    state
+}
+
+fn keys(state: &mut State, keys: &str) {
+    keys.split(' ').for_each(|k| drop(crate::reduce::reduce(state, crate::action::Action::Key(k.parse().unwrap()))));
+}
+
+/// What the open popup shows, without its border.
+fn shown(state: &State) -> String {
+    let area = compute(state).unwrap().under_title();
+    let lines = content(state, state.view.popup.as_ref().unwrap(), area).lines;
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A cancelled run stood before the recorded example.
+#[test]
+fn finished_runs_come_first_to_compare_with_and_cancelled_ones_last() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = three_runs(size);
+        keys(&mut state, "D");
+        let text = shown(&state);
+        let starts = ["> run 1    done in 2.0 s", "  example  recorded on 2026-", "  run 2    cancelled"];
+        let lines: Vec<String> = text.lines().map(|line| line.replace('▸', ">")).collect();
+        assert!(lines.len() == 3 && lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
+    }
+}
+
+/// The figure of two runs was that of the first method, whichever was selected, and its values had no difference and no test.
+#[test]
+fn two_runs_are_drawn_in_the_figure_that_is_in_sight_and_every_value_of_it_is_compared() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = three_runs(size);
+        for (filter, method) in [("/ p g d enter", "PGD"), ("esc / i n l p enter", "INLP")] {
+            keys(&mut state, filter);
+            keys(&mut state, "D enter");
+            let text = shown(&state);
+            assert!(text.contains(&format!("{method} on bert-mini")), "{text}");
+            let (_, table) = text.split_once("Numbers of both: reliability R").unwrap_or_else(|| panic!("{text}"));
+            assert!(table.lines().nth(1).is_some_and(|head| head.contains("difference")), "{text}");
+            assert!(table.lines().filter(|line| line.contains("+.000 [")).count() > 3, "{text}");
+            keys(&mut state, "]");
+            assert!(!shown(&state).contains(&format!("{method} on bert-mini, last")) && shown(&state) != text);
+            keys(&mut state, "[");
+            assert_eq!(shown(&state), text);
+            keys(&mut state, "esc");
+        }
+    }
+}
+
+/// Runs of two models had no figure in common.
+#[test]
+fn runs_of_two_models_are_drawn_over_each_other() {
+    let mut state = three_runs((120, 40));
+    let named = |state: &State| super::diff::figures(state).len();
+    keys(&mut state, "D enter");
+    let of_one_model = named(&state);
+    let third = state.board.runs.last_mut().unwrap();
+    let text = serde_json::to_string(&third.results).unwrap().replace("bert-mini", "other-one");
+    third.results = serde_json::from_str(&text).unwrap();
+    third.job.spec.common_mut().set_models(vec!["other-one".into()]);
+    assert_eq!((named(&state), of_one_model > 3), (of_one_model, true));
+    assert!(shown(&state).contains("run 1: ") && shown(&state).contains("other-one"), "{}", shown(&state));
+}
+
+/// Two runs of which one has no result were laid beside each other in eight lines.
+#[test]
+fn runs_that_cannot_be_compared_say_why_in_two_lines() {
+    let mut state = three_runs((120, 40));
+    keys(&mut state, "D G enter");
+    let text = shown(&state);
+    let lines: Vec<&str> = text.lines().collect();
+    let why = "No number of the answers can be compared: run 2 was cancelled before its first one.";
+    assert_eq!(lines, [why, "Settings that differ: seed 2 → 3."], "{text}");
+}
+
+/// A run was the third of its lab in the title, the fourth in messages and of three in the list of sessions.
+#[test]
+fn a_run_has_one_number_in_the_session_whatever_its_lab() {
+    use crate::reduce::runs;
+    let mut state = three_runs((120, 40));
+    let first = state.view.screen;
+    let other = crate::screens::labs().find(|screen| screen.id() != first).unwrap();
+    state.show(other.id());
+    crate::reduce::job::replace(&mut state);
+    assert_eq!(runs::place(&state).as_deref(), Some("run 4 of 4"));
+    keys(&mut state, "H");
+    assert!(shown(&state).contains("run 4 (shown)"), "{}", shown(&state));
+    state.view.popup = None;
+    state.show(first);
+    assert_eq!(runs::place(&state).as_deref(), Some("run 3 of 4"));
+    keys(&mut state, "{");
+    assert!(
+        state.view.toast.as_deref().is_some_and(|said| said.starts_with("run 2 of 4: cancelled")),
+        "{:?}",
+        state.view.toast
+    );
+    keys(&mut state, "} D enter");
+    assert!(Diff.title(&state).starts_with("Run 1 and run 3"), "{}", Diff.title(&state));
 }

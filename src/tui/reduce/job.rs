@@ -3,7 +3,7 @@
 use crate::action::{Effect, Resumed};
 use crate::example;
 use crate::popups::{self, Picker};
-use crate::reduce::replay;
+use crate::reduce::{replay, runs};
 use crate::screen::Screen;
 use crate::screens::{SCREENS, labs};
 use crate::setup::{self, Setup};
@@ -11,7 +11,7 @@ use crate::state::{Opening, Pending, Popup, State};
 use base::Problem;
 use base::text::printable;
 use engine::board::Job;
-use engine::message::{Command, Event, Outcome, Question};
+use engine::message::{Command, Event, Generation, Outcome, Question};
 use labs::{self, LabId, Spec};
 use session::format::{Entry, Item};
 
@@ -48,8 +48,7 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
 /// first.
 pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     if let Question::Experiment { generation, .. } = &question
-        && state.replay.is_none()
-        && state.board.job().is_some_and(|latest| latest.generation != *generation)
+        && is_past(state, *generation)
     {
         let key = state.keymap.short_label("run");
         let what =
@@ -61,7 +60,17 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     send(state, Command::Ask { ticket, question })
 }
 
-/// Asks the experiment of a lab's latest run a question; does nothing if there is no run or it failed.
+/// True if the models of a run have made way for another run's.
+fn is_past(state: &State, generation: Generation) -> bool {
+    state.replay.is_none() && state.board.job().is_some_and(|latest| latest.generation != generation)
+}
+
+/// True if the run that a lab shows can no longer be asked anything.
+pub(crate) fn is_unloaded(state: &State, lab: LabId) -> bool {
+    state.board.run_of(lab).is_some_and(|run| is_past(state, run.job.generation))
+}
+
+/// Asks the experiment of a lab's latest run, unless there is none or it failed.
 pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
     let Some(run) = state.board.run_of(lab) else { return Vec::new() };
     if matches!(run.job.outcome, Some(Outcome::Failed(_))) {
@@ -126,10 +135,9 @@ pub fn replace(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     let old = state.board.job().filter(|job| job.outcome.is_none()).map(|job| (job.spec.lab(), job.generation));
     if let Some((lab, generation)) = old {
-        let place = state.board.runs_of(lab).filter(|run| !run.gone).position(|run| run.job.generation == generation);
         let (earlier, all) = (state.keymap.short_label("earlier-run"), state.keymap.short_label("runs"));
         let of = if lab == spec.lab() { String::new() } else { format!(" of {}", labs::by_id(lab).title()) };
-        let number = place.map_or(0, |place| place + 1);
+        let number = runs::number(state, generation).unwrap_or(0);
         state.view.toast =
             Some(format!("stopped: what run {number}{of} measured is kept; {earlier} shows it, {all} lists all"));
     }

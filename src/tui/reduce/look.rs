@@ -87,7 +87,7 @@ pub fn zoom(state: &mut State) -> Vec<Effect> {
 
 /// Closes the form, or else clears a filter, ends the zoom, or dismisses the first start's strip.
 pub fn back(state: &mut State) -> Vec<Effect> {
-    if setup::close_form(state) || table::clear_filter(state) {
+    if table::clear_filter(state) || setup::close_form(state) {
         return Vec::new();
     }
     if state.here().zoom {
@@ -119,7 +119,11 @@ pub fn export(state: &mut State) -> Vec<Effect> {
     if state.screen().figure(state).is_some() {
         return popups::pick(state, &popups::ExportFigure, 0);
     }
-    state.view.toast = Some("nothing to export yet".into());
+    let run = state.screen().setup().and_then(|setup| state.shown_run(setup.lab()));
+    state.view.toast = Some(match run {
+        None => "nothing to export yet".to_owned(),
+        Some(_) => format!("no figure is in sight; {} shows the next one", state.keymap.short_label("next-figure")),
+    });
     Vec::new()
 }
 

@@ -218,8 +218,15 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if (command.enabled)(state) {
         return (command.run)(state);
     }
+    if state.view.popup.is_some() {
+        let name = |name| state.keymap.short_label(name);
+        let filter = if popups::filters(state) { format!("{} filters, ", name("popup-filter")) } else { String::new() };
+        state.view.toast =
+            Some(format!("{}: nothing for it here; {filter}{} closes", command.title, name("popup-close")));
+        return Vec::new();
+    }
     let why = match () {
-        () if state.here().form && ["filter", "sort", "sort-direction"].contains(&command.name) => {
+        () if state.here().form && ["sort", "sort-direction"].contains(&command.name) => {
             format!("not while the settings fill the screen; {} closes them", state.keymap.short_label("back"))
         }
         () if state.replay.is_some() && command.name == "compare-runs" => {

@@ -6,8 +6,9 @@ use crate::popups;
 use crate::state::{State, moved};
 use base::text::{fit, pad, width};
 use engine::board::Run;
-use engine::message::Outcome;
+use engine::message::{Generation, Outcome};
 use labs::LabId;
+use labs::compared::run_name;
 
 /// Columns of a list's border, cursor, and gap after the run number.
 const FRAME: usize = 10;
@@ -31,10 +32,17 @@ pub(crate) fn several(state: &State) -> bool {
     all(state).len() > 1
 }
 
-/// Formats the place of the shown run: `run 2 of 3`; `None` for a single run.
+/// The number of a run: its place among all runs of the session, whatever their lab and their end, as in `probity replay --run`, in messages
+/// and in the list of sessions.
+pub(crate) fn number(state: &State, generation: Generation) -> Option<usize> {
+    state.board.runs.iter().position(|run| run.job.generation == generation).map(|place| place + 1)
+}
+
+/// `run 2 of 3`: the number of the shown run and the runs of the session; `None` for a single run.
 pub(crate) fn place(state: &State) -> Option<String> {
-    let of = all(state).len();
-    Some(format!("run {} of {of}", shown(state)? + 1)).filter(|_| of > 1)
+    let of = state.board.runs.len();
+    let generation = state.board.run_of(lab(state)?)?.job.generation;
+    number(state, generation).filter(|_| of > 1).map(|n| format!("run {n} of {of}"))
 }
 
 /// Shows a later run, or an earlier one.
@@ -56,8 +64,8 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
         state.board.pick(generation);
         setup.take(state, &spec);
         setup.leave_run(state);
-        let of = all(state).len();
-        state.view.toast = Some(format!("run {} of {of}: {}", place + 1, words(state, place)));
+        let name = self::place(state).unwrap_or_else(|| "the only run".into());
+        state.view.toast = Some(format!("{name}: {}", words(state, place)));
     }
     Vec::new()
 }
@@ -80,23 +88,29 @@ pub(crate) fn words(state: &State, place: usize) -> String {
     let all = all(state);
     let Some(run) = all.get(place) else { return String::new() };
     let changed = match place.checked_sub(1).map(|before| labs::changes(&all[before].job.spec, &run.job.spec)) {
-        None => "the first run".to_owned(),
+        None => "the first run of this lab".to_owned(),
         Some(changes) if changes.is_empty() => "the same settings again".into(),
         Some(changes) => changes.join(", "),
     };
     format!("{}; {changed}", ended(run))
 }
 
-/// Formats runs as lines of a list: first how each ended, then its changes, which a narrow screen cuts.
-pub(crate) fn lines(state: &State, places: &[usize]) -> Vec<String> {
-    let shown = shown(state);
-    let here = |place: usize| if Some(place) == shown { " (shown)" } else { "" };
-    let heads: Vec<String> = places.iter().map(|place| format!("run {}{}", place + 1, here(*place))).collect();
-    let columns = heads.iter().map(|head| width(head)).max().unwrap_or(0);
+/// Runs as lines of a list, how each ended before what it changed: a narrow screen cuts the end of a line.
+pub(crate) fn lines(state: &State, generations: &[Generation]) -> Vec<String> {
+    let (all, shown) = (all(state), shown(state));
+    let line = |generation: &Generation| {
+        let example = || state.beside.as_ref().map_or("", |example| example.day.as_str());
+        let Some(place) = all.iter().position(|run| run.job.generation == *generation) else {
+            return (run_name(EXAMPLE_NUMBER), format!("recorded on {}", example()));
+        };
+        let here = if Some(place) == shown { " (shown)" } else { "" };
+        let name = run_name(number(state, *generation).unwrap_or(EXAMPLE_NUMBER));
+        (name + here, words(state, place))
+    };
+    let lines: Vec<(String, String)> = generations.iter().map(line).collect();
+    let columns = lines.iter().map(|(head, _)| width(head)).max().unwrap_or(0);
     let room = usize::from(state.view.size.0).saturating_sub(columns + FRAME);
-    let line =
-        |(head, place): (&String, &usize)| format!("{}  {}", pad(head, columns), fit(&words(state, *place), room));
-    heads.iter().zip(places).map(line).collect()
+    lines.iter().map(|(head, words)| format!("{}  {}", pad(head, columns), fit(words, room))).collect()
 }
 
 pub(crate) fn list(state: &mut State) -> Vec<Effect> {
@@ -104,33 +118,39 @@ pub(crate) fn list(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &popups::Runs, at)
 }
 
-/// Indices of the runs to compare the shown one with: finished ones first, starting with the previous run, the most frequent choice.
-pub(crate) fn others(state: &State) -> Vec<usize> {
+/// The runs with which the shown one can be compared, by generation: the finished ones first, and of these the run before, which is compared
+/// most often; then the recorded example; at last the ones that did not finish.
+pub(crate) fn others(state: &State) -> Vec<Generation> {
     let (all, now) = (all(state), shown(state).unwrap_or(0));
     let mut places: Vec<usize> = (0..all.len()).filter(|place| *place != now).collect();
-    let done = |place: usize| all[place].job.outcome == Some(Outcome::Done);
-    places.sort_by_key(|place| (!done(*place), *place > now, std::cmp::Reverse(*place)));
-    places
+    places.sort_by_key(|place| (*place > now, std::cmp::Reverse(*place)));
+    let done = |place: &usize| all[*place].job.outcome == Some(Outcome::Done);
+    let (done, others): (Vec<usize>, Vec<usize>) = places.into_iter().partition(done);
+    let of = |places: Vec<usize>| places.into_iter().map(|place| all[place].job.generation).collect::<Vec<_>>();
+    let example = state.beside.as_ref().map(|_| EXAMPLE);
+    of(done).into_iter().chain(example).chain(of(others)).collect()
 }
 
-/// The number of the recorded example; numbers of runs start at 1.
-pub(crate) const EXAMPLE: u64 = 0;
+/// The generation that stands for the recorded example; those of runs begin at 1.
+pub(crate) const EXAMPLE: Generation = 0;
+/// The number of the recorded example, which is not a run of the session.
+const EXAMPLE_NUMBER: usize = 0;
 
 /// True if the shown run can be compared with another one or with the recorded example.
 pub(crate) fn can_compare(state: &State) -> bool {
     several(state) || state.replay.is_none() && !all(state).is_empty()
 }
 
-/// The run of this generation with its number in the list (0 for the recorded example).
-pub(crate) fn named(state: &State, generation: u64) -> Option<(usize, &Run)> {
+/// The run of this generation, with its number (0 for the recorded example).
+pub(crate) fn named(state: &State, generation: Generation) -> Option<(usize, &Run)> {
     if generation == EXAMPLE {
-        return state.beside.as_ref().map(|example| (0, &example.run));
+        return state.beside.as_ref().map(|example| (EXAMPLE_NUMBER, &example.run));
     }
-    let mut all = all(state).into_iter().enumerate();
-    all.find(|(_, run)| run.job.generation == generation).map(|(place, run)| (place + 1, run))
+    let run = all(state).into_iter().find(|run| run.job.generation == generation)?;
+    Some((number(state, generation)?, run))
 }
 
-/// Asks which run to compare the shown one with. The recorded example is the last choice; a replay offers only its own runs.
+/// Asks with which run the shown one is compared. A replay has its own runs alone, without the recorded example.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
     let example = lab(state).filter(|_| state.replay.is_none()).and_then(example::recorded);
     state.beside = example;

@@ -7,7 +7,7 @@ use crate::action::{Effect, Resumed};
 use crate::state::{ReplayState, Start, State};
 use base::Problem;
 use engine::message::{Command, Notice, NoticeLevel};
-use labs::Spec;
+use labs::{LabId, Spec};
 use session::format::{Item as Line, Session};
 use session::replay::Recorded;
 
@@ -17,14 +17,22 @@ pub(super) fn called(path: &Path) -> String {
     file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// Prepares a session to be continued with `spec`, or otherwise its last or first spec.
-pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -> Result<Box<Resumed>, Problem> {
+/// Reads a session to continue, with `spec`, or else the last spec that ran in `lab`, the last one, or the first one.
+pub(super) fn resumed(
+    path: &Path,
+    session: &Session,
+    spec: Option<Box<Spec>>,
+    lab: Option<LabId>,
+) -> Result<Box<Resumed>, Problem> {
     let past = session.until(f64::INFINITY);
     let (gone, past) = (past.gone, past.entries.collect::<Vec<_>>());
-    let ran = past.iter().rev().find_map(|entry| match &entry.item {
-        Line::Command(Command::Run { spec, .. }) => Some((**spec).clone()),
-        _ => None,
-    });
+    let ran = || {
+        past.iter().rev().filter_map(|entry| match &entry.item {
+            Line::Command(Command::Run { spec, .. }) => Some(&**spec),
+            _ => None,
+        })
+    };
+    let ran = ran().find(|spec| Some(spec.lab()) == lab).or_else(|| ran().next()).cloned();
     let spec = spec.map(|spec| *spec).or(ran).or_else(|| session.header.spec.clone()).ok_or_else(|| Problem {
         what: "the session ran nothing that this version can set up".into(),
         r#where: path.display().to_string(),
@@ -86,13 +94,17 @@ mod tests {
 
     /// Makes a session that started with one spec and ran others.
     fn session(header: Option<Spec>, ran: &[u64]) -> Session {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.probity.jsonl");
-        let line = serde_json::to_string(&Header::new("cpu", "2026-01-02T03:04:05Z".into(), header)).unwrap();
         let entries = ran.iter().map(|seed| {
             let spec = Box::new(spec(*seed));
             Entry { t: 0.0, item: Line::Command(Command::Run { job: 1, generation: 1, spec }) }
         });
+        with(header, entries)
+    }
+
+    fn with(header: Option<Spec>, entries: impl Iterator<Item = Entry>) -> Session {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.probity.jsonl");
+        let line = serde_json::to_string(&Header::new("cpu", "2026-01-02T03:04:05Z".into(), header)).unwrap();
         let entries = entries.chain([Entry { t: 1.0, item: Line::Note("x".into()) }]);
         let lines: String = entries.map(|entry| entry.to_line().unwrap()).collect();
         std::fs::write(&path, line + "\n" + &lines).unwrap();
@@ -109,10 +121,27 @@ mod tests {
     #[test]
     fn one_goes_on_with_what_ran_last_or_else_with_what_was_set_out_with() {
         let path = Path::new("/s");
-        let seed = |ran: &[u64], chosen| resumed(path, &session(Some(spec(1)), ran), chosen).unwrap().spec.seed();
+        let of = |ran: &[u64], chosen, lab| resumed(path, &session(Some(spec(1)), ran), chosen, lab).unwrap().spec;
+        let seed = |ran: &[u64], chosen| of(ran, chosen, None).seed();
         assert_eq!(seed(&[2, 3], None), 3);
         assert_eq!(seed(&[2, 3], Some(Box::new(spec(2)))), 2, "the run that was looked at");
         assert_eq!(seed(&[], None), 1);
+        assert_eq!(of(&[2, 3], None, Some(LABS[1].id())).seed(), 3, "a lab without a run");
+    }
+
+    /// A session whose last run was in another lab came back in that lab, and not in the one that was left.
+    #[test]
+    fn a_restored_session_comes_back_in_the_lab_that_was_left() {
+        let run = |lab: LabId, seed: u64| {
+            let mut spec = Spec::shipped(lab);
+            spec.common_mut().set_seed(seed);
+            Entry { t: 0.0, item: Line::Command(Command::Run { job: seed, generation: seed, spec: Box::new(spec) }) }
+        };
+        let [a, b] = [LABS[0].id(), LABS[1].id()];
+        let session = with(None, [run(a, 1), run(a, 2), run(b, 3)].into_iter());
+        let of = |lab| resumed(Path::new("/s"), &session, None, lab).unwrap().spec;
+        assert_eq!((of(Some(a)).lab(), of(Some(a)).seed()), (a, 2));
+        assert_eq!((of(Some(b)).lab(), of(None).lab()), (b, b));
     }
 
     #[test]
@@ -130,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_session_that_ran_nothing_known_is_named_with_what_to_do() {
-        let problem = resumed(Path::new("/s"), &session(None, &[]), None).unwrap_err();
+        let problem = resumed(Path::new("/s"), &session(None, &[]), None, None).unwrap_err();
         assert!(problem.r#where == "/s" && problem.hint.contains("replay"), "{problem}");
     }
 }

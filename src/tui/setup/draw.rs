@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::form::{drawn, group, range};
 use super::{PANE, Row, RowLine, Setup, changed, first_drawn, hidden, shown, waits};
 use crate::layout::{FORM, LABEL, VALUE, inside, track};
-use crate::panes::pane_block;
+use crate::panes::{message, pane_block, table};
 use crate::state::{Purpose, State};
 use crate::theme::Role;
 use crate::widgets::slider::slider;
@@ -22,10 +22,15 @@ const NAME: usize = 16;
 
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let form = state.here().form;
-    frame.render_widget(pane_block(state, PANE, &title(state, form)), area);
+    let title = title(state, form);
+    let title = if form { table::titled(state, PANE, &title, area.width) } else { title };
+    frame.render_widget(pane_block(state, PANE, &title), area);
     let inner = inside(area);
     let rows = setup.rows(state);
     let lines = shown(state, setup, &rows);
+    if lines.is_empty() {
+        return message(frame, inner, &table::empty(state, PANE, String::new()), state.theme().style(Role::Dim));
+    }
     let here = state.here().row.min(lines.len().saturating_sub(1));
     let drawn = drawn(state, &rows, &lines);
     // The pane reserves a line for the number of hidden rows.

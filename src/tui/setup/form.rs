@@ -73,6 +73,7 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let key = super::under_cursor(state).map(|(row, mark)| (row.key, mark)).filter(|_| state.focused(PANE));
     state.focus_on(PANE);
     state.here_mut().form = form;
+    state.here_mut().listed.remove(&PANE);
     let at = key.and_then(|(key, mark)| {
         let setup = state.setup()?;
         let rows = setup.rows(state);

@@ -38,7 +38,8 @@ impl Row {
         Self {
             key: setting.key.clone(),
             label: setting.label.clone(),
-            help: setting.help.clone(),
+            // The marks of code are for the pages of the guide.
+            help: setting.help.replace('`', ""),
             text: printable(&setting.text(spec, known)).into_owned(),
             kind,
             value,

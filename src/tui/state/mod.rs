@@ -20,7 +20,7 @@ use super::example::Example;
 use super::keymap::Keymap;
 use super::memory::Memory;
 use super::panes::table;
-use super::popups::Held;
+use super::popups::{Compared, Held};
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, home, labs, screen};
@@ -86,9 +86,9 @@ pub struct View {
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
-    /// Generations of the two compared runs.
-    pub(crate) compared: (u64, u64),
-    /// Row of the settings whose choices a popup shows.
+    /// The two runs that are compared.
+    pub(crate) compared: Compared,
+    /// The row of the settings whose choices are picked in a popup.
     pub(crate) picked: Option<String>,
     /// True if a checkbox was toggled since that popup opened.
     pub(crate) ticked: bool,
@@ -231,7 +231,7 @@ impl State {
             export: ExportOptions::default(),
             glyphs,
             theme: 0,
-            compared: (0, 0),
+            compared: Compared::default(),
             picked: None,
             ticked: false,
             recent: Vec::new(),
@@ -267,9 +267,11 @@ impl State {
             sessions: None,
             held: None,
         };
-        // A requested spec takes precedence over the saved one of its lab.
-        if let Some(memory) = memory.filter(|_| state.replay.is_none()) {
-            memory.restore(&mut state);
+        // A requested spec takes precedence over the kept one of its lab.
+        match memory {
+            Some(memory) if state.replay.is_none() => memory.restore(&mut state),
+            Some(memory) => memory.restore_look(&mut state),
+            None => {}
         }
         if let (Opening::Work, Some(setup)) = (opening, screen(lab).setup()) {
             setup.take(&mut state, &spec);
@@ -366,7 +368,16 @@ impl State {
         }
     }
 
-    /// True if the engine is computing a run.
+    /// The pane whose figure is in sight: the focused one, or else the visible one among a lab's figures.
+    pub(crate) fn figure_in_sight(&self, id: ScreenId) -> Pane {
+        let place = self.place(id);
+        match screen(id).slots().get(FIGURES) {
+            Some(slot) if !slot.contains(&place.focus) => place.shown(slot),
+            _ => place.focus,
+        }
+    }
+
+    /// True if the engine is working on a run.
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
     }
@@ -380,7 +391,7 @@ impl State {
     pub(crate) fn typing_in_list(&self) -> bool {
         match &self.view.entry {
             None => self.typing(),
-            Some(entry) => table::is_filter(&entry.purpose) && self.picking(),
+            Some(entry) => table::is_filter(&entry.purpose) && self.view.popup.is_some(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Notices: those of the board and local ones, which the engine does not know, in one list.
 
 use super::State;
+use crate::reduce::runs;
 use base::Problem;
 use base::text::printable;
 use engine::message::{Notice, NoticeLevel};
@@ -38,7 +39,7 @@ impl State {
         let mut local = self.local.iter().peekable();
         let place = |at: usize| {
             let generation = self.board.notices_of.get(at)?;
-            self.board.runs.iter().position(|run| run.job.generation == *generation).map(|place| place + 1)
+            runs::number(self, *generation)
         };
         for (i, notice) in self.board.notices.iter().enumerate() {
             while let Some((_, own)) = local.next_if(|(before, _)| *before <= i) {

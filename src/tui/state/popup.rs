@@ -24,6 +24,8 @@ pub enum Popup {
         page: &'static dyn Page,
         /// Number of lines scrolled off.
         scroll: usize,
+        /// What must occur in an entry that is shown.
+        filter: String,
     },
     Menu {
         /// Index of the entry under the cursor.

@@ -127,13 +127,13 @@ fn waiting_runs_and_messages_are_counted_at_the_right() {
     assert!(!drawn(&state, about).contains("wait"));
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
-    assert!(drawn(&state, about).trim_end().ends_with("1 run waits (w)"));
+    assert!(drawn(&state, about).trim_end().ends_with("w shows 1 waiting run"));
     state.queue.push_back(spec);
     let info = Notice { level: NoticeLevel::Info, problem: problem() };
     reduce(&mut state, Action::Notice(info.clone()));
-    assert!(drawn(&state, about).trim_end().ends_with("2 runs wait (w)  1 message (!)"));
+    assert!(drawn(&state, about).trim_end().ends_with("w shows 2 waiting runs  ! shows 1 message"));
     reduce(&mut state, Action::Notice(info));
-    assert!(drawn(&state, about).trim_end().ends_with("2 messages (!)"));
+    assert!(drawn(&state, about).trim_end().ends_with("! shows 2 messages"));
 }
 
 #[test]

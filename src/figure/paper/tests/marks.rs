@@ -55,27 +55,59 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
     });
 }
 
-/// Regression: the label "identity (control)" used to touch another method's marker and be crossed by the front.
+/// Stars hid each other and the knee, and leaders of their labels looked like intervals.
 #[test]
-fn the_label_of_a_point_touches_no_line_nor_mark_of_another_series() {
-    let spot = Spot { x: 0.12, y: 1.0, n: 9.into(), label: "identity (control)".into(), ..Spot::default() };
-    let stars = Points { label: String::new(), role: Role::points(6, Marker::Star), points: vec![spot] };
-    let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };
-    let line = |role: Role, ends: [(f64, f64); 2]| {
-        Layer::Line(Line { label: String::new(), role, points: ends.map(point).to_vec() })
+fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
+    let point = |x: f64| Datum { x, y: x, n: 9.into(), ..Datum::default() };
+    let role = Role::nth(1).marker(Marker::Square);
+    let line = Line { label: "method".into(), role, points: [0.1, 0.9].map(point).to_vec() };
+    let best = Spot { x: 0.4, y: 0.6, n: 9.into(), label: "method".into(), hue: Some(1), ..Spot::default() };
+    let knee = Spot { label: String::new(), ..best.clone() };
+    let spots = |label: &str, marker, spot| {
+        Layer::Points(Points { label: label.into(), role: Role::points(6, marker), points: vec![spot] })
     };
-    let front = line(Role::line(6), [(0.12, 1.0), (0.9, 0.97)]);
-    let steep = line(Role::nth(1), [(0.12, 1.0), (0.9, 0.2)]);
-    let figure = chart(vec![front, steep, Layer::Points(stars)]);
-    let figure = Figure { x: figure.x.clone().from_to(0.0, 1.0), ..figure };
-    drawn(&figure, |scene| {
-        let label = scene.items.iter().find_map(|item| match item {
-            Item::Text { text, at, kind } if text.contains("identity") => Some(text_box(scene.fonts, text, *at, kind)),
+    let layers =
+        vec![Layer::Line(line), spots("best strength", Marker::Star, best), spots("knee", Marker::Diamond, knee)];
+    drawn(&chart(layers), |scene| {
+        let rings = scene.items.iter().filter_map(|i| match i {
+            Item::Disc { at, radius, colour } if *radius > 5.0 && *colour == scene.look.ink => Some((*at, *radius)),
             _ => None,
         });
-        let room = label.expect("it has a place");
-        let thick = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.width > 0.8 && pen.colour != scene.look.grid);
-        assert!(scene.items.iter().filter(thick).all(|line| !reaches(scene.fonts, line, room)), "{room:?}");
+        let rings: Vec<(At, f64)> = rings.collect();
+        let holds = |points: &[At], at: At| points.iter().all(|p| (p.0 - at.0).hypot(p.1 - at.1) < 5.0);
+        let is_mark = |i: &Item, at: At| matches!(i, Item::Fill { points, colour, .. } if points.len() == 4 && *colour == scene.look.series(1) && holds(points, at));
+        assert_eq!(rings.len(), 2, "on the plane and in the legend");
+        let marked = |(at, _): &&(At, f64)| scene.items.iter().any(|i| is_mark(i, *at));
+        let (at, radius) = *rings.iter().find(marked).expect("the square of its line");
+        // The knee of the same setting lies around it.
+        let is_around = |i: &Item| {
+            matches!(i, Item::Line { points, .. } if points.len() == 5 && points.iter().all(|p| {
+                let away = (p.0 - at.0).hypot(p.1 - at.1);
+                (radius..3.0 * radius).contains(&away)
+            }))
+        };
+        assert!(scene.items.iter().any(is_around));
+        assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1, "in the legend alone");
+    });
+}
+
+/// Scores before further pretraining differed by colour alone.
+#[test]
+fn a_level_has_the_mark_of_its_line() {
+    let point = |x: f64| Datum { x, y: 0.3, n: 9.into(), ..Datum::default() };
+    let line = Line { label: "a".into(), role: Role::nth(1), points: [5.0, 6.0].map(point).to_vec() };
+    let level = Points {
+        label: "before".into(),
+        role: Role::points(1, Marker::Stroke),
+        points: vec![Spot { x: 5.0, y: 0.8, n: 9.into(), ..Spot::default() }],
+    };
+    drawn(&chart(vec![Layer::Line(line), Layer::Points(level)]), |scene| {
+        let triangles = scene.items.iter().filter_map(|i| match i {
+            Item::Fill { points, alpha, .. } if points.len() == 3 && *alpha == 1.0 => Some(points[0]),
+            _ => None,
+        });
+        let first = place(scene, "5.0").unwrap().0;
+        assert_eq!(triangles.filter(|(x, _)| *x < first - 4.0).count(), 1);
     });
 }
 
@@ -164,10 +196,10 @@ fn a_range_is_drawn_at_its_true_height() {
 
 /// Regression: a legend used to hide curves of equal reliability; it is now beside or above them.
 #[test]
-fn a_legend_hides_no_guide_and_leaves_a_wide_page_its_width() {
+fn a_legend_hides_no_guide() {
     let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };
     let line = |k: usize| {
-        let points = [(0.1, 0.9), (0.9, 0.6)].map(point).to_vec();
+        let points = [(0.1, 0.9), (0.9, 0.05)].map(point).to_vec();
         Layer::Line(Line { label: format!("method {k}"), role: Role::nth(0).marker(Marker::Square), points })
     };
     let guide = |y: f64| {
@@ -178,19 +210,32 @@ fn a_legend_hides_no_guide_and_leaves_a_wide_page_its_width() {
     let guides = |scene: &Scene<'_>| place(scene, "R = 0.1").unwrap();
     on(&figure, 84.0, |scene| assert!(place(scene, "method 0").unwrap().1 < place(scene, "R = 0.97").unwrap().1));
     on(&figure, 174.0, |scene| assert!(place(scene, "method 0").unwrap().0 > guides(scene).0));
-    let bars = Layer::Bars(Bars {
-        label: "a".into(),
-        role: Role::nth(0),
-        bars: vec![Bar { n: 99.into(), ..Bar::of(0, 0.2) }],
-    });
-    let sparse =
-        Figure { x: Axis::of("model", ["one".to_owned(), "two".to_owned()]), ..chart(vec![bars.clone(), bars]) };
-    on(&sparse, 174.0, |scene| {
-        assert!(place(scene, "two").unwrap().0 > 0.7 * scene.look.width);
+}
+
+/// Two bars stood far apart in a frame as wide as the page.
+#[test]
+fn a_few_bars_have_a_narrow_frame_on_a_wide_page() {
+    let bar = |k: usize| Bar { n: 99.into(), ..Bar::of(k, 0.2) };
+    let bars = |label: &str| Layer::Bars(Bars { label: label.into(), role: Role::nth(0), bars: vec![bar(0), bar(1)] });
+    let x = Axis::of("model", ["one".to_owned(), "two".to_owned()]);
+    on(&Figure { x, ..chart(vec![bars("a"), bars("b")]) }, 174.0, |scene| {
+        let [one, two, legend] = ["one", "two", "a"].map(|text| place(scene, text).unwrap().0);
+        assert!(two - one < 0.2 * scene.look.width && legend > two, "{one} {two} {legend}");
     });
 }
 
-/// Regression: the axis used to name only the training examples, although the number of test items rose with them.
+/// Nothing said that an axis was logarithmic.
+#[test]
+fn a_logarithmic_axis_says_so() {
+    let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
+    let line = || Layer::Line(Line { label: "a".into(), role: Role::nth(0), points: points.to_vec() });
+    let label = |x: Axis| drawn(&Figure { x, ..chart(vec![line()]) }, texts).join("|");
+    assert!(label(Axis::log("items")).contains("|items (log scale)"));
+    assert!(label(Axis::doubling("items (all)")).contains("|items (all), log scale"));
+    assert!(!label(Axis::linear("items")).contains("log"));
+}
+
+/// Power rose with the training examples and with the test items, which the axis did not say.
 #[test]
 fn a_tick_can_have_a_second_line() {
     let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
@@ -202,10 +247,9 @@ fn a_tick_can_have_a_second_line() {
     });
 }
 
-/// Regression: three bars within two millimetres used to hide each other, and a margin looked like an interval over seeds. In grey, areas
-/// of margins merged.
+/// Three bars within two millimetres hid each other, and a margin looked like an interval over seeds.
 #[test]
-fn a_margin_has_edges_alone_and_the_values_of_two_seeds_before_it() {
+fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
     let point = |x: usize| Datum {
         x: x as f64,
         y: 0.5,
@@ -227,7 +271,7 @@ fn a_margin_has_edges_alone_and_the_values_of_two_seeds_before_it() {
     drawn(&figure, |scene| {
         let said = texts(scene);
         let has = |text: &str| said.iter().any(|t| t == text);
-        assert!(areas(scene) == 0 && has("margin") && has("each of 2 seeds") && !has("± 1 SD"), "{said:?}");
+        assert!(areas(scene) == 2 && has("margin") && has("each of 2 seeds") && !has("± 1 SD"), "{said:?}");
     });
     assert!(!crate::caption(&figure).contains("too few for an interval"));
 }

@@ -3,6 +3,7 @@
 mod map;
 mod paper;
 
+use crate::answer::{GOALS, goal_of, on_halves};
 use crate::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use crate::figures::Rated;
 use crate::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
@@ -43,8 +44,8 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, KEPT_TITLE, &KEPT_HEAD, kept(results, &data.model));
-        section(&mut out, "Comparisons by reliability", &VERSUS_HEAD, verdicts(results, &data.model));
-        section(&mut out, "Pareto front of all settings", &FRONT_HEAD, fronts(results, &data.model));
+        section(&mut out, VERSUS_TITLE, &VERSUS_HEAD, verdicts(results, &data.model));
+        section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
         let head = "Accuracy of fresh probes after the edit (share of the accuracy above chance that remains)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
@@ -143,7 +144,7 @@ fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
         vec![
             o.value.method_key().title(),
             oracle.to_string(),
-            format!("{parameter} {}{end}", short(*value)),
+            format!("{parameter} {}{end}{}", short(*value), on_halves(&o.value)),
             bands(completeness, how.replicates),
             bands(selectivity, how.replicates),
             bands(reliability, how.replicates),
@@ -187,25 +188,26 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
+const VERSUS_TITLE: &str =
+    "Which is more reliable, among methods that set another value and among those that remove the property";
 const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
-/// The order of the methods, then each neighbouring pair in it.
+/// The order of the methods with each goal, then each neighbouring pair in it. The share of resamples is that of the
+/// whole order, so that an order of one goal among two has none.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for ranking in results.rankings.iter().filter(|r| r.model == model) {
         let RankingFinding { oracle, order, stability, .. } = &ranking.value;
-        let names: Vec<String> = order.iter().map(|m| m.title()).collect();
-        rows.push(vec![
-            oracle.to_string(),
-            names.join(", "),
-            score(*stability),
-            "-".into(),
-            "-".into(),
-            "-".into(),
-            String::new(),
-        ]);
-        for pair in order.windows(2) {
+        let of_goal = |goal| order.iter().filter(|m| goal_of(&m.name) == goal).cloned().collect::<Vec<_>>();
+        let orders: Vec<_> = GOALS.map(of_goal).into_iter().filter(|order| !order.is_empty()).collect();
+        let share = if orders.len() > 1 { "-".to_owned() } else { score(*stability) };
+        for order in &orders {
+            let names: Vec<String> = order.iter().map(|m| m.title()).collect();
+            let none = || "-".to_owned();
+            rows.push(vec![oracle.to_string(), names.join(", "), share.clone(), none(), none(), none(), String::new()]);
+        }
+        for pair in orders.iter().flat_map(|order| order.windows(2)) {
             let found = results.versus.iter().find(|v| {
                 v.model == model && v.value.oracle == *oracle && v.value.a == pair[0] && v.value.b == pair[1]
             });

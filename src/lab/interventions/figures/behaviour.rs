@@ -47,6 +47,9 @@ pub fn behaviour(
     layers.extend(first.level.map(|level| Layer::Intervals(covered(level, first.value.replicates))));
     let before = first.value.correct_before.mean;
     layers.push(Layer::Rule(Rule::level(before, "probability before the edit")));
+    let rank =
+        first.value.told.as_ref().map(|t| Layer::Rule(Rule::level(t.rank_before.mean, "1 / rank before the edit")));
+    layers.extend(rank);
     let (symbol, label) = parameter(&first.value.parameter);
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
@@ -61,7 +64,7 @@ pub fn behaviour(
         &format!(", {}", covers(first.value.replicates, first.value.replicates)),
     );
     origin.explain([
-        ("form", "of the verb that the model predicts, singular or plural; it prefers the more probable of the two"),
+        ("form", "of the verb that the model predicts, singular or plural; it prefers the more probable of the two. Before the edit, the share is 0"),
         ("probability of the correct form", "of the two forms, renormalised to sum to 1"),
     ]);
     origin.add("model", model);

@@ -68,15 +68,11 @@ impl<'a> Rated<'a> {
     }
 }
 
-const STARS: &str = "the strength with the highest reliability of each method, averaged over halvings: chosen on one half of the test examples and \
-                     scored on the other, so a star may be off its line";
+const RINGS: &str = "best strength of each method, chosen on one half of the test examples and scored on the other";
 
-/// Caption entry: the settings that can be on the front.
-const ELIGIBLE: (&str, &str) = (
-    "rated",
-    "a setting after which the oracle still reads the property to keep better than chance (lower end of the interval of its \
-     balanced accuracy). Only rated settings can be on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
-);
+/// Caption: which settings can be on the front.
+const ELIGIBLE: (&str, &str) =
+    ("rated", "settings after which the oracle still reads the property to keep better than chance");
 
 /// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal
 /// reliability, and the front of all settings with its knee; dominated and unrated settings are faint. `None` without points.
@@ -119,10 +115,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
         let over =
             if trainings > 1 { format!("examples and {trainings} trainings") } else { "examples, one training".into() };
-        let text = format!(
-            "{} %, of the knee and the stars, over {over} (paired bootstrap), within 0 and 1",
-            (level * 1e6).round() / 1e4
-        );
+        let text =
+            format!("{} %, of the knee and the rings, over {over} (paired bootstrap)", (level * 1e6).round() / 1e4);
         provenance.entries.push(("intervals".into(), text));
     }
     provenance.entries.push((
@@ -131,9 +125,9 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     ));
     provenance
         .entries
-        .push(("front".into(), format!("{}; full marks: on the front or not distinguishable from it", rated.counts())));
+        .push(("front".into(), format!("{}; full marks: on the front or not distinguishable", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
-    provenance.entries.push(("stars".into(), STARS.into()));
+    provenance.entries.push(("rings".into(), RINGS.into()));
     provenance.terms.push((ELIGIBLE.0.into(), ELIGIBLE.1.into()));
     if rated.is_mixed() {
         provenance.entries.push(("completeness".into(), MIXED.into()));

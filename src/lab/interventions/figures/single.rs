@@ -1,7 +1,7 @@
 //! Further parts of a single curve's figure: selectivity by property, baselines, ranges over other probe settings.
 
 use super::{datum, score_look};
-use crate::finding::ReliabilityFinding;
+use crate::finding::{Beside, ReliabilityFinding};
 use crate::results::{Curve, Results};
 use crate::verdict::RivalFinding;
 use figure::layers::{Datum, Line, Rule};
@@ -26,14 +26,21 @@ pub(super) fn by_property(curve: &Curve) -> Vec<Layer> {
     each.collect()
 }
 
-/// Baselines of a single curve: completeness before any intervention, and the selectivity of a constant answer.
-pub(super) fn base_lines(curve: &Curve) -> Vec<Layer> {
-    let Some(last) = curve.points.last() else { return Vec::new() };
-    let beside = &last.value.beside;
-    [(0, beside.c_before, "C before"), (1, beside.s_floor, "S of a constant answer")]
-        .into_iter()
-        .filter_map(|(panel, at, label)| Some(Layer::Rule(Rule { panel: Some(panel), ..Rule::level(at?, label) })))
-        .collect()
+/// A baseline of a point.
+type Baseline = fn(&Beside) -> Option<f64>;
+
+/// Baselines that all curves share: completeness before any intervention, and the selectivity of an oracle that always
+/// gives the same answer.
+pub(super) fn base_lines(drawn: &[&Curve]) -> Vec<Layer> {
+    let shared = |of: Baseline| {
+        let mut each = drawn.iter().map(|curve| of(&curve.points.last()?.value.beside));
+        let first = each.next()??;
+        each.all(|other| other == Some(first)).then_some(first)
+    };
+    let all: [(usize, Baseline, &str); 2] =
+        [(0, |b| b.c_before, "C before"), (1, |b| b.s_floor, "S of a constant answer")];
+    let rule = |(panel, of, label)| Some(Layer::Rule(Rule { panel: Some(panel), ..Rule::level(shared(of)?, label) }));
+    all.into_iter().filter_map(rule).collect()
 }
 
 /// A score of a point under other probe settings.

@@ -12,7 +12,7 @@ use probe::{Dense, Matrix, Subspace};
 pub(crate) const OWN_DIRECTIONS: Method = Method {
     id: "directions",
     title: "own directions",
-    doc: "projects out the first r directions of the `file` given under [[method]]",
+    doc: "projects out the first r directions of the given `file`",
     parameter: &OWN_RANK,
     family: "directions",
     learn: |data, _, pulse| {

@@ -31,9 +31,12 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             Datum { x, y: v.accuracy, band, inner, pair, n, ..Datum::default() }
         };
         let mine = results.margins.iter().filter(|m| m.value.name == **name);
-        let role = Role::nth(k).accent(k.min(1));
+        let role = Role::nth(k).accent(k);
         Layer::Line(Line { label: printable_label(&in_words(name)), role, points: mine.map(point).collect() })
     };
+    // Areas of several margins would cover each other.
+    let panels: Vec<String> =
+        names.iter().map(|name| format!("accuracy: {}", printable_label(&in_words(name)))).collect();
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
     let bound = results.needed().map_or("bound", bound);
@@ -45,8 +48,6 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     sizes.sort_unstable();
     sizes.dedup_by_key(|size| size.0);
     let mut provenance = provenance(first, engine, REGION);
-    let text = "n is the number of test items that accuracy is measured on after this number of training examples";
-    provenance.entries.push(("ticks".into(), text.into()));
     if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
         let text = "trained once, on the sentences of the probes; the bound does not apply to it";
         provenance.entries.push((BASE_LINE.into(), text.into()));
@@ -55,7 +56,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         name: "margins".into(),
         title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
         x: pilots(Axis::doubling("training examples (n: test items)"), &sizes),
-        y: Axis::linear("accuracy").from_to(0.0, 1.0),
+        y: Axis::linear("accuracy").from_to(0.0, 1.0).in_panels(&panels.iter().map(String::as_str).collect::<Vec<_>>()),
         layers,
         provenance,
     }))

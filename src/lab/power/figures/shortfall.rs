@@ -7,6 +7,7 @@ use crate::spec::in_words;
 use base::text::printable_label;
 use figure::layers::{Datum, Line, Rule};
 use figure::{Axis, Dash, Figure, Layer, Role};
+use lab::interval::is_few;
 use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
 
@@ -25,7 +26,8 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
             let point = |t: &&Tagged<ShortfallFinding>| {
                 let e = part(&t.value)?;
                 let (x, n) = (t.value.at_n as f64, t.n.into());
-                Some(Datum { x, y: e.mean, band: Some((e.lo, e.hi)), n, ..Datum::default() })
+                let pair = t.value.values().filter(|_| what == "optimisation").map(Into::into);
+                Some(Datum { x, y: e.mean, band: Some((e.lo, e.hi)), n, pair, ..Datum::default() })
             };
             let points: Vec<Datum> = mine.iter().filter_map(point).collect();
             let Some(side) = mine.first().filter(|_| !points.is_empty()) else { continue };
@@ -35,7 +37,11 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
         }
     }
     layers.push(Layer::Rule(Rule::level(0.0, "no loss")));
-    let seeds = if first.value.seeds > 1 { "test items and trainings; by data test items alone" } else { "test items" };
+    let seeds = match first.value.seeds {
+        0 | 1 => "test items",
+        few if is_few(few) => "test items; by optimisation both trainings are shown",
+        _ => "test items and trainings; by data test items alone",
+    };
     layers.extend(covering(first, seeds));
     let mut figure = finished(Figure {
         name: "shortfall".into(),

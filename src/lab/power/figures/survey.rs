@@ -59,8 +59,9 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
                 origin.entries.push(("test items needed".into(), span(&v.n_test)));
             }
             if let Some((n, bound)) = results.recommended() {
-                let label = format!("train on {} ({bound})", grouped(n as usize));
+                let label = format!("train on {} (bound)", grouped(n as usize));
                 layers.push(Layer::Rule(Rule::level(n as f64, label)));
+                origin.entries.push(("bound".into(), bound.trim_start_matches("bound of ").to_owned()));
             }
         }
     }
@@ -102,10 +103,7 @@ mod tests {
         let needed = Open { mean: Some(1_000.0), lo: Some(400.0), hi: None };
         let mut results = asking(needed);
         let figure = survey(&results, None).unwrap();
-        assert_eq!(
-            rules(&figure),
-            [(1_000.0, "test on 1,000 for power 0.8"), (50_000.0, "train on 50,000 (bound of Zhu et al. 2022)")]
-        );
+        assert_eq!(rules(&figure), [(1_000.0, "test on 1,000 for power 0.8"), (50_000.0, "train on 50,000 (bound)")]);
         let points: Vec<&Points> =
             figure.layers.iter().filter_map(|l| if let Layer::Points(p) = l { Some(p) } else { None }).collect();
         // The run's data and all sets for testing; only the sets of UD, oLMpics and SentEval's files have training data.

@@ -11,9 +11,9 @@ use stats::estimate::Estimate;
 
 /// The last category of [`turned`], for all models together.
 const ORDER: &str = "order of models";
-/// The two quantities of [`turned`] in legends.
-pub(crate) const APART: &str = "prompts more than 10 points apart";
-pub(crate) const TURNS: &str = "order of models changes with the prompt";
+/// The two notions of [`turned`] in legends.
+pub(crate) const APART: &str = "over 10 points apart";
+pub(crate) const TURNS: &str = "order of models changes";
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation over
 /// prompts is only in the table, because on the axis of P@1 it would look like a score.
@@ -42,7 +42,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     figure(
         (results, engine),
         ("preference".into(), "P@1 from the worst to the best prompt, usual name, mean over relations".into()),
-        (Axis::of("model", models(results)), of_scores(&layers)),
+        (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
         layers,
         (
             results.summaries.first(),
@@ -53,18 +53,8 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     )
 }
 
-/// An axis of P@1 whose ends are ticks around ranges and points.
-pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
-    let ends = layers.iter().flat_map(|layer| match layer {
-        Layer::Ranges(l) => l.ranges.iter().map(|r| r.ends).collect(),
-        Layer::Points(l) => l.points.iter().map(|p| p.y_band.unwrap_or((p.y, p.y))).collect(),
-        _ => Vec::new(),
-    });
-    let (lo, hi) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |all, e| (all.0.min(e.0), all.1.max(e.1)));
-    Axis::linear("P@1").around(lo, hi)
-}
-
-/// Share of relations where the choice of prompt matters: a gap above 10 points for each model, a changed order for all models.
+/// Share of the relations on which the choice of prompt matters: for each model, relations with a gap above 10 points;
+/// for all, relations on which the order of the models changes.
 pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     let over = names.iter().enumerate().filter_map(|(at, model)| {
@@ -99,7 +89,10 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
             results.summaries.first(),
             "relations",
             &format!("{OF_SHARES} relations"),
-            &[("points apart", "best minus worst prompt of a relation, in points of P@1")],
+            &[
+                ("points apart", "best minus worst prompt of a relation, in points of P@1"),
+                ("order of models changes", "with the prompt"),
+            ],
         ),
     )
 }

@@ -32,7 +32,13 @@ impl Annotation {
         &self.line.refused
     }
 
-    /// The sentence as text, with the character positions of its words.
+    /// True if both have the same words, mask and answer; a file may leave the answer out.
+    pub(super) fn asks_as(&self, other: &Self) -> bool {
+        let answers = self.answer().zip(other.answer());
+        self.words() == other.words() && self.mask() == other.mask() && answers.is_none_or(|(a, b)| a == b)
+    }
+
+    /// The sentence as it is written, with the places of its words in characters.
     fn written(&self) -> (String, Vec<(usize, usize)>) {
         let (text, words) = (&self.line.sent_text, &self.line.sent_token);
         locate(text, words).map_or_else(|| joined(words), |spans| (text.clone(), spans))
@@ -175,13 +181,7 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
     }
 }
 
-/// The current round: one more than the largest number of refused masks of a sentence.
-pub fn round(people: &[Person]) -> u8 {
-    let refused = people.iter().flat_map(|p| &p.made).map(|a| a.refused().len()).max().unwrap_or(0);
-    u8::try_from(refused + 1).map_or(ROUNDS, |round| round.min(ROUNDS))
-}
-
-/// The outcome of a round as a sentence.
+/// The outcome of a round in a sentence.
 pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
     let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
     format!(
@@ -213,6 +213,7 @@ pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rounds::round;
     use super::super::{read, write};
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT};
+use super::{Annotation, Line, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT};
 use stats::Estimate;
 use stats::krippendorff::{Coincidences, Scale, alpha};
 
@@ -43,7 +43,8 @@ fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
     judged(people, Person::is_checker)
 }
 
-/// The annotations of each sentence, in order of first appearance, and the number omitted because their words differ from the first.
+/// The annotations of each sentence, in the order of the sentences' first appearance, with the number left out because
+/// their words, mask or answer differ from the first.
 pub(super) fn by_sentence<'a>(
     people: impl Iterator<Item = &'a Person>,
 ) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
@@ -54,9 +55,7 @@ pub(super) fn by_sentence<'a>(
         let place = *places.entry(a.sentence()).or_insert(all.len());
         match all.get_mut(place) {
             None => all.push(vec![(person, a)]),
-            Some(others) if others[0].1.words() == a.words() && others[0].1.line.mask_index == a.line.mask_index => {
-                others.push((person, a));
-            }
+            Some(others) if others[0].1.asks_as(a) => others.push((person, a)),
             Some(_) => differing += 1,
         }
     }
@@ -68,7 +67,7 @@ pub(super) fn by_sentence<'a>(
 pub struct Alphas {
     /// Number of sentences marked by at least two people.
     pub sentences: usize,
-    /// Number of annotations omitted because the words of the sentence differ from those in an earlier file.
+    /// Annotations left out because the sentence has other words, another mask or another answer in an earlier file.
     pub differing: usize,
     /// Alpha of marked words (nominal), without masks.
     pub marks: Option<Estimate>,
@@ -130,7 +129,14 @@ fn rationales<'s, 'a>(
     found
 }
 
-/// Outcome of a round for a rationale or mask.
+/// The round of these files: each mask that did not pass began another one, and rationales that came back say theirs.
+pub fn round(people: &[Person]) -> u8 {
+    let of = |a: &Annotation| (a.refused().len() + 1).max(a.line.round.map_or(1, usize::from));
+    let round = people.iter().flat_map(|p| &p.made).map(of).max().unwrap_or(1);
+    u8::try_from(round).map_or(ROUNDS, |round| round.min(ROUNDS))
+}
+
+/// Outcome of a round for a rationale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -208,7 +214,7 @@ pub fn merged(all: &[Scored<'_>]) -> String {
         }
     }
     let line = |(_, sets): (&str, Vec<&Annotation>)| {
-        let mut line = serde_json::to_value(sets[0].unscored().line()).ok()?;
+        let mut line = serde_json::to_value(Line { round: None, ..sets[0].unscored().line() }).ok()?;
         if sets.len() > 1 {
             line["rationale_ids"] = sets.iter().map(|a| a.rationale.iter().copied().collect::<Vec<_>>()).collect();
             line["rationale_tokens"] = sets.iter().map(|a| a.line().rationale_tokens).collect();
@@ -218,10 +224,11 @@ pub fn merged(all: &[Scored<'_>]) -> String {
     sentences.into_iter().filter_map(line).collect()
 }
 
-/// The sentences that an annotator must correct, without scores, in the format of the annotator's file.
-pub fn to_correct(all: &[Scored<'_>], annotator: &str) -> String {
+/// The sentences that an annotator must correct after a round, without scores, in the format of the annotator's file.
+pub fn to_correct(all: &[Scored<'_>], annotator: &str, round: u8) -> String {
     let mine = all.iter().filter(|s| s.fate == Fate::GoesBack && s.annotators.contains(&annotator));
-    let mine: Vec<Annotation> = mine.map(|s| s.annotation.unscored()).collect();
+    let next = |a: Annotation| Annotation { line: Line { round: Some(round + 1), ..a.line }, ..a };
+    let mine: Vec<Annotation> = mine.map(|s| next(s.annotation.unscored())).collect();
     super::write(mine.iter())
 }
 
@@ -303,8 +310,8 @@ mod tests {
             ]
         );
         assert!((found[1].compactness.unwrap() - 10.0 / 3.0).abs() < 1e-12);
-        assert_eq!(read(&to_correct(&found, "anna")).unwrap().len(), 2);
-        assert_eq!(read(&to_correct(&found, "ben")).unwrap()[0].sentence(), "2");
+        assert_eq!(read(&to_correct(&found, "anna", 2)).unwrap().len(), 2);
+        assert_eq!(read(&to_correct(&found, "ben", 2)).unwrap()[0].sentence(), "2");
         let passed = read(&merged(&found)).unwrap();
         assert_eq!((passed.len(), passed[0].sufficiency), (1, None));
         let dropped = scored(&people, ROUNDS).iter().filter(|s| s.fate == Fate::Dropped).count();

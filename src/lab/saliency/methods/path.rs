@@ -194,33 +194,46 @@ impl At<'_> {
         pulse: &mut dyn Pulse,
         take: &mut dyn FnMut(usize, f64, &[f32]),
     ) -> Result<(), Fault> {
+        let explained = |k: usize| {
+            let case = &self.cases[points[k].case()];
+            case.input.slots.iter().copied().zip(case.predicted.iter().copied()).collect()
+        };
+        self.gradients_of(points, &explained, pulse, take)
+    }
+
+    /// The same of given tokens at given positions, by the index of the point.
+    pub(crate) fn gradients_of(
+        &self,
+        points: &[Point],
+        targets_of: &dyn Fn(usize) -> Vec<(usize, u32)>,
+        pulse: &mut dyn Pulse,
+        take: &mut dyn FnMut(usize, f64, &[f32]),
+    ) -> Result<(), Fault> {
         let mut done = 0;
         for group in self.groups(points) {
             let (batch, rows) = self.batch(points, &group)?;
-            let mut targets = Vec::new();
-            for (row, k) in group.iter().enumerate() {
-                let case = &self.cases[points[*k].case()];
-                let each = case.input.slots.iter().zip(case.predicted);
-                targets.extend(each.map(|(position, token)| Target { row, position: *position, token: *token }));
-            }
+            let of_row = |(row, k): (usize, &usize)| -> Vec<Target> {
+                targets_of(*k).into_iter().map(|(position, token)| Target { row, position, token }).collect()
+            };
+            let targets: Vec<Vec<Target>> = group.iter().enumerate().map(of_row).collect();
             let mut values = vec![0.0f64; group.len()];
             let of = match self.target {
-                TargetKind::Probability => Scalar::Probability(targets.clone()),
-                TargetKind::Logit => Scalar::Logit(targets.clone()),
+                TargetKind::Probability => Scalar::Probability(targets.concat()),
+                TargetKind::Logit => Scalar::Logit(targets.concat()),
             };
             let plan = Plan::default().from_embeddings(rows).gradient(of, &[HookPoint::Embed]);
             let trace = self.model.forward(&batch, &plan)?;
-            targets.iter().zip(&trace.scalars).for_each(|(t, value)| values[t.row] += f64::from(*value));
+            targets.iter().flatten().zip(&trace.scalars).for_each(|(t, value)| values[t.row] += f64::from(*value));
             let gradient = trace.gradient(HookPoint::Embed)?;
             let stride = batch.len() * self.ends.width;
             let mut mean = Vec::new();
             for (row, k) in group.iter().enumerate() {
                 let case = points[*k].case();
-                let slots = self.cases[case].input.slots.len().max(1) as f64;
+                let count = targets[row].len().max(1) as f64;
                 let of_row = &gradient.data[row * stride..row * stride + self.ends.size(case)];
                 mean.clear();
-                mean.extend(of_row.iter().map(|g| g / slots as f32));
-                take(*k, values[row] / slots, &mean);
+                mean.extend(of_row.iter().map(|g| g / count as f32));
+                take(*k, values[row] / count, &mean);
             }
             done += group.len();
             pulse.beat(done, points.len())?;
@@ -230,49 +243,57 @@ impl At<'_> {
 
     /// The target at each point, averaged over the slots, without gradients.
     pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
-        let of = |row: &[f32], token: u32| match self.target {
-            TargetKind::Probability => softmax(row)[token as usize],
-            TargetKind::Logit => f64::from(row[token as usize]),
+        let mut values = vec![0.0f64; points.len()];
+        let mut add = |k: usize, slot: usize, row: &[f32]| {
+            let predicted = self.cases[points[k].case()].predicted;
+            let token = predicted[slot] as usize;
+            let value = match self.target {
+                TargetKind::Probability => softmax(row)[token],
+                TargetKind::Logit => f64::from(row[token]),
+            };
+            values[k] += value;
         };
-        self.over_slots(points, &of, pulse)
+        self.logits(points, &mut add, pulse)?;
+        let count = |point: &Point| self.cases[point.case()].predicted.len().max(1) as f64;
+        values.iter_mut().zip(points).for_each(|(value, point)| *value /= count(point));
+        Ok(values)
     }
 
     /// True where the explained tokens are the most probable ones at every slot.
     pub(crate) fn kept(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<bool>, Fault> {
-        let best = |row: &[f32], token: u32| f64::from(u8::from(argmax(row) == token as usize));
-        Ok(self.over_slots(points, &best, pulse)?.into_iter().map(|share| share == 1.0).collect())
+        let mut kept = vec![true; points.len()];
+        let mut look = |k: usize, slot: usize, row: &[f32]| {
+            kept[k] &= argmax(row) == self.cases[points[k].case()].predicted[slot] as usize;
+        };
+        self.logits(points, &mut look, pulse)?;
+        Ok(kept)
     }
 
-    /// The mean over the slots of a function of the logits and the explained token.
-    fn over_slots(
+    /// The logits of each slot that has an explained token; `take` receives the index of the point, the slot's number
+    /// and the logits.
+    pub(crate) fn logits(
         &self,
         points: &[Point],
-        of: &dyn Fn(&[f32], u32) -> f64,
+        take: &mut dyn FnMut(usize, usize, &[f32]),
         pulse: &mut dyn Pulse,
-    ) -> Result<Vec<f64>, Fault> {
-        let mut values = vec![0.0f64; points.len()];
+    ) -> Result<(), Fault> {
         let mut done = 0;
         for group in self.groups(points) {
             let (batch, rows) = self.batch(points, &group)?;
-            let case = |k: usize| &self.cases[points[k].case()];
-            let sites = group.iter().enumerate();
-            let sites = sites.flat_map(|(row, k)| case(*k).input.slots.iter().map(move |s| (row, *s)));
+            let slots = |k: &usize| {
+                let case = &self.cases[points[*k].case()];
+                case.input.slots.iter().zip(case.predicted).map(|(slot, _)| *slot)
+            };
+            let sites = group.iter().enumerate().flat_map(|(row, k)| slots(k).map(move |s| (row, s)));
             let plan = Plan::default().from_embeddings(rows).logits_at(Sites::At(sites.collect()));
             let trace = self.model.forward(&batch, &plan)?;
             let logits = trace.logits()?;
-            let mut at = 0;
-            for k in &group {
-                let predicted = case(*k).predicted;
-                for token in predicted {
-                    values[*k] += of(logits.row(at), *token);
-                    at += 1;
-                }
-                values[*k] /= predicted.len().max(1) as f64;
-            }
+            let places = group.iter().flat_map(|k| slots(k).enumerate().map(move |(slot, _)| (*k, slot)));
+            places.enumerate().for_each(|(at, (k, slot))| take(k, slot, logits.row(at)));
             done += group.len();
             pulse.beat(done, points.len())?;
         }
-        Ok(values)
+        Ok(())
     }
 }
 

@@ -167,19 +167,81 @@ fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     }
 }
 
-/// Regression: `/` used to filter the list behind the settings form.
+/// `/` did nothing in the form of settings, where lists elsewhere are filtered.
 #[test]
-fn a_list_behind_the_form_of_settings_is_not_filtered() {
+fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
+    for (columns, rows) in [(120, 40), (80, 24)] {
+        let mut state = state();
+        keys(&mut state, "e");
+        assert!(drawn(&state, columns, rows).contains("/ filter"), "{}", drawn(&state, columns, rows));
+        keys(&mut state, "/ s e e d");
+        let text = drawn(&state, columns, rows);
+        assert!(text.contains("eed") && !text.contains("Examples"), "{text}");
+        keys(&mut state, "enter");
+        assert!(setup::under_cursor(&state).is_some_and(|(row, _)| row.label.to_lowercase().contains("seed")));
+        keys(&mut state, "/ z q z enter");
+        assert!(drawn(&state, columns, rows).contains("no entry matches"), "{}", drawn(&state, columns, rows));
+        keys(&mut state, "esc");
+        assert!(state.here().form && drawn(&state, columns, rows).contains("Examples"));
+        keys(&mut state, "e e");
+        assert!(drawn(&state, columns, rows).contains("Examples"), "it opens whole");
+    }
     let mut state = state();
-    keys(&mut state, "e / q");
-    assert!(state.view.entry.is_none() && state.here().form);
-    let mut state = self::state();
     keys(&mut state, "e s");
     assert!(toast(&state).contains("not while the settings fill the screen; esc closes them"), "{}", toast(&state));
     keys(&mut state, "esc /");
     assert!(state.view.entry.is_some());
 }
 
+/// The glossary could only be scrolled, and `enter` in it said "there is nothing for it before a run".
+#[test]
+fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
+    for (columns, rows) in [(120, 40), (80, 24)] {
+        let mut state = state();
+        keys(&mut state, "K");
+        let all = drawn(&state, columns, rows);
+        assert!(all.contains("/ filter"), "{all}");
+        keys(&mut state, "/ s e l e c t i v i t y enter");
+        let text = drawn(&state, columns, rows);
+        assert!(text.contains("selectivity (S)") && !text.contains("completeness (C)"), "{text}");
+        keys(&mut state, "enter");
+        assert!(toast(&state).contains("/ filters, esc closes"), "{}", toast(&state));
+        keys(&mut state, "esc");
+        assert!(drawn(&state, columns, rows) == all);
+        keys(&mut state, "/ z q z");
+        assert!(drawn(&state, columns, rows).contains("no entry matches"));
+    }
+    // In the help, which is typed into at once, the key of filters is no part of what is searched for.
+    let mut state = state();
+    keys(&mut state, "? / t h e m e");
+    assert!(drawn(&state, 120, 40).contains("Shows the next theme"), "{}", drawn(&state, 120, 40));
+}
+
+/// `s` sorted a list that had not the focus.
+#[test]
+fn sorting_gives_the_list_the_focus_as_filtering_does() {
+    for key in ["s", "S"] {
+        let mut state = state();
+        let list = state.screen().slots()[1][0];
+        state.focus_on(setup::PANE);
+        keys(&mut state, key);
+        assert!(state.focused(list) && toast(&state).starts_with("sorted by"), "{}", toast(&state));
+    }
+}
+
+/// `[[method]]` and the marks of code stood in a picker.
+#[test]
+fn explanations_on_the_screen_have_no_marks_of_code() {
+    for screen in labs() {
+        let state = state();
+        let setup = screen.setup().unwrap();
+        for row in setup.rows(&state) {
+            assert!(!row.help.contains(['`', '[']), "{}: {}", row.label, row.help);
+        }
+    }
+}
+
+/// A long list of choices could only be walked through.
 #[test]
 fn a_picker_is_filtered_by_what_is_typed() {
     for (columns, rows) in [(120, 40), (80, 24)] {

@@ -5,13 +5,11 @@ use super::{DOSSIERS, LIST};
 use crate::layout::inside;
 use crate::panes::listing::ending;
 use crate::panes::{block, message, table};
-use crate::setup;
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::count;
 use base::text::{pad, printable};
 use engine::board::DataDossier;
-use labs::setting::Value;
 
 const NAME: usize = 25;
 const ROWS: usize = 6;
@@ -34,11 +32,8 @@ fn entry(state: &State, name: &str) -> String {
     let known = state.board.set_of(name);
     let catalog = state.screens.data.sets.iter().find(|s| s.id == name);
     let inspection = known.and_then(|d| d.inspection.as_ref());
-    // The number of rows, or else the number of examples to draw.
-    let drawn = || match setup::row(state, "task.examples").map(|row| row.value) {
-        Some(Value::Number(n)) => Some(n as u64),
-        _ => None,
-    };
+    // The counts, or else the size of the draw.
+    let drawn = || state.setup().map(|setup| setup.examples(state).examples as u64);
     let promised = catalog.and_then(|s| s.rows.or_else(drawn));
     let rows = inspection.map(|i| i.rows).or(promised);
     let rows = rows.map_or_else(String::new, |n| if n < 100_000 { n.to_string() } else { count(n as f64) });

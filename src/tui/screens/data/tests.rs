@@ -21,6 +21,23 @@ fn built_in_sets_come_first_and_asked_ones_behind() {
     assert_eq!(listed(&state).len(), own + 1);
 }
 
+/// With another lab's settings the column of rows was blank.
+#[test]
+fn every_built_in_set_has_its_rows_whatever_lab_was_shown() {
+    for lab in crate::screens::labs() {
+        let mut state = state();
+        state.show(lab.id());
+        state.show(ID);
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+        let text = terminal.backend().to_string();
+        let has_rows = |line: &&str| line.split_whitespace().any(|word| word.parse::<usize>().is_ok());
+        let sets: Vec<&str> =
+            text.lines().filter(|line| line.contains("attractors") || line.contains("animacy ")).collect();
+        assert!(!sets.is_empty() && sets.iter().all(has_rows), "{}: {text}", lab.title());
+    }
+}
+
 #[test]
 fn cancelling_counts_once_for_all_questions_so_far() {
     let mut state = state();

@@ -48,7 +48,9 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let ends: Vec<String> = all.iter().map(|session| end(session)).collect();
     let last = ends.iter().map(|end| width(end)).max().unwrap_or(0);
     let room = usize::from(inner.width).saturating_sub(2 + DATE + last + 1);
-    let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, (room / 2).max(8)) + 1;
+    // What ran gives way to the name, down to its head.
+    let most = room.saturating_sub(LAST_RUN[1].len() + 2);
+    let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, most.max(8)) + 1;
     let what = room.saturating_sub(name).max(LAST_RUN[1].len() + 1);
     let last_run = LAST_RUN.into_iter().find(|head| head.len() < what).unwrap_or_default();
     let header = format!("{}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad(last_run, what));

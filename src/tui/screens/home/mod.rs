@@ -16,7 +16,7 @@ use crate::screen::{Pane, Screen, ScreenId};
 use crate::screens::{SCREENS, open_model};
 use crate::setup;
 use crate::state::{Prompt, Recording, Start, State};
-use base::text::printable;
+use base::text::{printable, width};
 use session::shelf::{Change, Recorded};
 
 pub const ID: ScreenId = ScreenId("home");
@@ -24,7 +24,12 @@ pub const LABS: Pane = Pane("Labs");
 pub const SESSIONS: Pane = Pane("Sessions");
 pub const MODELS: Pane = Pane("Available models");
 
-/// Empty: the frame keeps the cursors.
+/// Columns of the list of models beside their names.
+const MODEL_FACTS: u16 = 26;
+/// Fewest columns of that list where there is room, for its title.
+const FEWEST_OF_MODELS: u16 = 42;
+
+/// Only the cursors, which the frame keeps.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
@@ -193,10 +198,13 @@ impl Screen for Home {
         &[&[LABS], &[SESSIONS], &[MODELS]]
     }
 
-    fn layout(&self, _: &State, body: Rect) -> Vec<(Pane, Rect)> {
+    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let rows = answering().count() as u16 + 3;
         let [labs, below] = Split::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(body);
-        let [sessions, models] = Split::horizontal([Constraint::Fill(5), Constraint::Fill(3)]).areas(below);
+        // The models need no more than their longest name; the names of sessions are longer.
+        let columns = self::models(state).iter().map(|(name, _)| width(name)).max().unwrap_or(0) as u16 + MODEL_FACTS;
+        let columns = columns.max(FEWEST_OF_MODELS).min(below.width * 3 / 8);
+        let [sessions, models] = Split::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(below);
         vec![(LABS, labs), (SESSIONS, sessions), (MODELS, models)]
     }
 

@@ -131,7 +131,7 @@ fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
         let mut state = State::new(Start { size, ..Start::new() });
         show(&mut state);
         state.here_mut().focus = SESSIONS;
-        let cancelled = Recorded { runs: 3, end: End::Cancelled, ..session("long-name-of-a-session") };
+        let cancelled = Recorded { runs: 3, end: End::Cancelled, ..session("a-session") };
         state.sessions = Some(vec![cancelled, session("b")]);
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
         terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
@@ -150,4 +150,17 @@ fn no_question_is_cut_at_80_columns() {
     terminal.draw(|frame| draw::labs(frame, frame.area(), &state)).unwrap();
     let drawn = terminal.backend().to_string();
     assert!(!drawn.contains('…') && answering().all(|(_, question)| drawn.contains(question)), "{drawn}");
+}
+
+/// Names of sessions were cut beside free columns.
+#[test]
+fn names_of_sessions_are_whole_where_there_is_room() {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    let mut state = state();
+    let name = "agreement-20261127-222638";
+    state.sessions = Some(vec![Recorded { runs: 3, end: End::Cancelled, ..session(name) }]);
+    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+    assert!(terminal.backend().to_string().contains(name), "{}", terminal.backend());
 }

@@ -44,7 +44,8 @@ impl Catalog {
             MethodEntry {
                 id: method.id.into(),
                 title: method.title.into(),
-                doc: method.doc.into(),
+                // The marks of code are for the pages of the guide.
+                doc: method.doc.replace('`', ""),
                 goal: match (method.is_control, method.goal) {
                     (true, _) => "control".into(),
                     (false, Goal::Counterfactual) => "counterfactual".into(),
@@ -86,6 +87,8 @@ mod tests {
         let catalog = Catalog::registered();
         assert!(catalog.methods.len() >= 4 && Catalog::sample().methods.len() == 4);
         for method in &catalog.methods {
+            // `[[method]]` and the marks of code stood in the picker.
+            assert!(!method.doc.contains(['`', '[']), "{}: {}", method.id, method.doc);
             let p = &method.parameter;
             assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}: the slider needs a rising grid", method.id);
             assert!(p.grid.iter().all(|v| (p.min..=p.max).contains(v)), "{}", method.id);

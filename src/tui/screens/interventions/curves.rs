@@ -44,8 +44,10 @@ fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     }
 }
 
-pub(crate) fn chart_area(inner: Rect, state: &State) -> Rect {
-    Rect { height: inner.height - numbers(inner.height, distances(state).is_some(), without(state).is_some()), ..inner }
+/// The area of the chart inside the pane. Figures other than that of the scores have their own numbers and what the intervals cover below.
+pub(crate) fn chart_area(inner: Rect, state: &State, pane: Pane) -> Rect {
+    let rows = numbers(inner.height, distances(state).is_some(), without(state).is_some());
+    Rect { height: inner.height - if pane == CURVES { rows } else { rows.min(2) }, ..inner }
 }
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
@@ -73,19 +75,23 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let inner = inside(area);
     let Some(figure) = super::lines(state, pane) else { return nothing(frame, inner, state) };
     let chart = Chart::new(figure, state);
-    let area = chart_area(inner, state);
+    let area = chart_area(inner, state, pane);
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
-    let mut lines = vec![
-        readout(state, room),
-        rests_on(state, room),
-        verdict(state, room),
-        behaviour(state, room),
-        distance(state, room),
-    ];
-    // The reason for the mark next to R precedes the line on how R was measured.
-    if without(state).is_some() {
+    let mut lines = match pane {
+        BEHAVIOUR => vec![behaviour(state, room), covered(state, pane, room)],
+        DISTANCE => vec![distance(state, room), covered(state, pane, room)],
+        _ => vec![
+            readout(state, room),
+            rests_on(state, room),
+            verdict(state, room),
+            behaviour(state, room),
+            distance(state, room),
+        ],
+    };
+    // The reason for the mark beside R comes before its basis.
+    if pane == CURVES && without(state).is_some() {
         lines.swap(1, 2);
     }
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
@@ -93,7 +99,15 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// Maximum calibration error of the drawn oracle over the properties that it reads.
+/// What the intervals of a figure cover: the trainings behind the scores are not those behind the model's own behaviour.
+fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
+    let text = intervals(super::lines(state, pane))?;
+    let one = if text.contains("training") { "" } else { ", one training" };
+    let text = format!(" {text}{one}");
+    Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
+}
+
+/// The largest calibration error of the drawn oracle over the properties that it reads.
 fn calibration_error(state: &State) -> Option<f64> {
     let view = view(state);
     let judges = results(state)
@@ -118,7 +132,10 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            spans.push(Span::styled(format!("  {name} {}", estimate(e, p.beside.replicates)), theme.style(role)));
+            // A value that counts as no result looks like one beside the others.
+            let withheld = role == Role::Reliability && is_doubtful(state, p);
+            let text = if withheld { "–".to_owned() } else { estimate(e, p.beside.replicates) };
+            spans.push(Span::styled(format!("  {name} {text}"), theme.style(role)));
         }
         spans
     };
@@ -207,8 +224,11 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let form = |intervals: bool, counts: bool| {
         let each = on.iter().map(|on| {
             let name = printable(&on.property).replace('_', " ");
-            let half =
-                if intervals { format!(" {}", on.selectivity.spread(p.beside.replicates)) } else { String::new() };
+            let half = if intervals {
+                format!(" {}", short_spread(&on.selectivity, p.beside.replicates))
+            } else {
+                String::new()
+            };
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
@@ -303,7 +323,15 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
 
 /// The mean with its interval, or with the values of two trainings.
 pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
-    format!("{} {}", score(b.mean), b.spread(trainings))
+    format!("{} {}", score(b.mean), short_spread(b, trainings))
+}
+
+/// [`Banded::spread`], with `±.012` for a symmetric interval: the line is narrow, and the status line says what ± is.
+fn short_spread(b: &Banded, trainings: usize) -> String {
+    let e = b.estimate();
+    let (half, off) = (e.half_width(), (f64::midpoint(e.lo, e.hi) - e.mean).abs());
+    let symmetric = off <= (0.1 * half).max(0.000_5) && !is_few(trainings);
+    if symmetric { plus_minus(half) } else { b.spread(trainings) }
 }
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {

@@ -6,14 +6,16 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::measured::{awaiting_point, example, marker, run_models, same};
+use super::methods::is_run;
 use super::{EXAMPLE, ask_point, own, view, view_mut};
 use crate::action::Effect;
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
+use crate::reduce::job;
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::{probability, short};
-use base::text::{fit, last_part, pad, printable, width};
+use base::text::{fit, last_part, pad, printable, width, wrapped};
 use labs::interventions::finding::{ExampleFinding, Shift};
 use labs::{LabId, Tagged};
 
@@ -34,11 +36,39 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let title = format!("Example {}/{}{old}{waiting}: {}", v.index + 1, v.of, edited_by(state, example));
     frame.render_widget(pane_block(state, EXAMPLE, &fit(&title, room)), area);
     let inner = inside(area);
+    let note = if waiting.is_empty() { note(state, example) } else { None };
+    let room = usize::from(inner.width);
+    let rows = note.as_ref().map_or(0, |note| wrapped(note, room).len() as u16).min(inner.height);
+    if let Some(note) = note {
+        let note = Paragraph::new(note).style(state.theme().style(Role::Changed)).wrap(Wrap { trim: false });
+        frame.render_widget(note, Rect { height: rows, ..inner });
+    }
+    let inner = Rect { y: inner.y + rows, height: inner.height - rows, ..inner };
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// Notes that an example does not match the current figure or settings. It stays visible when another run has replaced its models in
-/// memory.
+/// What an example that differs from the current figure or settings shows, and how to see the current one.
+fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
+    let run = state.keymap.short_label("run");
+    let (shown, method) = (edited_by(state, example), &view(state).method);
+    match outdated(state, example) {
+        "" => None,
+        _ if crate::setup::changed(state) => {
+            Some(format!("This is {shown} in the run before; {run} runs the settings as they are now."))
+        }
+        _ if !is_run(state, method) => {
+            let tick = format!("{} {}", state.keymap.short_label("menu"), state.keymap.short_label("methods"));
+            Some(format!("This is still {shown}: the other method is not in this run; {tick} adds it, {run} runs it."))
+        }
+        _ if job::is_unloaded(state, LabId::Interventions) => {
+            Some(format!("This is still {shown}: this run's models made way for another run; {run} runs it again."))
+        }
+        _ => Some(format!("This is still {shown}.")),
+    }
+}
+
+/// A note on an example that differs from the current figure or settings. The example stays when another run has
+/// replaced its models in memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
@@ -73,7 +103,11 @@ pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
         state.view.toast = Some("the recorded example has one sentence".into());
         return Vec::new();
     }
-    // The number of examples is unknown before the first answer.
+    // Nothing can be asked: the sentence in sight stays, and the message says what brings another.
+    if job::is_unloaded(state, LabId::Interventions) {
+        return ask_point(state);
+    }
+    // Before the first answer the number of examples is unknown.
     let of = example(state).map_or(usize::MAX, |e| e.value.of.max(1));
     let at = view(state).example.min(of - 1);
     if !on && at == 0 && of == usize::MAX {

@@ -5,6 +5,7 @@ use super::{ran, view};
 use crate::state::State;
 use base::numbers::short;
 use figure::{Figure, Scale};
+use labs::interventions::answer::goal_of;
 use labs::interventions::distance::DistanceFinding;
 use labs::interventions::figures;
 use labs::interventions::finding::{BehaviourFinding, ExampleFinding, OptimumFinding, ReliabilityFinding};
@@ -112,12 +113,13 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// Comparison of the drawn method with its closest rival: the pair whose winner is least certain.
+/// Comparison of the drawn method with one of the same aim: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
         let x = &v.value;
-        v.model == view.model && x.oracle == view.oracle && (x.a == key || x.b == key)
+        let alike = goal_of(&x.a.name) == goal_of(&x.b.name);
+        v.model == view.model && x.oracle == view.oracle && alike && (x.a == key || x.b == key)
     });
     let toss = |v: &Tagged<VersusFinding>| (v.value.p_greater - 0.5).abs();
     mine.min_by(|a, b| toss(a).total_cmp(&toss(b)))

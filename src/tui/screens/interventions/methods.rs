@@ -12,6 +12,7 @@ use base::numbers::{percent, score, short};
 use base::text::printable;
 use figure::{Figure, Layer};
 use labs::LabId;
+use labs::interventions::Goal;
 use labs::interventions::answer::{behaviour_at, ranked};
 use labs::interventions::banded::is_few;
 use labs::interventions::distance::DistanceFinding;
@@ -21,14 +22,15 @@ use labs::interventions::registry::find;
 
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
-     examples. at: best strength. ±R: interval of R.",
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; ±R: interval of R",
+     examples. interval: of R. at: best strength. Compare R only among methods that set a value, or that remove it (aim).",
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength. Compare R within an aim.",
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
 /// Legend for two trainings, which give no interval.
 const LEGEND_OF_TWO: &[&str] = &[
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval.",
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval. \
+     Compare R only among methods that set a value, or that remove it (aim).",
     "C: the target changes; S: the rest stays; R: both; trainings: R of each (3 give an interval)",
     "C: target changes; S: rest stays; R: both",
 ];
@@ -76,6 +78,10 @@ pub(crate) fn table(state: &State) -> Table {
         let flips = flips.map(|b| b.value.flip_rate.mean);
         let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
+        let aim = match find(&entry.0).map(|method| method.goal) {
+            Some(Goal::Nullifying) => "remove",
+            _ => "set",
+        };
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
         // Controls come last, in grey.
@@ -88,6 +94,7 @@ pub(crate) fn table(state: &State) -> Table {
                 of(|o| o.selectivity.mean),
                 at,
                 half,
+                (aim.to_owned(), None),
                 flips,
                 away,
             ],
@@ -96,11 +103,11 @@ pub(crate) fn table(state: &State) -> Table {
     };
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
-    let beside = if few { "trainings" } else { "±R" };
-    // A list without numbers shows the reason.
-    let note = if mine().next().is_none() { reason(state) } else { None };
+    let beside = if few { "trainings" } else { "interval" };
+    // A list of dashes says why, and what to set.
+    let note = if mine().next().is_none() { missing(state) } else { None };
     Table {
-        columns: vec!["method", "R", "C", "S", "at", beside, "flips", "distance"],
+        columns: vec!["method", "R", "C", "S", "at", beside, "aim", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
         note: note.unwrap_or_default(),
@@ -119,6 +126,16 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
+/// The answer's sentence on what a run without any best strength lacks, or the reason of the drawn method.
+fn missing(state: &State) -> Option<String> {
+    let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
+    let said = run
+        .and_then(|run| labs::by_id(LabId::Interventions).answer(&run.results, &run.job.spec).says.into_iter().next());
+    let reason = reason(state)?;
+    Some(said.map_or(reason, |said| printable(&said).into_owned()))
+}
+
+/// The place of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);

@@ -41,7 +41,7 @@ use labs::interventions::Spec;
 use labs::interventions::oracle::OracleKind;
 use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::setting::Value;
-use labs::{self, LabId};
+use labs::{self, Answer, LabId};
 
 pub const ID: ScreenId = ScreenId("interventions");
 pub const METHODS: Pane = Pane("methods");
@@ -291,6 +291,12 @@ impl Screen for Interventions {
         methods::about(state, pane)
     }
 
+    fn answer(&self, state: &State) -> Answer {
+        let Some(run) = state.shown_run(LabId::Interventions) else { return Answer::default() };
+        let spec = own(&run.job.spec).map(|spec| spec.judged_by(view(state).oracle).into());
+        labs::by_id(LabId::Interventions).answer(&run.results, &spec.unwrap_or_else(|| run.job.spec.clone()))
+    }
+
     fn table(&self, state: &State, pane: Pane) -> Option<Table> {
         (pane == METHODS).then(|| methods::table(state))
     }
@@ -361,7 +367,7 @@ impl Screen for Interventions {
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        lines(state, state.looked_at(ID))
+        lines(state, state.figure_in_sight(ID))
     }
 
     fn copy(&self, state: &State) -> Option<String> {
@@ -377,6 +383,11 @@ impl Screen for Interventions {
     }
 
     fn refresh(&self, state: &mut State) {
+        // The answer, the list and the figures are by the same oracle.
+        let judges =
+            state.shown_run(LabId::Interventions).and_then(|run| own(&run.job.spec)).map(|spec| &spec.probe.oracles);
+        let judge = judges.filter(|all| !all.contains(&view(state).oracle)).and_then(|all| all.first().copied());
+        view_mut(state).oracle = judge.unwrap_or(view(state).oracle);
         methods::draw_best(state);
         methods::draw_visible(state);
         let shown = state.place(ID).shown(SLOTS[FIGURES]);
@@ -448,14 +459,15 @@ fn lines(state: &State, pane: Pane) -> Option<&Figure> {
         BEHAVIOUR => view.behaviour.as_ref(),
         DISTANCE => view.distance.as_ref(),
         pane if MAPS.contains(&pane) => view.map.as_ref(),
-        _ => view.curves.as_ref(),
+        CURVES => view.curves.as_ref(),
+        _ => None,
     }
 }
 
 fn drag_marker(state: &mut State, pane: Pane, area: Rect, x: u16) -> Vec<Effect> {
     let figure = lines(state, pane);
     let value =
-        figure.and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state), x));
+        figure.and_then(|figure| Chart::new(figure, state).value_at(curves::chart_area(inside(area), state, pane), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);
     row.map_or(Vec::new(), |(row, stop)| frame_setup::set(state, &row, Value::Number(stop)))

@@ -8,6 +8,7 @@ use crate::state::State;
 use base::numbers::{percent, short};
 use base::text::printable;
 use labs::examples::TaskSpec;
+use labs::interventions::answer::oracle_name;
 use labs::interventions::finding::ProbeRole;
 use labs::interventions::question::PointQuestion;
 use labs::interventions::settings::{few_examples, nth_of, options, settings};
@@ -150,10 +151,21 @@ impl Setup for InterventionsSetup {
                 return Ok(ask_point(state));
             }
             (ORACLE, Value::Choice(Some(at))) => {
-                if let Some(oracle) = run_oracles(state).get(*at).copied() {
-                    view_mut(state).oracle = oracle;
+                let Some(oracle) = run_oracles(state).get(*at).copied() else { return Ok(Vec::new()) };
+                let before = marker(state);
+                view_mut(state).oracle = oracle;
+                let now = marker(state);
+                if now == before {
+                    return Ok(Vec::new());
                 }
-                return Ok(Vec::new());
+                let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str()).to_owned();
+                let by = oracle_name(oracle);
+                state.view.toast = Some(format!(
+                    "Strength moves from {symbol} {} to {}, the best by the {by}",
+                    short(before),
+                    short(now)
+                ));
+                return Ok(ask_point(state));
             }
             _ => {}
         }

@@ -412,7 +412,9 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
     let spec = &view(&state).spec;
     assert_eq!(spec.probe.grid, "paper");
     assert!(["autoattack", "rlace"].iter().all(|id| spec.methods.iter().any(|m| m.name == *id)));
-    assert!(method_spec(&state).is_some() && state.view.toast.as_ref().is_some_and(|t| t.contains("`reliability`")));
+    assert!(
+        method_spec(&state).is_some() && state.view.toast.as_ref().is_some_and(|t| t.contains("set up as reliability"))
+    );
     assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
 }
 

@@ -381,7 +381,7 @@ impl Screen for Power {
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        view(state).figure(state.looked_at(ID))
+        view(state).figure(state.figure_in_sight(ID))
     }
 
     fn copy(&self, state: &State) -> Option<String> {

@@ -70,6 +70,25 @@ fn each_figure_has_its_pane() {
     }
 }
 
+/// From the verdict another figure than the one in sight was exported.
+#[test]
+fn the_figure_that_is_exported_is_in_sight() {
+    let mut state = state();
+    for line in include_str!("../../../../sessions/power.probity.jsonl").lines().skip(1) {
+        session::format::parse_entry(line.as_bytes(), false).unwrap().fold(&mut state.board);
+    }
+    SCREEN.refresh(&mut state);
+    for pane in [CURVE, MARGINS] {
+        state.focus_on(pane);
+        let in_sight = SCREEN.figure(&state).map(|figure| figure.name.clone());
+        assert!(in_sight.is_some());
+        for other in [VERDICT, SIZES, frame_setup::PANE] {
+            state.focus_on(other);
+            assert_eq!(SCREEN.figure(&state).map(|figure| figure.name.clone()), in_sight, "{other:?}");
+        }
+    }
+}
+
 #[test]
 fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
     use crate::popups::Picker;

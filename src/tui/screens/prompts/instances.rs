@@ -9,10 +9,12 @@ use super::{ID, INSTANCES, prompt, relation, results, rule, under_cursor};
 use crate::layout::inside;
 use crate::panes::listing::{Listing, MARK};
 use crate::panes::{message, pane_block};
+use crate::reduce::job;
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::score;
 use base::text::{fit, pad, printable, wrapped};
+use labs::LabId;
 use labs::prompts::finding::InstancesFinding;
 use labs::prompts::results::Look;
 
@@ -41,6 +43,12 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let text = match under_cursor(state) {
             Err(Some(why)) => format!("this prompt is not asked: {}", printable(why)),
             Err(None) => "no instance has been asked yet".to_owned(),
+            Ok(_) if job::is_unloaded(state, LabId::Prompts) => {
+                let run = state.keymap.short_label("run");
+                format!(
+                    "this run's models made way for another run; {run} runs it again, then {key} shows the instances"
+                )
+            }
             Ok(_) => format!("{key} shows the instances of the prompt"),
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ratatui::text::Line;
 
-use super::{ID, Shown, heat, shown, view, view_mut};
+use super::{ID, Shown, heat, shown, typed, view, view_mut};
 use crate::action::{Document, Effect, Existing};
 use crate::popups::{self, Page, hanging};
 use crate::reduce::look;
@@ -15,7 +15,7 @@ use base::Problem;
 use base::numbers::score;
 use base::text::printable;
 use labs::answer::few;
-use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, scored};
+use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, round, scored};
 use labs::saliency::annotation::{
     self, Agreement, Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, agreement, masks,
 };
@@ -125,13 +125,22 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
         state.view.toast = Some("the sentence has several masks, which cannot be moved".into());
         return Vec::new();
     }
+    let (id, words) = (sentence.sentence.clone(), sentence.words.clone());
     let mut moved = Ok(());
     edit(state, sentence, |made| {
         moved = made.move_mask(word);
         moved.is_ok()
     });
-    state.view.toast = moved.err().map(|why| printable(&why).into_owned());
-    Vec::new()
+    if let Err(why) = moved {
+        state.view.toast = Some(printable(&why).into_owned());
+        return Vec::new();
+    }
+    let made = view(state).annotation.made.get(&id).filter(|made| made.mask().is_some());
+    let moved = made
+        .filter(|made| made.words() != words)
+        .map(|made| (made.words().join(" "), made.answer().map(str::to_owned)));
+    // The prediction and the scores of the data are those of its own mask.
+    moved.filter(|_| typed::can_ask(state)).map_or(Vec::new(), |(text, answer)| typed::ask_about(state, text, answer))
 }
 
 /// Adds the word under the cursor to the rationale, or removes it.
@@ -234,7 +243,7 @@ pub(crate) fn line(state: &State) -> Option<String> {
         }
         Some(m) => {
             let moved = m.words() != sentence.words;
-            let mask = m.answer().filter(|_| moved).map_or(String::new(), |answer| format!("masks `{answer}`, "));
+            let mask = m.answer().filter(|_| moved).map_or(String::new(), |answer| format!("masks {answer}, "));
             format!(
                 "{mask}{} marked, sufficiency {}, compactness {}{}",
                 m.rationale.len(),
@@ -344,7 +353,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
                     let fates = scored(&people, 1);
                     let count = |of: &dyn Fn(Fate) -> bool| fates.iter().filter(|s| of(s.fate)).count();
                     let passed = (count(&|f| f == Fate::Passes), count(&|f| f != Fate::Unscored));
-                    let round = masks::round(&people);
+                    let round = round(&people);
                     let rated = people.iter().any(Person::is_rater).then(|| masks::rated(&people, round));
                     let masks = rated.map(|all| masks::outcome(&all, round));
                     let alphas = alphas(&people, level);
@@ -443,7 +452,8 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
     }
     let level = (compared.level * 1e6).round() / 1e4;
     lines.push((Role::Dim, format!("intervals: {level} %, Student's t over sentences")));
-    let doubt = few(f.sentences, 30, "sentences", ".92 with 10, .93 with 20").filter(|_| f.sentences > 1);
+    let doubt = few(f.sentences, 30, "sentences", "92 % of cases with 10 sentences and 93 % with 20")
+        .filter(|_| f.sentences > 1);
     lines.extend(doubt.map(|text| (Role::Warning, text)));
     if f.alone != (0, 0) || f.differing > 0 {
         let (first, second) = f.alone;

@@ -6,9 +6,10 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::annotate::{self, marks};
-use super::{HEATMAP, Shown, results, run, shown, view};
+use super::{HEATMAP, Shown, results, run, shown, typed, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
+use crate::reduce::job;
 use crate::state::{State, moved};
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Strips};
@@ -18,11 +19,12 @@ use corpus::rationales::align;
 use engine::message::Outcome;
 use figure::layers::Tokens;
 use figure::{Figure, Layer};
-use labs::Tagged;
+use labs::saliency::annotation::Annotation;
 use labs::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
 use labs::saliency::heatmap::{self, Choice, Side, short_method};
 use labs::saliency::methods::RANDOM;
 use labs::saliency::results::Own;
+use labs::{LabId, Tagged};
 
 /// A second method or model, shown beside the current one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,11 +81,21 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
     match marks(state, &sentence.sentence) {
         None => side,
         Some(own) if own.words() == side.words => Side { gold: own.rationale.clone(), ..side },
-        Some(own) => Side { gold: own.rationale.clone(), words: own.words(), rows: vec![None; choices.len()], ..side },
+        Some(own) => {
+            let asked = asked_of(state, own);
+            let row = |c: &Choice| asked?.rows.iter().find(|r| r.model == c.model && r.value.method == c.method);
+            Side { gold: own.rationale.clone(), words: own.words(), rows: choices.iter().map(row).collect(), ..side }
+        }
     }
 }
 
-/// Visible sentences, from the top.
+/// The answer to the question about a sentence with the mask that was chosen for it.
+fn asked_of<'a>(state: &'a State, own: &Annotation) -> Option<&'a Own> {
+    let asked = results(state).own.as_ref()?;
+    asked.sentence.as_ref().is_some_and(|s| s.value.words == own.words()).then_some(asked)
+}
+
+/// The sentences in view, the upper one first.
 pub(crate) fn sides<'a>(state: &'a State, choices: &[Choice]) -> Vec<Side<'a>> {
     match shown(state) {
         Some(Shown::Own(own)) => {
@@ -224,7 +236,7 @@ fn title(state: &State) -> String {
 
 /// Number of the latest question to the lab.
 fn run_asked(state: &State) -> u64 {
-    state.board.run_of(labs::LabId::Saliency).map_or(0, |run| run.asked)
+    state.board.run_of(LabId::Saliency).map_or(0, |run| run.asked)
 }
 
 fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<PredictionFinding>> {
@@ -246,7 +258,10 @@ fn missing(state: &State, what: &str) -> String {
 
 /// The model's answers to a sentence, in one line.
 fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
-    let Some(found) = found else { return format!(" {name} {}", missing(state, "prediction")) };
+    let found = match found {
+        Ok(found) => found,
+        Err(why) => return format!(" {name} {why}"),
+    };
     let v = &found.value;
     let top: Vec<String> =
         v.top.iter().take(4).map(|g| format!("{} {}", g.answer, probability(g.probability))).collect();
@@ -259,7 +274,8 @@ fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     format!("{mark}{name} {}{right}", top.join(" · "))
 }
 
-type Predicted<'a> = (Option<&'a Tagged<PredictionFinding>>, String);
+/// A prediction, or why there is none, and the gold answers.
+type Predicted<'a> = (Result<&'a Tagged<PredictionFinding>, String>, String);
 
 /// The first few gold answers of a sentence.
 fn gold(sentence: &SentenceFinding) -> String {
@@ -277,20 +293,51 @@ fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted
     let mut all = Vec::new();
     for model in &models {
         for (k, side) in sides.iter().enumerate() {
+            let id = &side.sentence.sentence;
+            let moved = marks(state, id).filter(|own| own.words() != side.sentence.words);
+            let moved = moved.filter(|_| matches!(shown(state), Some(Shown::Data(..))));
             let found = match (&view(state).base, shown(state)) {
                 (Some(base), Some(Shown::Own(_))) if sides.len() == 2 && k == 0 => {
                     base.predictions.iter().find(|p| p.model == *model)
                 }
-                _ => prediction(state, model, &side.sentence.sentence),
+                _ if moved.is_some() => {
+                    let asked = moved.and_then(|own| asked_of(state, own));
+                    asked.and_then(|asked| asked.predictions.iter().find(|p| p.model == *model))
+                }
+                _ => prediction(state, model, id),
+            };
+            let why = || moved.map_or_else(|| missing(state, "prediction"), |own| unasked(state, own));
+            let gold = match moved {
+                Some(own) => own.answer().unwrap_or_default().to_owned(),
+                None => gold(side.sentence),
             };
             let name = match models.len() {
                 1 => side.name.clone(),
                 _ => format!("{} {}", fit(last_part(model), 12), side.name),
             };
-            all.push((printable(&name).into_owned(), (found, gold(side.sentence))));
+            all.push((printable(&name).into_owned(), (found.ok_or_else(why), gold)));
         }
     }
     all
+}
+
+/// Why the model has no answer for the mask that was chosen for a sentence, and how to get one.
+fn unasked(state: &State, own: &Annotation) -> String {
+    let key = |name| state.keymap.short_label(name);
+    match () {
+        () if own.mask().is_none() => "nothing is masked, so nothing is predicted".into(),
+        () if state.replay.is_some() => "not asked with this mask: a replay asks no model".into(),
+        () if !typed::can_ask(state) => "not asked with this mask: the run failed".into(),
+        () if job::is_unloaded(state, LabId::Saliency) => {
+            format!("not asked with this mask: the models are unloaded; {} runs again", key("run"))
+        }
+        () if run_asked(state) > results(state).own.as_ref().map_or(0, |asked| asked.ticket) => {
+            "is asked with this mask now".into()
+        }
+        () => {
+            format!("not asked with this mask yet: {} {} twice on it asks", key("menu"), key("choose-mask"))
+        }
+    }
 }
 
 /// The lines below the strips, in `room` columns.
@@ -313,17 +360,14 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     let text = words.get(*word).map_or("", String::as_str);
     let Some(row) = row.map(|r| &r.value) else {
         let moved = *words != sentence.words;
-        let why =
-            if moved { "no score: the model was asked with another mask".into() } else { missing(state, "score") };
+        let why = if moved { "no score for this mask".into() } else { missing(state, "score") };
         return format!("{text}: {why}");
     };
     let mut parts = Vec::new();
     if row.excluded.contains(word) {
-        parts.push(if sentence.masks.contains(word) {
-            format!("what is predicted: {}", row.target)
-        } else {
-            "takes no part".to_owned()
-        });
+        let own = marks(state, &sentence.sentence);
+        let masked = own.map_or(sentence.masks.contains(word), |own| own.mask() == Some(*word));
+        parts.push(if masked { format!("what is predicted: {}", row.target) } else { "takes no part".to_owned() });
     } else {
         parts.push(row.scores.get(*word).map_or("no score".into(), |s| short(rounded(*s))));
         if let Some(rank) = row.ranking.iter().position(|w| w == word) {

@@ -384,10 +384,10 @@ impl Screen for Saliency {
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
-        match state.looked_at(ID) {
-            HEADS => view(state).heads.as_ref(),
-            pane if SLOTS[3].contains(&pane) => view(state).curve.as_ref(),
-            _ => view(state).heat.as_ref(),
+        match (curve_of(state.place(ID).focus), state.figure_in_sight(ID)) {
+            (Some(_), _) => view(state).curve.as_ref(),
+            (None, HEADS) => view(state).heads.as_ref(),
+            (None, _) => view(state).heat.as_ref(),
         }
     }
 

@@ -181,3 +181,62 @@ fn sentences_are_filtered_and_sorted_like_other_lists() {
     assert_eq!(state.place(ID).listed[&SENTENCES].sort, Some((2, true)));
     assert_eq!(view(&state).listed, [1, 2], "most words first");
 }
+
+/// Beside a sentence with another mask stood the prediction for the old one.
+#[test]
+fn another_mask_is_asked_and_the_answer_for_the_old_one_is_not_shown() {
+    use labs::saliency::finding::{Guess, PredictionFinding};
+    let mut state = started();
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
+    take(&mut state, 1, finding(ALL, Kind::Sentence(SentenceFinding { answer: Some("old".into()), ..sentence(0) })));
+    let guess = |word: &str| {
+        let value = serde_json::json!({"answer": word, "probability": 0.5});
+        serde_json::from_value::<Guess>(value).unwrap()
+    };
+    let prediction = |id: &str, word: &str| PredictionFinding {
+        sentence: id.into(),
+        dimension: "grammar".into(),
+        sample: Sample::Original,
+        perturbation: None,
+        masks: 1,
+        top: vec![guess(word)],
+        answer_probability: Some(0.5),
+        top1: Some(true),
+        top3: Some(true),
+    };
+    take(&mut state, 1, finding("m", Kind::Prediction(prediction("0", "formerly"))));
+    let drawn = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    annotate::toggle(&mut state);
+    SCREEN.refresh(&mut state);
+    assert!(drawn(&state).contains("formerly .50"), "{}", drawn(&state));
+    view_mut(&mut state).cursor = (0, 0);
+    let effects = annotate::choose_mask(&mut state);
+    SCREEN.refresh(&mut state);
+    let asked = effects.iter().find_map(|effect| match effect {
+        Effect::Send(Command::Ask {
+            ticket,
+            question: Question::Experiment { question: labs::Question::Saliency(Asked::Sentence(asked)), .. },
+        }) => Some((*ticket, asked.text.clone(), asked.answer.clone())),
+        _ => None,
+    });
+    let (ticket, text, answer) = asked.unwrap();
+    assert_eq!((text.as_str(), answer.as_deref()), ("[MASK] old b", Some("a")));
+    assert!(
+        !drawn(&state).contains("formerly") && drawn(&state).contains("is asked with this mask now"),
+        "{}",
+        drawn(&state)
+    );
+    let words = ["[MASK]", "old", "b"].map(str::to_owned).to_vec();
+    let own = SentenceFinding { text, words, masks: vec![0], sample: Sample::Own, ..sentence(0) };
+    let findings = vec![
+        finding(ALL, Kind::Sentence(own)),
+        finding("m", Kind::Prediction(PredictionFinding { sample: Sample::Own, ..prediction("0", "lately") })),
+    ];
+    let answer = engine::message::Answer::Experiment { generation: 1, findings };
+    reduce(&mut state, Action::Event(Box::new(Event::Answer { ticket, answer })));
+    assert!(drawn(&state).contains("lately .50  right"), "{}", drawn(&state));
+}

@@ -83,6 +83,12 @@ pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
     if !view(state).typed_shown {
         return Vec::new();
     }
+    let text = view(state).typed.clone();
+    ask_about(state, text, None)
+}
+
+/// Asks a sentence, with the word that is expected if there is one, for the models and methods in view.
+pub(crate) fn ask_about(state: &mut State, text: String, answer: Option<String>) -> Vec<Effect> {
     let (mut models, mut methods) = (Vec::new(), Vec::new());
     for choice in heat::choices(state) {
         if !models.contains(&choice.model) {
@@ -92,8 +98,7 @@ pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
             methods.push(choice.method);
         }
     }
-    let text = view(state).typed.clone();
-    ask(state, Question::Sentence(SentenceQuestion { text, answer: None, models, methods }))
+    ask(state, Question::Sentence(SentenceQuestion { text, answer, models, methods }))
 }
 
 pub(crate) fn leave(state: &mut State) -> Vec<Effect> {

@@ -109,7 +109,7 @@ fn without_colour_the_density_of_glyphs_is_the_score() {
     let row = |state: &State| {
         let text = drawn(state);
         assert!(
-            text.contains("S .89 ±.030") && text.contains("n 2,400 / 410"),
+            text.replace('~', "±").contains("S .89 ±.030") && text.contains("n 2,400 / 410"),
             "the numbers of the first cell: {text}"
         );
         text.lines().find(|l| l.contains("1 (.2)")).map(str::to_owned).unwrap()

@@ -39,7 +39,7 @@ fn two_trainings_are_shown_by_their_values() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
-        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give an interval"), "{text}");
+        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give an"), "{text}");
         assert!(text.contains("trainings"), "the column is called by what it has\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
@@ -50,6 +50,22 @@ fn two_trainings_are_shown_by_their_values() {
 /// Regression: a list without any numbers used to be next to a pane with R .93 and no warning; the reason was cut.
 #[test]
 fn a_list_without_best_strengths_says_why_and_r_is_marked() {
+    let results = without_optima(400);
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(results.clone(), size);
+        state.focus_on(METHODS);
+        let said = methods::about(&state, METHODS);
+        assert!(said.contains("PGD: no best strength, half of the test examples are too few"), "{said}");
+        assert!(drawn(&state).contains("no best strength"), "{}", drawn(&state));
+        state.focus_on(CURVES);
+        let text = drawn(&state);
+        let marked = text.lines().any(|line| line.contains("  R – !  n "));
+        assert!(marked && text.contains("! no best strength: half of"), "{text}");
+    }
+}
+
+/// Results in which no method has a best strength, with this number of examples for S.
+fn without_optima(examples: usize) -> Results {
     let mut results = sample::results();
     let best = results.optima.iter().find(|o| o.value.method == "pgd").unwrap().clone();
     let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best;
@@ -65,20 +81,42 @@ fn a_list_without_best_strengths_says_why_and_r_is_marked() {
     };
     results.optima.clear();
     results.without = vec![Tagged { spec, model, seed, n, is_final, t, level, value }];
-    for size in [(120, 40), (80, 24)] {
-        let mut state = with(results.clone(), size);
-        state.focus_on(METHODS);
-        let said = methods::about(&state, METHODS);
-        assert!(said.contains("PGD: no best strength, half of the test examples are too few"), "{said}");
-        assert!(drawn(&state).contains("no best strength"), "{}", drawn(&state));
-        state.focus_on(CURVES);
+    results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.n_s = examples);
+    results
+}
+
+/// What the intervals of the scores cover stood below the model's own behaviour, which is measured with other trainings.
+#[test]
+fn each_figure_says_what_its_own_intervals_cover() {
+    let labs::Results::Interventions(results) = crate::example::recorded(LabId::Interventions).unwrap().run.results
+    else {
+        panic!("results of another lab")
+    };
+    let results = *results;
+    // The scores of both methods are of ten trainings.
+    for (method, trainings) in [("pgd", "examples and 10 trainings"), ("inlp", "examples, one training")] {
+        let mut state = with(results.clone(), (120, 40));
+        (view_mut(&mut state).method, view_mut(&mut state).picked) = (method.into(), true);
+        state.focus_on(BEHAVIOUR);
+        SCREEN.refresh(&mut state);
         let text = drawn(&state);
-        let marked = text.lines().any(|line| line.contains("  R ") && line.contains(" !  n "));
-        assert!(marked && text.contains("! no best strength: half of"), "{text}");
+        assert!(text.contains(trainings) && (method == "pgd" || text.matches("10 trainings").count() == 1), "{text}");
     }
 }
 
-/// Regression: a hatched range used to be off its curve, without an explanation.
+/// The table of a run without any best strength repeated a reason and did not say which setting would help.
+#[test]
+fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
+    let mut state = with(without_optima(4), (120, 40));
+    let answer = SCREEN.answer(&state).says.remove(0);
+    assert!(answer.contains("test sentences") && answer.contains("run about"), "{answer}");
+    assert_eq!(methods::table(&state).note, answer);
+    state.board.runs[0].results = labs::Results::Interventions(Box::new(without_optima(400)));
+    SCREEN.refresh(&mut state);
+    assert!(methods::table(&state).note.contains("half of the test examples"), "{}", methods::table(&state).note);
+}
+
+/// A hatched range lay off its curve, and nothing said what it was.
 #[test]
 fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     let mut results = sample::results();
@@ -98,4 +136,44 @@ fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     let on_paper = methods::intervals(view(&state).curves.as_ref()).unwrap();
     assert!(said.contains("Hatched: R under other probe settings") && said.contains(&on_paper), "{said}");
     assert!(on_paper.starts_with("95 %: examples"), "{on_paper}");
+}
+
+/// After another method was chosen, the example stayed and said only in its title that it was of another edit.
+#[test]
+fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one() {
+    let example = || {
+        let run = crate::example::recorded(LabId::Interventions).unwrap().run;
+        (run.job.spec, run.results)
+    };
+    for size in [(120, 40), (80, 24)] {
+        let (spec, results) = example();
+        let mut state = State::new(Start { size, ..Start::new() });
+        state.setup().unwrap().take(&mut state, &spec);
+        job::run(&mut state);
+        state.board.runs[0].results = results;
+        state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
+        let shown = measured::example(&state).unwrap().value.clone();
+        view_mut(&mut state).picked = true;
+        view_mut(&mut state).method = shown.method.clone();
+        view_mut(&mut state).markers.insert(shown.method.clone(), shown.value);
+        state.focus_on(EXAMPLE);
+        SCREEN.refresh(&mut state);
+        assert!(!drawn(&state).contains("This is"), "{}", drawn(&state));
+        // A run of another lab takes the models.
+        let other = crate::screens::labs().find(|screen| screen.id() != ID).unwrap();
+        state.show(other.id());
+        job::replace(&mut state);
+        state.show(ID);
+        assert!(!drawn(&state).contains("This is"), "the example is still that of the settings\n{}", drawn(&state));
+        let other = if shown.method == "pgd" { "fgsm" } else { "pgd" };
+        methods::draw(&mut state, (other.into(), 0));
+        state.view.toast = None;
+        SCREEN.refresh(&mut state);
+        assert!(drawn(&state).contains("made way for another run; r"), "{}", drawn(&state));
+        let mut spec = spec.clone();
+        spec.common_mut().set_seed(9);
+        state.setup().unwrap().take(&mut state, &spec);
+        SCREEN.refresh(&mut state);
+        assert!(drawn(&state).contains("in the run before; r runs"), "{}", drawn(&state));
+    }
 }

@@ -1,0 +1,213 @@
+//! The sentences of the answer.
+
+use super::*;
+use crate::sample;
+use crate::verdict::NoOptimumFinding;
+
+/// The examples of S used to be given as those of C.
+#[test]
+fn numbers_to_compare_count_the_examples_of_each_score() {
+    let mut results = sample::results();
+    results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.n_s = 408);
+    let numbers = numbers(&results);
+    let n = |name: &str| numbers.iter().find(|n| n.name.starts_with(name)).unwrap().n.to_string();
+    let c = n("C of");
+    assert_eq!([n("R of"), n("S of")], [format!("{c} / 408"), "408".into()]);
+}
+
+#[test]
+fn the_question_names_property_model_and_layer() {
+    let mut spec = Spec::shipped();
+    spec.models = vec!["/far/bert".into(), "b".into()];
+    let asked = question(&spec);
+    assert!(asked.contains("subject number") && asked.contains("bert and b"), "{asked}");
+}
+
+#[test]
+fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
+    let (results, spec) = (sample::results(), Spec::shipped());
+    let answer = answer(&results, &spec);
+    assert!(answer.says[0].starts_with("Best"), "{answer:?}");
+    for part in [
+        "reliability R",
+        "by the MLP oracle",
+        "95 % intervals on held-out halves of 2,400 (410 for S) examples, 5 trainings",
+    ] {
+        assert!(answer.says[0].contains(part), "{part}: {answer:?}");
+    }
+    assert!(answer.says[1].starts_with("Best at removing it: INLP at rank "), "{answer:?}");
+    let next = &answer.says[2];
+    assert!(next.starts_with("Next at setting another value: ") && !next.contains("INLP"), "{answer:?}");
+    for goal in GOALS {
+        let order = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal);
+        let means: Vec<f64> = order.iter().map(|o| o.value.reliability.mean).collect();
+        assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");
+    }
+}
+
+/// Only a balanced accuracy was reported, without saying that it came from a handful of sentences.
+#[test]
+fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
+    let mut results = sample::results();
+    let best = ranked(&results, &Spec::shipped().models[0], OracleKind::Mlp)[0].clone();
+    let v = best.value;
+    let value = NoOptimumFinding {
+        method: v.method,
+        options: v.options,
+        layer: v.layer,
+        oracle: v.oracle,
+        oracle_layer: v.layer,
+        parameter: v.parameter,
+        reason: "balanced accuracy at best 0.500, from 0.283".into(),
+        paper: None,
+    };
+    let Tagged { spec, model, seed, n, is_final, t, level, .. } = best;
+    results.optima.clear();
+    results.without = vec![Tagged { spec, model, seed, n, is_final, t, level, value }];
+    let said = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
+    assert!(!said(&results).contains("only"), "{}", said(&results));
+    results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| (p.value.n_c, p.value.n_s) = (200, 31));
+    let text = said(&results);
+    assert!(text.contains("only 31 of 200 test sentences have an attractor"), "{text}");
+    // 31 of 12,000 examples, so 200 of 77,420, rounded up.
+    assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
+}
+
+/// Two trainings had intervals of one degree of freedom; now their values stand beside the mean, and once how many give an interval.
+#[test]
+fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
+    let mut results = sample::results();
+    for o in &mut results.optima {
+        let v = &mut o.value;
+        v.how.replicates = 2;
+        for b in [&mut v.reliability, &mut v.completeness, &mut v.selectivity] {
+            b.range = Some([b.mean - 0.02, b.mean + 0.02]);
+        }
+    }
+    let says = answer(&results, &Spec::shipped()).says;
+    assert!(!says.join(" ").contains('['), "{says:?}");
+    assert_eq!(says.join(" ").matches("3 or more give an interval").count(), 1, "{says:?}");
+    let numbers = numbers(&results);
+    assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
+}
+
+/// S and C, and the methods after the best, had no interval.
+#[test]
+fn every_score_of_the_answer_has_its_interval() {
+    let says = answer(&sample::results(), &Spec::shipped()).says;
+    assert!(says[..2].iter().all(|best| best.matches('[').count() == 3), "R, C and S: {says:?}");
+    assert_eq!(says[2].matches('[').count(), says[2].split("; ").count(), "{says:?}");
+}
+
+/// `±.070` stood beside `[.02, 1.00]` in one answer, and nothing said what it was.
+#[test]
+fn intervals_have_one_notation_that_is_explained_once() {
+    let text = answer(&sample::results(), &Spec::shipped()).says.join(" ");
+    assert!(!text.contains('±'), "{text}");
+    assert_eq!(text.matches("95 % intervals").count(), 1, "{text}");
+}
+
+/// "Best: INLP (removes it) … Next: AlterRep (sets another value) .68, behind by .16": completeness is defined differently for
+/// the two.
+#[test]
+fn methods_that_remove_and_methods_that_set_are_not_compared() {
+    let (mut results, spec) = (sample::results(), Spec::shipped());
+    let best = ranked(&results, &spec.models[0], OracleKind::Mlp)[0].clone();
+    let value = VersusFinding {
+        a: best.value.method_key(),
+        b: MethodKey::named("inlp"),
+        oracle: OracleKind::Mlp,
+        p_greater: 0.9,
+        difference: Some(stats::Estimate { mean: 0.111, lo: 0.05, hi: 0.15 }),
+        p: Some(0.001),
+        holm_p: Some(0.001),
+        detectable: None,
+        turns_with: vec!["recipe 1".into()],
+    };
+    let Tagged { spec: hash, model, seed, n, is_final, t, level, .. } = best;
+    results.versus = vec![Tagged { spec: hash, model, seed, n, is_final, t, level, value }];
+    let answer = answer(&results, &spec);
+    assert!(!answer.says.join(" ").contains(".11"), "{answer:?}");
+    assert!(!answer.doubts.join(" ").contains("validate as well put"), "{answer:?}");
+    for (goal, doing) in GOALS.into_iter().zip(["setting another value", "removing it"]) {
+        let best = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal)[0].value.method_key().title();
+        let said = answer.says.iter().filter(|text| text.starts_with(&format!("Best at {doing}")));
+        assert!(said.map(|text| text.contains(&best)).eq([true]), "{answer:?}");
+    }
+}
+
+/// The optimum of a method as a finding.
+fn found(value: OptimumFinding) -> Results {
+    let mut results = sample::results();
+    results.optima.retain(|o| o.value.method != value.method);
+    let head =
+        lab::Head { spec: "abc", model: "bert-mini", seed: 0, n: 2400, r#final: true, t: 1.0, level: Some(0.95) };
+    results.take(head, &crate::Kind::Optimum(value));
+    results
+}
+
+/// "Best: INLP at rank 0, R .61": no edit, with the scores of the ranks that halves of the examples had chosen.
+#[test]
+fn no_edit_is_never_the_best_intervention() {
+    let (spec, sample) = (Spec::shipped(), sample::results());
+    let of = |method: &str| sample.optima.iter().find(|o| o.value.method == method).unwrap().value.clone();
+    let results = found(OptimumFinding { value: 0.0, ..of("inlp") });
+    let says = answer(&results, &spec).says;
+    let none =
+        "No method for removing it has a best strength, by the MLP oracle: INLP: no strength is shown to beat no edit";
+    assert!(!says.join(" ").contains("rank 0") && says.iter().any(|text| text.starts_with(none)), "{says:?}");
+    // AlterRep at 0 is INLP, and a control may do nothing.
+    assert_eq!(found(OptimumFinding { value: 0.0, ..of("alterrep") }).optima.len(), sample.optima.len());
+    let control = OptimumFinding { value: 0.0, method: "identity".into(), ..of("pgd") };
+    assert_eq!(found(control).optima.len(), sample.optima.len() + 1);
+}
+
+/// R .61 stood at a strength that only two thirds of the halves had chosen.
+#[test]
+fn the_strengths_that_scores_belong_to_are_named() {
+    let (mut results, spec) = (sample::results(), Spec::shipped());
+    let inlp = results.optima.iter_mut().find(|o| o.value.method == "inlp").unwrap();
+    (inlp.value.value, inlp.value.how.choices) = (2.0, vec![(1.0, 0.3), (2.0, 0.6), (3.0, 0.1)]);
+    let says = answer(&results, &spec).says;
+    assert!(says[1].contains("INLP at rank 2 (halves chose 1 to 3), R"), "{says:?}");
+}
+
+/// The answer did not say which oracle it is by.
+#[test]
+fn the_answer_is_by_the_oracle_that_it_names() {
+    let (mut results, mut spec) = (sample::results(), Spec::shipped());
+    let mut linear = results.optima.clone();
+    linear.iter_mut().for_each(|o| (o.value.oracle, o.value.reliability.mean) = (OracleKind::Linear, 0.123));
+    results.optima.extend(linear);
+    spec.probe.oracles = vec![OracleKind::Mlp, OracleKind::Linear];
+    let said = |spec: &Spec| answer(&results, spec).says[0].clone();
+    assert!(said(&spec).contains("by the MLP oracle") && !said(&spec).contains("R .12"), "{}", said(&spec));
+    let spec = spec.judged_by(OracleKind::Linear);
+    assert!(said(&spec).contains("by the linear oracle") && said(&spec).contains("R .12"), "{}", said(&spec));
+}
+
+/// "Best so far" contradicted the figure, whose best method had no held-out score yet.
+#[test]
+fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
+    let (mut results, mut spec) = (sample::results(), Spec::shipped());
+    let model = spec.models[0].clone();
+    spec.methods.retain(|m| results.optimum(&model, &m.key(), OracleKind::Mlp).is_some());
+    let said = |results: &Results| answer(results, &spec).says[0].clone();
+    assert!(!said(&results).contains("scored so far"), "{}", said(&results));
+    let order = ranked_for(&results, &model, OracleKind::Mlp, Goal::Counterfactual);
+    let all = order.len();
+    let of_spec = |key: &MethodKey| spec.methods.iter().any(|m| m.key() == *key);
+    let last = order.iter().map(|o| o.value.method_key()).rfind(of_spec).unwrap();
+    results.optima.retain(|o| o.value.method_key() != last);
+    let left = ranked_for(&results, &model, OracleKind::Mlp, Goal::Counterfactual).len();
+    let want = match left {
+        1 => "Best at setting another value (the only method scored so far), by".to_owned(),
+        n => format!("Best at setting another value (of {n} methods scored so far), by"),
+    };
+    assert!(left < all && said(&results).starts_with(&want), "{}", said(&results));
+}
+
+#[test]
+fn without_results_there_is_nothing_to_say() {
+    assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+}
