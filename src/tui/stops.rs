@@ -1,3 +1,5 @@
+//! Stops of sliders.
+
 /// Position of a value, from 0 to 1, on a track with evenly spaced stops.
 pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {
     let last = stops.len().saturating_sub(1);

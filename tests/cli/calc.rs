@@ -120,8 +120,8 @@ fn power() {
     let sure = text(&probity.run(&["power", "--p01", ".15", "--p10", ".1", "--n", "1e7"]).stdout);
     assert!(sure.trim_end().ends_with("type S 0"), "{sure}");
     let same = ["power", "--p01", ".1", "--p10", ".1"];
-    assert!(text(&probity.run(&[&same[..], &["--n", "9"]].concat()).stdout).contains("no difference to find"));
-    refused(&probity.run(&[&same[..], &["--target", ".8"]].concat()), 2, &["no difference to find"]);
+    assert!(text(&probity.run(&[&same[..], &["--n", "9"]].concat()).stdout).contains("no difference to detect"));
+    refused(&probity.run(&[&same[..], &["--target", ".8"]].concat()), 2, &["no difference to detect"]);
     refused(&probity.run(&same), 2, &["--n"]);
     refused(&probity.run(&["power", "--p01", ".6", "--p10", ".5", "--n", "9"]), 2, &["at most 1"]);
     refused(&probity.run(&["power", "--p01", "-1", "--p10", ".5", "--n", "9"]), 2, &["probability"]);

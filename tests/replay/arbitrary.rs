@@ -1,3 +1,5 @@
+//! Arbitrary commands, events and findings.
+
 use std::collections::BTreeMap;
 
 use probity::base::Problem;

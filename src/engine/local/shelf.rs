@@ -1,3 +1,5 @@
+//! The models in memory.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

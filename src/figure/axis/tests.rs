@@ -1,3 +1,5 @@
+//! Axes: ticks are round, labels never touch, values and positions agree.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Lines with bands, points and rank lines on paper.
+
 use plotters::element::{ErrorBar, Polygon};
 use plotters::series::LineSeries;
 use plotters::style::ShapeStyle;

@@ -1,3 +1,5 @@
+//! The names of the labs.
+
 use serde::{Deserialize, Serialize};
 
 /// A lab, identified by its name in specs and findings.

@@ -1,3 +1,5 @@
+//! Layers in specs.
+
 use serde::{Deserialize, Serialize};
 
 /// A layer, counted from 1 as in the papers. Layer `l` is the output of block `l` (`blocks.{l-1}.hook_resid_post`).

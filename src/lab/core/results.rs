@@ -1,3 +1,5 @@
+//! Results with their provenance.
+
 use serde::{Deserialize, Serialize};
 
 use super::columns::Columns;

@@ -1,3 +1,5 @@
+//! Invariants of rank consistency.
+
 use proptest::prelude::*;
 
 use super::super::answers::testing::answers;

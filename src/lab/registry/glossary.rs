@@ -1,3 +1,5 @@
+//! The glossary: the terms of the labs, and their methods.
+
 use std::sync::OnceLock;
 
 use lab::LabId;

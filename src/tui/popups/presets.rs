@@ -1,3 +1,5 @@
+//! The picker of a lab's presets.
+
 use ratatui::text::Line;
 
 use super::{Picker, mark};

@@ -1,3 +1,5 @@
+//! End of the terminal program.
+
 use std::io;
 
 use thiserror::Error;

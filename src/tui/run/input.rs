@@ -1,3 +1,5 @@
+//! Input of the terminal as actions.
+
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
 
 use crate::action::{Action, Mouse, MouseKind};

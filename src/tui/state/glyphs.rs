@@ -1,3 +1,5 @@
+//! The characters that charts, sliders and signs are drawn with.
+
 /// Character set for charts, sliders and symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glyphs {

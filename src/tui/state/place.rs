@@ -1,3 +1,5 @@
+//! Focus and cursor on a screen.
+
 use std::collections::BTreeMap;
 
 use crate::panes::table::Listed;

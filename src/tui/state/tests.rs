@@ -1,3 +1,5 @@
+//! Properties of the state: one place per screen, popups, cursors.
+
 use super::*;
 use crate::popups;
 

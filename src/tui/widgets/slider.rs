@@ -1,3 +1,5 @@
+//! The track of a slider.
+
 use crate::state::Glyphs;
 
 /// Draws a slider track of `columns` columns with the knob at a share from 0 to 1.

@@ -126,7 +126,7 @@ pub struct CompareArgs {
     /// Write the tables to a file: .md, .csv or .tex.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Not supported: rejects `--csv` with a hint to `--report FILE.csv`.
+    /// Rejected, with a hint to `--report FILE.csv`.
     #[arg(long, hide = true)]
     csv: bool,
     /// Replace the report if it exists.

@@ -1,3 +1,5 @@
+//! Reports of systems on many tasks, in Markdown, CSV and LaTeX.
+
 use std::path::Path;
 
 use super::many::{Asked, MATRIX, PooledRow, cells, doubt, head, matrix_rows, pooled, pooled_rows, summary};

@@ -1,3 +1,5 @@
+//! Tests of the spec.
+
 use super::*;
 use lab::SpecFields as _;
 use lab::examples::FEWEST_EXAMPLES;

@@ -1,3 +1,5 @@
+//! The list of data sets.
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 

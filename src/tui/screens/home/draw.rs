@@ -1,3 +1,5 @@
+//! Draws the panes of the opening screen.
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 

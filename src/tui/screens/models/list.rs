@@ -1,3 +1,5 @@
+//! The list of models.
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 

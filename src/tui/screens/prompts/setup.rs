@@ -1,3 +1,5 @@
+//! The setup of the lab: its settings.
+
 use super::{own, ran, view, view_mut};
 use crate::setup::Plain;
 use labs::LabId;

@@ -1,3 +1,5 @@
+//! A host that records its calls.
+
 use std::sync::{Arc, Weak};
 
 use super::super::super::results::Results as Found;

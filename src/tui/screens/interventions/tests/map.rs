@@ -1,3 +1,5 @@
+//! The map of layers.
+
 use super::*;
 use crate::action::Action;
 use crate::reduce::reduce;
