@@ -417,7 +417,7 @@ mod tests {
         assert!(with(("new", &["s7"], "o1")).contains("'s7' names s7 and new"));
         assert!(with(("new", &["New"], "o1")).contains("twice"));
         assert!(with(("new york", &["the york"], "york")).contains("contains its object"));
-        assert!(with(("new", &[" x"], "o1")).contains("blanks"));
+        assert!(with(("new", &[" x"], "o1")).contains("ends with a space"));
         assert!(with(("new", &[], "two words")).contains("not one word"));
         assert!(with(("new", &["a", "b", "c", "d", "e", "f"], "o1")).contains("more than 5"));
         assert!(with(("new", &["the Italian"], "Italy")).contains("begins like its object"));

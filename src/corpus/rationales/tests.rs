@@ -136,7 +136,7 @@ fn partners_that_change_too_much_or_too_little_are_refused() {
     let (import, dispens) = (Perturbation::Import, Perturbation::Dispens);
     assert_eq!(told("The hounds there [MASK] here .", import, &["hounds"]), "");
     assert!(told("The hounds there [MASK] now .", import, &["hounds"]).contains("outside the rationale"));
-    assert!(told("The big hounds there [MASK] here .", import, &["hounds"]).contains("beside"));
+    assert!(told("The big hounds there [MASK] here .", import, &["hounds"]).contains("outside the rationale"));
     assert!(told("The dogs there [MASK] now .", import, &["dogs"]).contains("not changed"));
     assert!(told("The hounds there [MASK] here .", dispens, &["hounds"]).contains("has changed"));
     assert_eq!(told("The dogs there [MASK] now .", dispens, &["dogs"]), "");

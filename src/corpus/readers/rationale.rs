@@ -400,7 +400,7 @@ mod tests {
                 }
                 ControlFlow::Continue(())
             });
-            (found, report.unwrap().rationales.map(|said| said.contains("mask:")))
+            (found, report.unwrap().rationales.map(|said| said.contains("are masks,")))
         };
         for keys in [
             ["tokens", "rationales"],

@@ -390,7 +390,7 @@ mod tests {
         let both = common((&a, &models("m")), (&b, &models("n")));
         assert_eq!(
             verdict(&both, true),
-            "1 of 1 number differs significantly after Holm's adjustment; 1 more the same in both."
+            "1 of 1 number differs significantly after Holm's adjustment; 1 more identical."
         );
         let printed = table((1, 2), &both, true, 80);
         assert_eq!(printed.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{printed:?}");

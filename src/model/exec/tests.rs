@@ -303,7 +303,7 @@ fn plans_that_do_not_fit_are_refused_with_the_reason() {
         (Plan::default().resume(1, Array::zeros([2, 3, 8])).capture(HookPoint::Embed), "is below block"),
         (Plan::default().gradient(target(0, 3, 0), &[HookPoint::Embed]), "no token"),
         (Plan::default().gradient(target(0, 0, 99), &[HookPoint::Embed]), "outside the vocabulary"),
-        (Plan::default().gradient(target(0, 0, 0), &[]), "nothing"),
+        (Plan::default().gradient(target(0, 0, 0), &[]), "without hook points"),
         (Plan::default().gradient(target(0, 0, 0), &[HookPoint::Pattern(0)]), "not available"),
         (Plan::default().gradient(Scalar::Logit(vec![]), &[HookPoint::Embed]), "without targets"),
     ];

@@ -380,7 +380,7 @@ fn shards_are_fetched_by_their_index_and_pickles_are_not() {
     assert_eq!(fs::read(snapshot.join("model-2.safetensors")).unwrap(), b"22");
     let server = serving(Repo::new(&files[..3]), |_, _| None);
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
-    assert!(said.contains("names model-2.safetensors, which the hub does not have"), "{said}");
+    assert!(said.contains("lists model-2.safetensors, which the hub does not have"), "{said}");
     let server = serving(Repo::new(&[("config.json", b"{}"), ("pytorch_model.bin", b"x")]), |_, _| None);
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
     assert!(said.contains("probity models convert"), "{said}");

@@ -199,7 +199,7 @@ fn what_a_run_does_not_use_is_said() {
     for (key, printed) in [
         ("data.own", "the values for relation profession are ignored"),
         ("adjust.user", "adjust.weights is uniform"),
-        ("adjust.prompts", "the setting is 99 prompts per relation"),
+        ("adjust.prompts", "99 prompts per relation are requested"),
     ] {
         let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));
         assert!(there, "{printed}: {:?}", desk.notices);
