@@ -30,7 +30,7 @@ pub enum BytesError {
         /// The requested kind.
         wanted: String,
     },
-    /// Truncated or changed.
+    /// The file was truncated or changed.
     #[error("damaged: the checksum does not match")]
     Checksum,
     /// The checksum is right, but the content is not valid.
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     /// Reads a matrix of finite numbers.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end of the file or for numbers outside the precision `T`.
+    /// [`BytesError::Malformed`] at the end of the file or for numbers that are out of range for `T`.
     pub fn matrix<T: Real>(&mut self) -> Result<Dense<T>, BytesError> {
         let (shape, words) = self.take(Dtype::F64, 2)?;
         let data = finite(&words)?.into_iter().map(T::from_f64).collect();

@@ -1,7 +1,7 @@
 //! Selects the largest subset in which two properties are uncorrelated.
 //!
-//! If the target correlates with another property, an oracle could answer from that property. Let n\[i,j\] be the counts (i = value of the
-//! target, j = value of the other) and p_i the target's shares. Column j can contribute at most M_j = min_i n\[i,j\]/p_i examples with
+//! If the target correlates with another property, an oracle could predict it from that property. Let n\[i,j\] be the counts (i = value of
+//! the target, j = value of the other) and p_i the target's shares. Column j can contribute at most M_j = min_i n\[i,j\]/p_i examples with
 //! those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j is the largest size. The target's shares are preserved, and the
 //! two properties are independent up to rounding.
 
@@ -27,13 +27,13 @@ pub enum DecorrelateError {
         /// Length of the first row.
         want: usize,
     },
-    /// Fewer than two values of the target before the selection.
+    /// The target had fewer than two values before the selection.
     #[error("the target has {values} value(s) in the data: at least 2 are needed")]
     Target {
         /// Number of distinct values.
         values: usize,
     },
-    /// Fewer than two values of the other property before the selection.
+    /// The other property had fewer than two values before the selection.
     #[error("the other property has {values} value(s) in the data: at least 2 are needed")]
     Other {
         /// Number of distinct values.

@@ -16,7 +16,7 @@ const SPARE: usize = 24;
 /// Bisections for the shift of the eigenvalues.
 const HALVINGS: usize = 60;
 
-/// A symmetric D x D matrix with eigenvalues from 0 to 1 that add up to the trace.
+/// A symmetric D x D matrix whose eigenvalues are from 0 to 1 and add up to the trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fantope {
     /// Orthonormal eigenvectors, m x D.
@@ -71,7 +71,7 @@ impl Fantope {
         out
     }
 
-    /// Moves to the Fantope's point nearest to `keep P + scale (AᵀB + BᵀA)/2`, for r x D matrices A and B.
+    /// Moves to the point of the Fantope nearest to `keep P + scale (AᵀB + BᵀA)/2`, for r x D matrices A and B.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
@@ -176,7 +176,7 @@ impl Fantope {
     }
 
     /// Adds directions: the parts of the rows of `directions` outside the span of the leading eigenvectors. Returns the nearest point of
-    /// the Fantope whose trace is larger by their number.
+    /// the Fantope with the trace increased by the number of directions.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
@@ -220,7 +220,7 @@ mod tests {
         p.apply(&Dense::identity(p.dimension()))
     }
 
-    /// The definition: all eigenvalues of the updated matrix, shifted and clipped.
+    /// Direct computation from the definition: shifts and clips all eigenvalues of the updated matrix.
     fn plain(p: &Dense<f64>, k: usize, keep: f64, scale: f64, a: &Dense<f64>, b: &Dense<f64>) -> Dense<f64> {
         let d = p.rows();
         let both = a.t_dot(b);
@@ -270,7 +270,7 @@ mod tests {
         assert!(p.step(1.0, f64::NAN, &random(1, 9, 7), &random(1, 9, 8)).is_err());
     }
 
-    /// Regression: points whose eigenvectors fill the space used to accept no further direction.
+    /// Regression: points whose eigenvectors fill the space used to reject further directions.
     #[test]
     fn further_directions_join_until_all_are_in() {
         let mut full = Fantope::projection(&Subspace::row_space(&random(1, 4, 4)).unwrap());

@@ -2,7 +2,7 @@
 //!
 //! A safetensors file with one of two tensors, in f32 or f64:
 //!
-//! `directions` (m x D): rank r removes the first r directions, whatever their lengths and angles.
+//! `directions` (m x D): rank r removes the first r directions, regardless of their lengths and angles.
 //!
 //! `states` (n x D or k x n x D): an edited state for every row of the table written by `probity states`, in its order. With k values,
 //! matrix z is for rows that should have value z.

@@ -123,7 +123,7 @@ pub struct Trial {
     pub recipe: Recipe,
     /// Number of weights and biases.
     pub parameters: usize,
-    /// The course of training; without validations if it diverged early.
+    /// Validations during training; empty if it diverged early.
     pub run: Run,
 }
 
@@ -142,7 +142,7 @@ impl Trial {
 /// A recipe at one of its validations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
-    /// The recipe with its whole course.
+    /// The recipe with all its validations.
     pub trial: &'a Trial,
     /// Index of the validation, from 0.
     pub epoch: usize,
@@ -160,10 +160,10 @@ pub struct Probe<R> {
 }
 
 /// Trains every recipe of `grid` on `data` on rayon's threads and chooses a network by the rule of
-/// [`super::selection`]: within one standard error of the best validation accuracy, fewest parameters, then lowest
-/// learning rate, then earliest validation. Each recipe has separate random streams, so the number of threads and their
-/// timing do not change the result. `pulse` counts Adam steps over all recipes; training runs that stop before their
-/// cap leave it short of its total. `finished` is called for each recipe in order of completion.
+/// [`super::selection`]: within one standard error of the best validation accuracy, fewest parameters, then lowest learning rate, then
+/// earliest validation. Each recipe has separate random streams, so the number of threads and their timing do not change the result.
+/// `pulse` counts Adam steps over all recipes; it ends below its total if training runs stop before their cap. `finished` is called for
+/// each recipe in order of completion.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled, if the grid is invalid, or if every trial diverged.
@@ -178,7 +178,7 @@ pub fn search<R: Role>(
     let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, purpose)).collect();
     let pulse = SharedPulse::new(pulse, jobs.iter().map(Job::most).sum());
     let finished = Mutex::new(finished);
-    // The costliest first, so that none runs alone at the end.
+    // Start the costliest recipes first, so that none runs alone at the end.
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(jobs[*i].cost()));
     let mut outcomes = in_order(jobs.len(), |place| {

@@ -102,7 +102,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
     }
     objective.precondition(&mut q);
     if let Some(last) = memory.back() {
-        // The preconditioner is off by a factor, which the last pair shows.
+        // The preconditioner is off by a factor, which the last pair estimates.
         let mut scaled = last.y.clone();
         objective.precondition(&mut scaled);
         let scale = 1.0 / (last.rho * inner(&last.y, &scaled));
@@ -119,7 +119,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
 mod tests {
     use super::*;
 
-    /// `sum of k_i (cosh(x_i - i) - 1)`: strictly convex, least value 0 at x_i = i, curvatures from 1 to 10,000.
+    /// `sum of k_i (cosh(x_i - i) - 1)`: strictly convex, with its minimum 0 at x_i = i and curvatures from 1 to 10,000.
     struct Valley;
 
     impl Objective for Valley {

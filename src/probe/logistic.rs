@@ -107,8 +107,8 @@ impl Gram {
 const CHUNK: usize = 512;
 
 impl Logistic {
-    /// Fits `data` after removing `removed` from the embeddings; the weights are then in the remaining space. `gram` is of the same data.
-    /// `beat` is called before every iteration.
+    /// Fits `data` after removing `removed` from the embeddings; the weights are then in the remaining space. `gram` must be computed from
+    /// the same data. `beat` is called before every iteration.
     ///
     /// # Panics
     /// If `gram` or `removed` has a different embedding size.
@@ -158,7 +158,7 @@ impl Logistic {
     }
 }
 
-/// The objective over a flat point: for each weight row D weights, then (with intercept) the bias.
+/// The objective as a function of a flat vector: for each weight row, D weights, then (with intercept) the bias.
 struct Problem<'a> {
     data: &'a Labelled,
     removed: &'a Subspace,
@@ -247,8 +247,8 @@ impl<'a> Problem<'a> {
         (loss, slope)
     }
 
-    /// Weights and biases of a point. At the optimum the weights are in the remaining space and the rows of several classes sum to zero.
-    /// Both are restored exactly, because INLP counts the dimensions of the row space.
+    /// Extracts weights and biases from a flat vector. At the optimum the weights are in the remaining space and the rows of several
+    /// classes sum to zero. Both are restored exactly, because INLP counts the dimensions of the row space.
     fn model(&self, point: &[f64]) -> Logistic {
         let d = self.dimension();
         let mut weight = Dense::from_fn(self.rows, d, |i, j| point[i * self.stride + j]);

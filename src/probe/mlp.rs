@@ -26,7 +26,7 @@ pub struct Mlp<T = f32> {
 /// Reasons why layers do not form a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayerError {
-    /// No layer at all.
+    /// There are no layers.
     #[error("a network needs at least one layer")]
     Empty,
     /// A layer without inputs or outputs.
@@ -37,7 +37,7 @@ pub enum LayerError {
         inputs: usize,
         outputs: usize,
     },
-    /// Not one bias per output.
+    /// The number of biases differs from the number of outputs.
     #[error("layer {layer} has {outputs} outputs but {biases} biases")]
     Bias {
         /// Counted from 0.
@@ -45,13 +45,13 @@ pub enum LayerError {
         outputs: usize,
         biases: usize,
     },
-    /// A layer whose inputs differ from the outputs of the layer before.
+    /// A layer whose number of inputs differs from the previous layer's number of outputs.
     #[error("layer {layer} takes {inputs} inputs, but the layer before has {given} outputs")]
     Chain {
         /// Counted from 0.
         layer: usize,
         inputs: usize,
-        /// Outputs of the layer before.
+        /// Number of outputs of the previous layer.
         given: usize,
     },
 }
@@ -227,7 +227,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Runs layer `i`. `x` is the input of the first layer; other layers use the output of the layer before.
+    /// Runs layer `i`. `x` is the input of the first layer; other layers use the output of the previous layer.
     fn layer(&mut self, mlp: &Mlp<T>, i: usize, x: &[T]) {
         let layer = &mlp.layers[i];
         let (before, after) = self.outputs.split_at_mut(i);

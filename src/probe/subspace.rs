@@ -1,4 +1,4 @@
-//! Subspaces by orthonormal bases, and their removal from embeddings.
+//! Subspaces given by orthonormal bases, and their removal from embeddings.
 
 use base::matrix::{Dense, Matrix, Real};
 use faer::MatRef;

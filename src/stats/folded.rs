@@ -28,7 +28,7 @@ pub fn effect(z: f64, level: f64) -> (f64, f64) {
     (lo, hi)
 }
 
-/// The boundary between `outside` and `inside` at which acceptance begins.
+/// The boundary between `outside` and `inside` where acceptance begins.
 fn passage(mut outside: f64, mut inside: f64, accepts: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..32 {
         let middle = 0.5 * (outside + inside);

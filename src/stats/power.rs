@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// The definition: every table of a small sample.
+    /// Power from the definition, by enumerating all tables of a small sample.
     fn enumerated(p01: f64, p10: f64, n: u64, level: f64, test: Test) -> (f64, f64, f64) {
         let (mut good, mut bad, mut size) = (0.0, 0.0, 0.0);
         for m in 0..=n {

@@ -45,7 +45,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// From the replicates' values, overall and in each resample; `None` with one replicate or fewer than two resamples.
+    /// Computes the components from the replicates' values, overall and in each resample; `None` with one replicate or fewer than two
+    /// resamples.
     fn of(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let k = theta.len();
         if k < 2 || rows.len() < 2 {
@@ -74,12 +75,11 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// From the differences by training, on all examples and in each resample; `None` with one training run.
+    /// Computes the contrast from the difference in each training run, on all examples and in each resample; `None` with one training run.
     ///
-    /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training
-    /// runs, or if training runs contribute more than half of the variance, they are those of the training runs alone.
-    /// Then five training runs reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up
-    /// to .072 and .029.
+    /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training runs, or if training
+    /// runs contribute more than half of the variance, they are those of the training runs alone. Then five training runs reject a true
+    /// null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -100,7 +100,7 @@ impl Contrast {
         Some(theta * self.error)
     }
 
-    /// Two-sided p-value of no difference. If nothing varies, the probability that all training runs favour one side by
+    /// Two-sided p-value for the hypothesis of no difference. If nothing varies, the probability that all training runs favour one side by
     /// chance.
     pub fn p(&self) -> f64 {
         if self.error > ROUNDING {
@@ -176,7 +176,7 @@ impl Bands {
         Self { range, ..self }
     }
 
-    /// The band to show: wide, or narrow with one replicate.
+    /// The band to show: wide, or narrow if there is only one replicate.
     pub fn shown(&self) -> Estimate {
         self.wide.unwrap_or(self.narrow)
     }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Three replicates, four resamples: every component by hand.
+    /// Three replicates and four resamples, with every component computed by hand.
     #[test]
     fn the_parts_by_hand() {
         let theta = [0.4, 0.5, 0.6];
@@ -308,7 +308,7 @@ mod tests {
         assert!(Bands::new(&[], &[], 0.9).is_none() && Bands::new(&[f64::NAN], &[0.1], 0.9).is_none());
     }
 
-    /// Replicates that differ no more than by sampling get the normal quantile; otherwise df is at least K - 1.
+    /// Replicates that differ no more than expected from sampling get the normal quantile; otherwise df is at least K - 1.
     #[test]
     fn without_variance_of_training_the_form_is_normal() {
         let b = Bands::new(&[0.5, 0.5], &[0.4, 0.6, 0.6, 0.4, 0.5, 0.5], 0.95).unwrap();

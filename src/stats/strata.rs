@@ -24,7 +24,7 @@ pub struct Strata {
     shift: Shift,
     /// Number of units.
     all: usize,
-    /// All items, their units, and the ratio of the variance within tasks to that of all items pooled.
+    /// Number of runs of each side.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
@@ -71,7 +71,7 @@ impl Strata {
         Some((table, Units::of(&units, seeds), within / spread(&table)))
     }
 
-    /// Variance of the mean relative to that of as many independent items of one task.
+    /// Variance of the mean relative to its variance for the same number of independent items from one task.
     fn design(&self, table: &Table, units: Units, within: f64) -> f64 {
         if units.differing == 0 {
             return units.most;
@@ -99,8 +99,8 @@ impl Strata {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference, by the score behind the interval, but at least the probability that all differing units favour one side by
-    /// chance.
+    /// p-value for the hypothesis of no difference, by the score behind the interval, but at least the probability that all differing units
+    /// favour one side by chance.
     pub fn p(&self) -> f64 {
         let Some((table, units, within)) = self.joint.filter(|_| !self.is_bound()) else {
             return Shift { units: self.bounding(), ..self.shift }.p_of_signs();

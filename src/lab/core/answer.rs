@@ -39,8 +39,8 @@ impl Answer {
     }
 }
 
-/// The doubt about intervals over fewer than `enough` units, which cover less than their level. `covered` gives the simulated coverage with
-/// its number of units (guide page on intervals).
+/// Doubt about intervals computed from fewer than `enough` units, which cover the true value less often than their level says. `covered`
+/// gives the simulated coverage and its number of units (guide page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
     let one = units.strip_suffix('s').filter(|one| n == 1 && !one.contains(' '));
     let few = one.map_or_else(|| format!("{n} {units} are"), |one| format!("1 {one} is"));
@@ -58,7 +58,7 @@ pub fn listed(names: &[String], what: &str) -> String {
     }
 }
 
-/// Formats the models of a question, or a placeholder if none is ticked.
+/// Formats the models of a question, or a placeholder if none is selected.
 pub fn asked_of(models: &[String]) -> String {
     if models.is_empty() { "a model (none is ticked)".into() } else { listed(models, "models") }
 }

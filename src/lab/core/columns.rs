@@ -16,7 +16,7 @@ pub struct Column {
 pub trait Columns {
     /// The keys in output order.
     fn columns() -> Vec<Column>;
-    /// True if both have the same identity, so that the later one replaces the earlier.
+    /// True if both have the same identity and the later one therefore replaces the earlier.
     fn same(&self, other: &Self) -> bool;
 }
 
@@ -47,7 +47,7 @@ impl<T: Columns> Columns for Option<T> {
 pub struct KindInfo {
     /// `kind` in JSON.
     pub name: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub doc: &'static str,
     pub columns: fn() -> Vec<Column>,
 }

@@ -30,13 +30,13 @@ pub struct Comparison {
     pub n: usize,
     /// The unadjusted p-value; for a sweep, the one over all strengths.
     pub p: f64,
-    /// The smallest p-value attainable with these examples.
+    /// The unadjusted p-value; for a sweep, the p-value over all strengths.
     #[serde(default)]
     pub least: f64,
     /// True if it belongs to a plan fixed before results were seen.
     #[serde(default)]
     pub planned: bool,
-    /// True if examples were still to come, so that the fixed-n p-value is not valid.
+    /// True if some examples had not been processed yet, which makes the fixed-n p-value invalid.
     #[serde(default)]
     pub interim: bool,
     /// The anytime-valid p-value, if there is one.
@@ -67,7 +67,7 @@ impl Comparison {
         hasher.finish()
     }
 
-    /// The p-value, with NaN as 1: it counts as a test but is never rejected.
+    /// The p-value, with NaN replaced by 1: such a test counts in its family but is never significant.
     fn counted_p(&self) -> f64 {
         if self.p.is_nan() { 1.0 } else { self.p }
     }
@@ -85,7 +85,8 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength from which on every p-value of the sweep is at most `level`. Strengths are tested from the largest down.
+    /// The smallest strength such that the p-values at it and all larger strengths are at most `level`. Strengths are tested from the
+    /// largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }
@@ -99,9 +100,9 @@ pub struct Tested<'a> {
     pub planned: bool,
     /// Number of comparisons, excluding interim ones.
     pub size: usize,
-    /// Simes p-value of no difference in any comparison.
+    /// Simes p-value for the hypothesis that no comparison has a difference.
     pub simes: f64,
-    /// The level of the tests inside: α if planned, q R / m if selected, `None` otherwise.
+    /// Level of the tests within the family: α if planned, q R / m if selected, `None` otherwise.
     pub level: Option<f64>,
 }
 
@@ -112,14 +113,14 @@ pub struct Corrected<'a> {
     /// Index into [`Corrections::families`].
     pub family: usize,
     pub standing: Standing,
-    /// For a significant sweep: the smallest strength from which on all are significant.
+    /// For a significant sweep: the smallest strength from which all strengths are significant.
     pub from: Option<f64>,
 }
 
 /// The adjusted p-value, or the reason why it is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// Examples were still to come.
+    /// Some examples had not been processed yet.
     Interim,
     /// The adjusted p-value cannot reach α with this number of examples.
     CannotDecide,

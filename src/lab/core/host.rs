@@ -56,7 +56,7 @@ pub trait Host: Pulse {
     /// # Errors
     /// [`Cancelled`] if the run must stop.
     fn poll(&mut self) -> Result<(), Cancelled>;
-    /// Begins a stage that takes about `seconds` of the latest plan.
+    /// Begins a stage that should take about `seconds` of the planned time.
     fn stage(&mut self, name: String, unit: &'static str, seconds: f64);
     /// Sets the total time of the remaining stages.
     fn plan(&mut self, seconds: f64);

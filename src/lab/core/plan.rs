@@ -178,11 +178,12 @@ pub struct Material {
     pub validation: usize,
     /// Kept examples by target value (rows) and other value (columns, last one undefined).
     pub kept: Vec<Vec<usize>>,
-    /// Remaining association of the two properties, with "none" as a value.
+    /// Remaining association of the two properties, counting "none" as a value.
     pub phi: f64,
 }
 
-/// Counts of `train` and `validation` by the target and the property with `role`; for the target, by it and the other property.
+/// Counts the `train` and `validation` examples by the values of the target and the property with `role`. If that property is the target
+/// itself, the other property is used.
 pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
     let beside = if role == Roles::Target { Roles::Other } else { role };
     let kept = labels.table_with(beside, &[train, validation].concat());

@@ -42,7 +42,7 @@ pub enum StimuliError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Examples tokenized between two checks for cancellation, which take a few hundredths of a second.
+/// Number of examples tokenized between checks for cancellation, which takes a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
 /// The tokens behind a hidden state.
@@ -50,7 +50,7 @@ const AT_ONCE: usize = 256;
 pub enum Spot {
     /// A single token.
     At(usize),
-    /// The mean of the first tokens, by their number.
+    /// The mean of the first tokens; the value is their number.
     Mean(usize),
     /// Each token separately; `drawn`, chosen by a digest of the tokens, is used where one state is needed.
     Each { drawn: usize, all: Range<usize> },
@@ -123,7 +123,7 @@ pub struct Stimuli {
     /// Examples dropped because the model's input equals an earlier one's. A causal model does not see text after the mask, so a split
     /// could not separate them.
     pub dropped_repeats: usize,
-    /// Examples longer than the model's maximum length, of which it reads a part or nothing.
+    /// Number of examples longer than the model's maximum length, which it reads in part or not at all.
     pub long: usize,
     /// Maximum number of tokens in one forward pass, including padding.
     pub tokens_per_batch: usize,
@@ -138,8 +138,8 @@ impl Stimuli {
         Self::read(model, examples, Long::Drop, examples.len().div_ceil(2), pulse)
     }
 
-    /// Tokenizes `examples` and accepts any share of usable ones from `fewest` on, because natural sentences have many rare verbs. `long`
-    /// determines the treatment of texts longer than the model's maximum length.
+    /// Tokenizes `examples` and accepts any share of usable examples if at least `fewest` remain, because natural sentences have many rare
+    /// verbs. `long` determines the treatment of texts longer than the model's maximum length.
     ///
     /// # Errors
     /// [`StimuliError`] if the model cannot be queried or fewer remain.
@@ -291,7 +291,7 @@ struct Shown {
     places: [Place; 2],
     /// The mask token of a masked model, if the text has a mask.
     mask: Option<u32>,
-    /// True if the model predicts its form after the text.
+    /// True if the model predicts the form after the text.
     ends: bool,
     /// True if there are forms to predict. A text without forms can be read even if its mask is cut off.
     says: bool,
@@ -424,7 +424,7 @@ mod tests {
         }
     }
 
-    /// Regression: examples longer than the model's maximum length used to be dropped whatever their position.
+    /// Regression: examples longer than the model's maximum length used to be dropped regardless of their position.
     #[test]
     fn long_examples_are_read_at_their_position_or_left_out() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();

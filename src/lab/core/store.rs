@@ -1,4 +1,4 @@
-//! The cache between runs: trained probes and hidden states, found by everything that affects them.
+//! The cache between runs: trained probes and hidden states, with keys made from everything that affects them.
 
 use std::path::PathBuf;
 

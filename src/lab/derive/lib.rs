@@ -46,7 +46,7 @@ impl Member {
     }
 }
 
-/// The words among tokens at any depth.
+/// Words among the tokens, at any nesting depth.
 fn words_of(tokens: TokenStream) -> Vec<String> {
     let words = |token| match token {
         TokenTree::Group(group) => words_of(group.stream()),

@@ -22,10 +22,10 @@ use lab::family::ALPHA;
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
-/// From this number of training runs on, a comparison omits the smallest detectable gap.
+/// Number of training runs from which a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
-/// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
-/// best strength is chosen on one half and measured on the other.
+/// Number of test examples with the property to keep below which it is hard to show that an oracle still reads the property after an edit,
+/// because the best strength is chosen on one half and measured on the other.
 pub(crate) const FEW_TO_KEEP: usize = 200;
 /// Number of methods named after the best one.
 const NEXT: usize = 4;
@@ -230,8 +230,8 @@ pub(crate) fn compared<'a>(
     versus.map(|v| &v.value)
 }
 
-/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. Without
-/// significance, adds the smallest gap that the training runs could have shown.
+/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. If it is not
+/// significant, adds the smallest gap that the training runs could have shown.
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
@@ -250,7 +250,8 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     Some(format!(", behind by {}{interval}, p {}{adjusted}{could}", score(d.mean), probability(p)))
 }
 
-/// The reason why no method has a best strength, or `None` if one has. Starts with the number of examples if they are the cause.
+/// The reason why no method has a best strength, or `None` if one has. Starts with the number of examples if too few examples are the
+/// cause.
 fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     let so_far = if none.is_final && !waits(results, spec, &none.model, oracle) { "" } else { " so far" };
@@ -300,7 +301,7 @@ mod tests {
     use crate::sample;
     use crate::verdict::NoOptimumFinding;
 
-    /// Regression: S used to be reported with the examples of C.
+    /// Regression: S used to be reported with the number of examples of C.
     #[test]
     fn numbers_to_compare_count_the_examples_of_each_score() {
         let mut results = sample::results();
@@ -361,8 +362,8 @@ mod tests {
         assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
     }
 
-    /// Regression: two training runs used to have intervals with one degree of freedom. The answer gives their values
-    /// instead, and once the number of training runs needed for an interval.
+    /// Regression: two training runs used to have intervals with one degree of freedom. Now the answer gives their values instead and
+    /// states once how many training runs an interval needs.
     #[test]
     fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
         let mut results = sample::results();

@@ -1,7 +1,7 @@
 //! Assessment of a sweep: both bands at every strength, readability of the other property, and the optimum.
 //!
-//! One [`assess`] is for one method under one oracle with all replicates. It uses only per-example scores, not hidden states or probes, so
-//! it can be repeated whenever a replicate arrives.
+//! One call of [`assess`] covers one method under one oracle with all replicates. It uses only per-example scores, not hidden states or
+//! probes, so it can be repeated whenever a replicate arrives.
 
 use serde::{Deserialize, Serialize};
 
@@ -203,8 +203,8 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     Some(Readable { recalls, balanced, eligible })
 }
 
-/// Balanced accuracy of (right, all) counts by class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k` with r_j by
-/// Wilson's centre. NaN if a class has no example.
+/// Balanced accuracy of (right, all) counts by class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k` with Wilson's
+/// centre as r_j. NaN if a class has no example.
 pub(super) fn balanced(counts: impl Iterator<Item = (f64, f64)>, z: f64) -> (f64, f64) {
     let (mut sum, mut variance, mut classes) = (0.0, 0.0, 0.0);
     for (right, n) in counts {

@@ -51,14 +51,14 @@ pub struct Told {
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples for which the model prefers the correct form before but not after, by the first training run.
+    /// Examples for which the model prefers the correct form before but not after, in the first training run.
     pub lost: u64,
     /// Examples for which the model prefers the correct form after but not before.
     pub won: u64,
     /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
-    /// p-value of no change at any strength of the sweep: max-T over all of them. Absent before the sweep is complete,
-    /// and in recordings made by older versions.
+    /// p-value for no change at any strength of the sweep, by max-T over all strengths. Absent before the sweep is complete, and in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,
 }

@@ -68,7 +68,7 @@ fn two_kinds(best: Best<'_>, order: &[Best<'_>], on: &str) -> Option<String> {
     })
 }
 
-/// Methods not shown to score above the most reliable control: the best one, and the others.
+/// Doubts about methods not shown to score above the most reliable control: the best one, and the others.
 fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -> (Option<String>, Option<String>) {
     let Some(control) = order.first().and_then(|best| control(results, model, best.value.oracle)) else {
         return (None, None);
@@ -123,8 +123,8 @@ fn unmoved(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     ))
 }
 
-/// Doubts: the methods that other probe settings or the other oracle put ahead of the best one, and the range of its R if the settings only
-/// move it.
+/// Doubts: the methods that other probe settings or the other oracle put ahead of the best one, and the range of the best one's R if the
+/// settings only change its score.
 fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] {
     let (v, key) = (&best.value, best.value.method_key());
     let mine = results.versus.iter().filter(|x| x.model == best.model && x.value.oracle == v.oracle);
@@ -170,7 +170,7 @@ fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
 
-/// The worst oracle of each kind: no better than the most frequent answer, little better, or poorly calibrated.
+/// The worst oracle with each fault: no better than the most frequent answer, little better, or poorly calibrated.
 fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String>; 3] {
     let judges = || {
         let of = |p: &&Tagged<ProbeFinding>| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle);
@@ -314,7 +314,7 @@ mod tests {
         );
         // Every score depends on the oracle. Regression: its doubt used to come after two others, where no screen shows it.
         assert!(place(&of(&results), "is poorly calibrated").is_some_and(|at| at < 2), "{:?}", of(&results));
-        // Regression: readers used to be sent to an oracle that was worse.
+        // Regression: the doubt used to recommend an oracle that was worse.
         let mut worse = results.clone();
         let mut beside = results.probes.last().expect("a probe").clone();
         (beside.value.oracle, beside.value.calibration_error) = (Some(OracleKind::Linear), 0.3);
@@ -400,8 +400,8 @@ mod tests {
         assert!(place(&of(&results), "changes in 0.0 % of sentences").is_some(), "{:?}", of(&results));
     }
 
-    /// Regression: `R is .79 to .80` beside `R .68` looked like a mistake; before that, only the figure showed the range over equally good
-    /// probe settings.
+    /// Regression: `R is .79 to .80` used to be next to `R .68`, which looked like a mistake. Before that, only the figure showed the range
+    /// over equally good probe settings.
     #[test]
     fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt_beside_those_of_the_answer() {
         let mut results = sample::results();

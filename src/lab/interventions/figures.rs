@@ -445,7 +445,7 @@ mod tests {
         assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
     }
 
-    /// The paper's first figure combines all attacks; the run has one of the two methods of the third.
+    /// The paper's first figure combines all attacks; of the third figure's two methods, the run has one.
     #[test]
     fn figures_of_the_paper_show_several_methods_in_one() {
         let results = sample::results();

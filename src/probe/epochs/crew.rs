@@ -38,7 +38,7 @@ impl Dense {
         self.weight.len() / self.width
     }
 
-    /// Appends a layer below the existing ones.
+    /// Appends a layer's rows to the existing ones.
     fn push(&mut self, layer: &Layer) {
         for (o, bias) in layer.bias.iter().enumerate() {
             let at = self.weight.len();
@@ -197,7 +197,7 @@ impl Squad {
         self.below.descend(x, &self.z, &self.steps, self.each);
     }
 
-    /// Runs the layers of a network above its first; leaves the logits in `logits`.
+    /// Runs a network's layers above the first and leaves the logits in `logits`.
     fn above(&mut self, net: usize, rows: usize) {
         let all = self.each * self.nets.len();
         let layers = &self.nets[net].above;
@@ -216,7 +216,8 @@ impl Squad {
         }
     }
 
-    /// Takes a step of the layers of a network above its first. Its part of `z` becomes the gradient of the first layer's outputs.
+    /// Takes an optimiser step for a network's layers above the first. The network's part of `z` becomes the gradient of its first-layer
+    /// outputs.
     fn learn_above(&mut self, net: usize, y: &[usize]) {
         self.above(net, y.len());
         let (all, step) = (self.each * self.nets.len(), self.steps[net]);
@@ -241,7 +242,7 @@ impl Squad {
         }
     }
 
-    /// Adds the correct answers of every network on some validation examples.
+    /// Adds each network's number of correct answers on a block of validation examples.
     fn judge(&mut self, x: &[f32], y: &[usize]) {
         self.below.forward(x, &mut self.z);
         let all = self.each * self.nets.len();
@@ -305,7 +306,7 @@ pub(crate) struct Crew {
 const NEAR: usize = 64;
 
 impl Crew {
-    /// Networks with the indices of their settings, for embeddings of size `inputs`.
+    /// Creates networks with the indices of their settings, for embeddings of size `inputs`.
     pub(crate) fn new<'a>(
         (inputs, classes): (usize, usize),
         nets: impl Iterator<Item = (usize, &'a Recipe, Mlp)>,

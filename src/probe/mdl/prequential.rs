@@ -14,7 +14,7 @@ use stats::rng::shuffle;
 
 pub const METHOD: Method = Method { name: "prequential", bits };
 
-/// Bits with the examples in an order drawn for each purpose.
+/// Code length in bits, with a random order of the examples for each purpose.
 fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<f64>, MdlError> {
     let one = |(done, purpose): (usize, &Purpose)| {
         let mut order: Vec<usize> = (0..data.len()).collect();
@@ -56,7 +56,7 @@ impl Codelength {
         self.first + self.blocks.iter().map(|b| b.bits).sum::<f64>()
     }
 
-    /// Length of the uniform code divided by this one.
+    /// Length of the uniform code divided by the length of this one.
     pub fn compression(&self) -> f64 {
         self.uniform / self.bits()
     }

@@ -33,12 +33,12 @@ const BATCH: usize = 256;
 const RATE: f64 = 0.1;
 /// Passes over the examples, averaged to estimate the expectation over the weights.
 const PASSES: usize = 16;
-/// Log variances before the first step (Louizos et al.): nearly a plain probe.
+/// Initial log variances (Louizos et al.), so small that the probe is nearly an ordinary one.
 const CERTAIN: f32 = -9.0;
 /// Avoids the logarithm of 0.
 const TINY: f32 = 1e-8;
 
-/// Independent normals.
+/// Independent normal distributions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Normals {
     pub mean: Vec<f32>,
@@ -120,7 +120,7 @@ impl Posterior {
         }
     }
 
-    /// Zeros in this shape.
+    /// A posterior of the same shape, filled with zeros.
     pub fn zeros(&self) -> Self {
         let of = |n: &Normals| Normals::zeros(n.mean.len());
         Self { scale: of(&self.scale), weight: of(&self.weight), bias: of(&self.bias) }
@@ -288,12 +288,12 @@ impl Workspace {
     }
 }
 
-/// Examples per step of a search on `n` examples.
+/// Number of examples per step of a search on `n` examples.
 pub fn step(n: usize) -> usize {
     BATCH.min(n)
 }
 
-/// Examples processed by a search on `n` examples, with repetitions.
+/// Number of examples processed by a search on `n` examples, counting repetitions.
 pub fn looks(n: usize) -> usize {
     STEPS * step(n) + PASSES * n
 }
@@ -340,7 +340,7 @@ impl Batch<'_> {
     }
 }
 
-/// Finds a posterior for the labels of `data`, without rescaling its columns, and its code length. `beat` is called before every step.
+/// Finds a posterior for the labels of `data` and its code length, without rescaling the columns. `beat` is called before every step.
 fn search(
     data: &Labelled,
     purpose: &Purpose,
@@ -389,7 +389,7 @@ fn search(
     if q.is_finite() && (code.model + code.data).is_finite() { Ok(code) } else { Err(MdlError::Diverged) }
 }
 
-/// Codes the labels of `data` by a linear probe, once per purpose; searches run side by side.
+/// Codes the labels of `data` with a linear probe, once per purpose; searches run side by side.
 pub fn codes(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<Codelength>, MdlError> {
     let data = Labelled::new(standardised(data.x()), data.y().to_vec(), data.classes())?;
     let shared = SharedPulse::new(pulse, purposes.len() * (STEPS + PASSES));

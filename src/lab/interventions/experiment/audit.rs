@@ -55,7 +55,7 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Interval of a mean proportion over training runs: the outer ends of the intervals for the whole numbers of answers below and above.
+/// Interval of a mean proportion over training runs: the outer ends of the intervals for the number of right answers rounded down and up.
 fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     let count = mean * n as f64;
     // A mean of integers may miss an integer by rounding.

@@ -47,7 +47,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         };
         let swept = spec.methods.iter().map(|m| strengths(m) as u128 * strength(m, rest));
         let map = map::multiply_adds(spec, size, (training, &|m| strength(m, 0)));
-        // The first estimate of each strength is compared with real states, by Mahalanobis distance too.
+        // The edited states of the first estimate at each strength are compared with real states, also by Mahalanobis distance.
         let measured = spec.methods.iter().map(|m| strengths(m) as u128).sum::<u128>();
         let held = (REAL_STATES + size.width) as u128 * size.width as u128 * FIRST_CHUNK as u128;
         read + training + swept.sum::<u128>() + measured * held + map

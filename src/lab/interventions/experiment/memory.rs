@@ -1,4 +1,4 @@
-//! Memory of a run, by arithmetic over counts.
+//! Memory of a run, computed from counts.
 
 use super::prepare::FIRST_CHUNK;
 use crate::distance::REAL_STATES;
@@ -12,14 +12,14 @@ pub(crate) struct Counts {
     /// Width D of hidden states.
     pub width: usize,
     pub stimuli: usize,
-    /// Rows that oracles read (interventions read as many).
+    /// Number of rows that oracles read (interventions read equally many).
     pub part: usize,
     pub test: usize,
-    /// Tokens of the longest text.
+    /// Number of tokens in the longest text.
     pub longest: usize,
     /// Tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
     pub(crate) continued: usize,
-    /// Parameters of the largest probe of the grid.
+    /// Number of parameters of the largest probe of the grid.
     pub probe: usize,
     pub threads: usize,
     pub resamples: usize,
@@ -174,7 +174,7 @@ impl Counts {
                     show(needed),
                     show(limit.unwrap_or(0))
                 );
-                // Resident memory differs by some pages from one start to the next.
+                // Resident memory differs by a few pages between starts.
                 let megabytes = ((needed + needed / 20) >> 20) + 1;
                 let hint = match self.examples_within(|c| fits(sum_of(c))) {
                     Some(n) => format!("task.examples = {n} would fit, or --memory-limit {megabytes}M"),

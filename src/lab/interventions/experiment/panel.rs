@@ -148,7 +148,7 @@ impl Panel {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // The oracle of the other property, of the same kind, comes before.
+                // The other property's oracle of the same kind comes first.
                 (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);

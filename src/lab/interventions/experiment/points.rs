@@ -62,7 +62,7 @@ impl Behaved {
     }
 }
 
-/// p-value of no change of preference at any strength, from the model's behaviour at each; `None` if one is missing.
+/// p-value for the hypothesis that the preference changes at no strength, from the model's behaviour at each; `None` if one is missing.
 pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
     let n = strengths.first()?.len();
     let whole = n > 0 && strengths.iter().all(|b| b.len() == n);
@@ -84,8 +84,8 @@ pub(crate) struct Baseline {
     floors: Vec<Option<f64>>,
 }
 
-/// The baselines under oracle `o` for the first `n` test examples, over the replicates behind a point only: other replicates would shift
-/// the baseline away from the curve at strength 0.
+/// The baselines under oracle `o` for the first `n` test examples, only over the replicates behind a point, because other replicates would
+/// shift the baseline away from the curve at strength 0.
 pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))

@@ -22,7 +22,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     let rows = bench.split.intervention().train().len() as f64;
     let tokens: usize = bench.test.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
     let read = format!("{READ} {} {}", bench.model.hash(), bench.site.layer);
-    // One unit of reading is one token through the model up to the spec's own layer.
+    // One unit of reading is the pass of one token through the model up to the spec's own layer.
     let block = 1.0 / bench.site.layer as f64;
     let to = if bench.model.has_head() { bench.model.depth() } else { *last };
     let assess = format!("{ASSESS} {} {}", bench.test.len(), bench.resample_count);

@@ -1,5 +1,5 @@
-//! The paper's tables from a run's findings, beside the published rows: the contingency table of the test examples, the probes' accuracies,
-//! and the strengths of highest reliability under each oracle.
+//! The paper's tables from a run's findings, next to the published rows: the contingency table of the test examples, the probes'
+//! accuracies, and the strengths of highest reliability under each oracle.
 
 use crate::finding::{DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole};
 use crate::key::MethodKey;
