@@ -21,7 +21,7 @@ pub struct ClassCount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     pub n: usize,
-    /// Accuracy with the interval of a proportion.
+    /// Accuracy with an interval for a proportion.
     pub accuracy: Estimate,
     /// Mean of the accuracies on each class that occurs.
     pub balanced_accuracy: f64,

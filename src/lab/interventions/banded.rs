@@ -22,7 +22,7 @@ pub struct Banded {
     /// The narrow band: sampling of examples only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<[f64; 2]>,
-    /// Least and largest value of a single replicate: the range that single runs would have reported.
+    /// Smallest and largest value of a single replicate: the range that single runs would have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// Standard deviation of single replicates on these examples; `None` with one replicate.

@@ -85,17 +85,17 @@ pub struct DataFinding {
     pub layers: usize,
     /// Width of the hidden states.
     pub dim: usize,
-    /// Test examples by value of the target (rows) and of the other property (columns; the last one for undefined).
+    /// Number of test examples by value of the target (rows) and of the other property (columns; the last one for undefined).
     pub counts: Vec<Vec<usize>>,
     /// Names of the target's values.
     pub target_values: Vec<String>,
     /// Names of the values of the other property.
     pub other_values: Vec<String>,
-    /// Training examples of the oracles before and after decorrelation.
+    /// Number of training examples of the oracles before and after decorrelation.
     pub n_oracle: (usize, usize),
-    /// Training examples of the interventions.
+    /// Number of training examples of the interventions.
     pub n_intervention: usize,
-    /// Test examples.
+    /// Number of test examples.
     pub n_test: usize,
     /// Phi between target and other property in the oracles' training data, before and after decorrelation.
     pub phi: (f64, f64),
@@ -107,7 +107,7 @@ pub struct DataFinding {
     /// Distance behind C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// Examples longer than the model's context: dropped, truncated or read in a window, as set in the spec.
+    /// Number of examples longer than the model's context, which are dropped, truncated or read in a window, as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
@@ -130,7 +130,7 @@ pub struct ProbeFinding {
     /// Layer whose hidden states the probe reads.
     #[id]
     pub layer: usize,
-    /// Test accuracy with the interval of a proportion.
+    /// Test accuracy with an interval for a proportion.
     pub accuracy: Estimate,
     /// Share of the most frequent class.
     pub majority: f64,
@@ -150,13 +150,13 @@ pub struct ProbeFinding {
 /// Choice of probe settings, and the variation between training runs with them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
-    /// Number of replicates that the audit averages.
+    /// Number of replicates over which the audit averages.
     pub replicates: usize,
-    /// Least and largest accuracy of a single replicate.
+    /// Smallest and largest accuracy of a single replicate.
     pub accuracy_range: [f64; 2],
-    /// Least and largest calibration error of a single replicate.
+    /// Smallest and largest calibration error of a single replicate.
     pub calibration_range: [f64; 2],
-    /// Accuracy of the chosen settings on the validation examples, and the best of any settings.
+    /// Accuracy of the chosen settings on the validation examples, and the best of all settings.
     pub validation: [f64; 2],
     /// Adam steps to the chosen validation.
     pub steps: usize,
@@ -168,7 +168,7 @@ pub struct ChoiceFinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeRole {
-    /// Judges interventions; trained on data that no intervention saw.
+    /// Judges interventions; trained on data that no intervention uses.
     Oracle,
     /// Attacked by gradient-based interventions.
     Interventional,
@@ -201,7 +201,7 @@ pub struct ReliabilityFinding {
     pub value: f64,
     /// Completeness: mean over all test examples.
     pub completeness: Banded,
-    /// Mean over the test examples that have the other property; with several properties, the mean over them.
+    /// Selectivity: mean over the test examples that have the other property, averaged over the properties if there are several.
     pub selectivity: Banded,
     /// Reliability: harmonic mean of `completeness` and `selectivity`; 0 if both are 0.
     pub reliability: Banded,
@@ -215,12 +215,12 @@ pub struct ReliabilityFinding {
     /// For nullifying methods: completeness toward the class prior instead of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
-    /// Basis of the point, and its further scores.
+    /// Number of training runs behind the point, and its further scores.
     #[serde(flatten)]
     pub beside: Beside,
 }
 
-/// Basis of a point, and its further scores; absent from the oldest recordings.
+/// Number of training runs behind a point, and its further scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
     /// Number of training runs judged so far; 0 if unknown.
@@ -244,11 +244,10 @@ pub struct Beside {
     /// Completeness before any intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_before: Option<f64>,
-    /// Balanced accuracy of the oracle of the other property after the intervention.
+    /// Balanced accuracy of the other property's oracle after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ze_balanced_accuracy: Option<Estimate>,
-    /// Answers of the oracle of the other property after the intervention, by true value (rows), as mean counts over
-    /// training runs.
+    /// Confusion matrix of the other property's oracle after the intervention, with true values as rows and mean counts over training runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
     /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals). Otherwise this strength
@@ -305,7 +304,7 @@ pub struct OptimumFinding {
     pub how: How,
 }
 
-/// The choice of an optimum, and the optimum as in the paper.
+/// The choice of an optimum, and the optimum chosen as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
     /// Number of training runs behind the values; 0 if unknown.

@@ -37,7 +37,7 @@ pub const MIXED: &str =
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     Front,
-    /// Another setting has better means, but only within the intervals.
+    /// Another setting has better means, but the intervals do not show that it is better.
     Open,
     /// Dominated by another setting.
     Dominated,
@@ -49,7 +49,7 @@ pub enum Standing {
 pub struct Front {
     /// Standing of each setting, in order.
     pub(crate) standings: Vec<Standing>,
-    /// Indices of the settings on the front, by increasing completeness.
+    /// Indices of the settings on the front, in order of increasing completeness.
     pub order: Vec<usize>,
     pub knee: Result<Knee, NoKnee>,
 }
@@ -68,10 +68,10 @@ pub struct Knee {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
-    /// Only two ends.
+    /// The front has only two ends.
     #[error("the front has fewer than three different settings")]
     Few,
-    /// A front that is straight within the intervals.
+    /// The front is straight within the intervals.
     #[error("no setting is above the line between the front's ends by more than its interval")]
     Straight,
 }
@@ -130,7 +130,7 @@ impl Front {
     }
 }
 
-/// The knee of the settings of a front, given by increasing completeness.
+/// The knee of the settings of a front, given in order of increasing completeness.
 fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
     let (Some((_, first)), Some((_, last))) = (front.first(), front.last()) else { return Err(NoKnee::Few) };
     let (wide, deep) = (last.0.mean - first.0.mean, first.1.mean - last.1.mean);
@@ -179,7 +179,7 @@ pub struct FrontFinding {
     pub open: usize,
     /// Number of settings that are not rated, because the oracle no longer reads the other property.
     pub unread: usize,
-    /// The settings on the front, by increasing completeness.
+    /// The settings on the front, in order of increasing completeness.
     pub front: Vec<FrontSetting>,
     /// The knee of the front; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,8 +279,8 @@ mod tests {
 
     use Standing::{Dominated, Front as On, Open, Unread};
 
-    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1. (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2), and (.8, .8)
-    /// is better than the latter on both axes.
+    /// Computed by hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1. (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2), and
+    /// (.8, .8) is better than the latter on both axes.
     #[test]
     fn a_known_front_its_knee_and_what_is_dominated() {
         let list = [

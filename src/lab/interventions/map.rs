@@ -84,9 +84,9 @@ pub enum Score {
     /// Harmonic mean of the other two.
     #[default]
     Reliability,
-    /// How completely the target changed.
+    /// Degree to which the target changed.
     Completeness,
-    /// How little the other property changed.
+    /// Degree to which the other property was preserved.
     Selectivity,
 }
 

@@ -12,9 +12,9 @@ use std::borrow::Cow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Another value; completeness by equation 1 of Canby et al.
+    /// Sets a different value; completeness is defined by equation 1 of Canby et al.
     Counterfactual,
-    /// No value; completeness by equation 2.
+    /// Removes the value; completeness is defined by equation 2.
     Nullifying,
 }
 
@@ -35,7 +35,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Embeddings and labels only.
+    /// Needs only embeddings and labels.
     pub(crate) const NONE: Self = Self { mlp: false, binary: false, random: false, twins: false, file: false };
 }
 
@@ -55,7 +55,7 @@ pub struct FitData<'a> {
 }
 
 impl<'a> FitData<'a> {
-    /// Only examples: no perceptron, no values of the other property, seed 0.
+    /// Data with examples only: no perceptron, no values of the other property, seed 0.
     pub fn new(data: &'a TrainingData<Intervention>) -> Self {
         Self { data, mlp: None, other: &[], given: None, seed: 0 }
     }
@@ -119,12 +119,12 @@ pub enum InterventionError {
         /// Number of classes.
         classes: usize,
     },
-    /// No training example can replace another.
+    /// No training example has the intended value and the same value of the other property.
     #[error(
         "no training example has the wanted value {target} and the same value of the other property; set same_other to 0"
     )]
     NoDonor {
-        /// The wanted value.
+        /// The intended value.
         target: usize,
     },
     /// Examples without a known true counterfactual.
@@ -219,7 +219,7 @@ pub struct Preimages {
 /// Returns the edited embeddings (n x D) at a value of the parameter. Embeddings are not images and are never clamped to a range.
 pub(crate) type Change<'a> = Box<dyn FnMut(f64, &mut dyn Pulse) -> Result<Matrix, InterventionError> + Send + 'a>;
 
-/// What a method has learnt, ready to edit states.
+/// The fitted part of a method, ready to edit states.
 pub(crate) trait Learnt: Send + Sync {
     /// Size of the embeddings and number of values of the property.
     fn shape(&self) -> (usize, usize);
@@ -243,7 +243,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Prepares the method for the rows of `h` (n x D). `targets` contains the wanted value for each row, used only by counterfactual
+    /// Prepares the method for the rows of `h` (n x D). `targets` contains the intended value for each row, used only by counterfactual
     /// methods; most methods ignore `known`. Work shared by the swept values is done here.
     ///
     /// # Errors
@@ -261,7 +261,7 @@ impl Fitted {
         Ok(Prepared { parameter: self.parameter, change: self.learnt.prepare(h, targets, known)? })
     }
 
-    /// [`Self::on_known`] with nothing known about the examples.
+    /// [`Self::on_known`] without known properties of the examples.
     pub fn on<'a>(
         &'a self,
         h: &'a Matrix,

@@ -125,7 +125,7 @@ impl Options {
         Ok(options)
     }
 
-    /// A copy with other values for some names.
+    /// A copy with different values for the given names.
     pub(crate) fn with(&self, others: &[(&str, f64)]) -> Self {
         let value = |name: &str, own: f64| others.iter().find(|(n, _)| *n == name).map_or(own, |(_, v)| *v);
         Self { values: self.values.iter().map(|(name, own)| (*name, value(name, *own))).collect() }
@@ -139,7 +139,7 @@ impl Options {
     /// The value of `name`.
     ///
     /// # Panics
-    /// If the options are of a method without this setting.
+    /// If the options belong to a method without this setting.
     pub fn real(&self, name: &str) -> f64 {
         let found = self.values.iter().find(|(n, _)| *n == name);
         found.unwrap_or_else(|| panic!("option '{name}' of another method")).1

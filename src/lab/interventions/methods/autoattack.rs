@@ -64,7 +64,7 @@ mod tests {
         s.probe.mlp().logits(h).iter_rows().map(argmax).collect()
     }
 
-    /// Rows stay in the ball; a row is either unchanged or has reached the wanted value; radius zero is the identity.
+    /// Rows stay in the ball; a row is either unchanged or has reached the intended value; radius zero is the identity.
     #[test]
     fn a_row_has_crossed_or_has_not_moved() {
         for classes in [2, 3] {
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// The protocol without proofs: every attack on every row where none has succeeded.
+    /// The protocol without proofs: runs every attack on every row on which no earlier attack has succeeded.
     fn plain(s: &Sample, epsilon: f64) -> Matrix {
         let (mlp, targets) = (s.probe.mlp(), s.targets());
         let from = answers(s, &s.test);

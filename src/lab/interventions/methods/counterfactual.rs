@@ -1,8 +1,8 @@
 //! The true counterfactual: the state of the same sentence with the subject in the other number.
 //!
-//! The result of a perfect intervention, as far as grammar defines it: nothing else in the sentence changes, so
-//! everything else that the state encodes may remain. It is the ceiling for counterfactual methods, interchange in
-//! particular. Every example needs such a counterfactual, which generated sentences have. The method has no strength.
+//! It is the result of a perfect intervention, as far as grammar defines one: nothing else in the sentence changes, so everything else that
+//! the state encodes may remain. It is the ceiling for counterfactual methods, interchange in particular. Every example needs such a
+//! counterfactual, which generated sentences have. The method has no strength.
 
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, check_rows, replace_by};
 use crate::parameter::WHOLE;

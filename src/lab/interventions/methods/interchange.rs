@@ -1,9 +1,9 @@
-//! Interchange: the hidden state of another input that has the wanted value (Geiger et al. 2021).
+//! Interchange: the hidden state of a different input that has the intended value (Geiger et al. 2021).
 //!
-//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that have the wanted value.
-//! Their other properties are ignored, unless the option requires the same value of the other property. If there are many donors, a random
-//! part of each group is kept, which leaves all donors equally likely. The draw depends only on the seed, the embedding and the wanted
-//! value, not on the other edited embeddings. The method has no strength.
+//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that have the intended
+//! value. Their other properties are ignored, unless the option requires the same value of the other property. If there are many donors, a
+//! random part of each group is kept, which leaves all donors equally likely. The draw depends only on the seed, the embedding and the
+//! intended value, not on the other edited embeddings. The method has no strength.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs, replace_by};
 use crate::options::Setting;
@@ -46,13 +46,13 @@ pub(super) const SAME_OTHER: Setting = Setting::flag(
 
 /// Maximum number of donors kept, over all groups.
 const MOST_DONORS: usize = 4096;
-/// Minimum number kept per group (if it has as many), however many groups there are.
+/// Minimum number of donors kept per group (if the group has that many), regardless of the number of groups.
 const FEWEST_DONORS: usize = 16;
 
 /// Maximum number of groups (values of one property times values of the other); a header with more is damaged.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// Donor embeddings, by wanted value and (if it matters) value of the other property, with undefined last.
+/// Donor embeddings, by intended value and (if required) by value of the other property, with undefined last.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Donors {
     pub(super) classes: usize,

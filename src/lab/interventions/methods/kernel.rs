@@ -6,9 +6,9 @@
 //! is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
 //!
 //! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
-//! direction of a hundred, it is close to the embedding itself. So the finding reports what a fresh classifier with the same kernel reads
-//! before, from the erased features, and from the states found. States that restore the property give a warning. Probes with other kernels
-//! may still find the property, as the authors report too.
+//! direction of a hundred, it is close to the embedding itself. So the finding reports the accuracy of a fresh classifier with the same
+//! kernel on the original features, on the erased features, and on those of the states found. States that restore the property give a
+//! warning. Probes with other kernels may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
 //! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Verified
@@ -75,7 +75,7 @@ const SETTINGS: [Setting; 8] = [
     Setting::real("learning_rate", "learning rate", "Adam's learning rate in that training", 1e-3, [1e-6, 100.0]),
 ];
 
-/// Examples per step of the training of pre-images.
+/// Number of examples per training step of the pre-image network.
 const BATCH: usize = 128;
 
 /// The features, the subspace removed from them, and the network that maps back.

@@ -36,7 +36,7 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
     ..ERASED_STATES
 };
 
-/// Replaces states by the user's own, with another value of the property.
+/// Replaces states by the user's own, with a different value of the property.
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",

@@ -61,7 +61,7 @@ impl Proofs {
     }
 }
 
-/// Some rows at one radius.
+/// Rows to be proved at one radius.
 struct Bounds<'a> {
     field: &'a Field<'a>,
     sizes: &'a [Matrix],
@@ -270,7 +270,7 @@ mod tests {
     use probe::mlp::Layer;
     use stats::rng::{below, stream, unit};
 
-    /// A perceptron with sizeable margins, embeddings, and its answers on them.
+    /// A perceptron with sizeable margins, and embeddings with its predictions on them.
     fn ground(hidden: &[usize], classes: usize, seed: u64) -> (Mlp, Matrix, Vec<usize>) {
         let d = 9;
         let mut rng = stream(seed, "proof");
@@ -282,7 +282,7 @@ mod tests {
         (mlp, h, from)
     }
 
-    /// Away from every class and toward every other one.
+    /// Targets away from every class and toward every other class.
     fn wishes(from: &[usize], classes: usize) -> [Vec<Wish>; 2] {
         let away = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
         let towards = from.iter().map(|c| Wish { aim: Aim::Towards, class: (c + 1) % classes }).collect();

@@ -102,7 +102,7 @@ const SETTINGS: [Setting; 9] = [
 
 /// Typical number of steps for the first rank, for forecasts.
 const EXPECTED: f64 = 5_000.0;
-/// Steps between two polls of the pulse.
+/// Number of steps between checks for cancellation.
 const BEAT: usize = 20;
 
 /// Subspaces removed at each rank, and the result of the game for each.
@@ -115,7 +115,7 @@ pub struct Curve {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Erased {
-    /// The removed subspace: `rank (k - 1)` dimensions for k values, or all there are.
+    /// The removed subspace: `rank (k - 1)` dimensions for k values, or all dimensions if there are fewer.
     pub removed: Subspace,
     /// Mean cross entropy of the judge, in nats: the label entropy if nothing linear is left. The authors' penalised judge reports that
     /// value even if a little is left.
@@ -314,7 +314,7 @@ mod tests {
         -shares.iter().map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// A classifier finds little, far less than after removing the same number of random directions.
+    /// After the game a classifier finds little, far less than after removing the same number of random directions.
     #[test]
     fn the_game_takes_the_property_out() {
         for classes in [2, 3] {
@@ -352,8 +352,8 @@ mod tests {
         assert_ne!(of(2).ranks, first.ranks);
     }
 
-    /// Regression: the game used to get worse with rank, and a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave an
-    /// unpenalised classifier more than the rank before.
+    /// Regression: the game used to get worse with rank, and a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave more
+    /// for an unpenalised classifier than the previous rank.
     #[test]
     fn higher_ranks_leave_no_more() {
         for (classes, seed) in [(2, 1), (2, 2), (3, 1)] {

@@ -38,7 +38,7 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
-    /// Points to try for each row.
+    /// Number of points to try for each row.
     pub queries: usize,
 }
 
@@ -150,7 +150,7 @@ impl Seeker {
         self.put.clear();
         let weight = field.mlp.layers().first().map(|l| &l.weight);
         for j in self.window.clone() {
-            // Twice the radius to one side, clipped to the ball, is that side from anywhere.
+            // From any point, moving by twice the radius and clipping to the ball reaches that side.
             let (x, put) = (self.best[j], h[j] + side);
             self.put.push(put);
             if let Some(weight) = weight.filter(|_| put != x) {

@@ -92,7 +92,7 @@ fn row(
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (name, layer) = (here.model.name().to_owned(), here.site.layer);
-    // One stage covers the states and probes of a layer, and one each method at it.
+    // One stage for the states and probes of a layer, and one for each method at that layer.
     let methods = sweeps.iter().filter(|s| spec.has(s.named().method.id)).count();
     let seconds = main.stages.of(MAP) / (main.map.len().max(1) * (1 + methods)) as f64;
     host.stage(format!("{name}: map, states of layer {layer}"), "ex", seconds);
