@@ -98,7 +98,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to question `ticket`. False if there is already a later answer.
+    /// Records the answer to question `ticket`. Returns false if there is already a later answer.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
@@ -129,7 +129,7 @@ impl Results {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
-    /// Examples behind completeness and selectivity of an optimum: those of the point on its curve.
+    /// Numbers of examples behind completeness and selectivity of an optimum, taken from the point on its curve.
     pub fn counts(&self, o: &Tagged<OptimumFinding>) -> (usize, usize) {
         let curve = self.curve(&o.model, &o.value.method_key(), o.value.oracle);
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));

@@ -105,7 +105,7 @@ fn data() -> Setting<Spec> {
         |s, path| {
             s.task.data = path.map(|p| typed(&s.task.base, p));
             match s.task.data {
-                // The rows of the file decide the correlation, and its labels are the properties.
+                // The rows of the file determine the correlation, and its labels are the properties.
                 Some(_) => {
                     s.task.phi = None;
                     let found = s.task.data_path().and_then(|file| corpus::own::suggested(&file, &s.task.target));

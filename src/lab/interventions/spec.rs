@@ -35,7 +35,7 @@ pub struct Spec {
     /// Version of the procedure, see [`PROCEDURE`]. Changing it changes the spec's hash.
     #[serde(default = "procedure")]
     pub procedure: u32,
-    /// Distance between an oracle's answers behind C and S: `tv`, total variation, or `js`, Jensen-Shannon.
+    /// Distance between an oracle's outputs that defines C and S: `tv`, total variation, or `js`, Jensen-Shannon.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
     #[serde(default)]

@@ -82,7 +82,7 @@ impl Statistic {
 pub(super) struct Stays {
     /// Number of values.
     pub(super) classes: usize,
-    /// Number of values of the properties before it.
+    /// Total number of values of the properties before it.
     from: usize,
     /// Number of examples with the property.
     pub(super) defined: usize,

@@ -169,7 +169,7 @@ fn the_procedure_is_written_out_and_no_other_is_accepted() {
     }
 }
 
-/// Positions that no layer connects are refused with a remedy.
+/// Positions that no layer connects are refused with a suggestion.
 #[test]
 fn positions_are_checked_and_omitted_where_they_are_the_mask() {
     let with = |line: &str, site: &str| {
