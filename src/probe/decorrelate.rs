@@ -41,7 +41,7 @@ pub enum DecorrelateError {
     },
     /// Fewer than two values of the other property remain: the others had empty cells.
     #[error(
-        "only {left} value(s) of the other property remain: each of the others never occurs with some value of the target"
+        "only {left} value(s) of the other property remain: the others do not occur with every value of the target"
     )]
     Blocks {
         /// Number of remaining values.

@@ -292,9 +292,9 @@ impl<R: Role> Probe<R> {
         }
         let mlp = Mlp::from_layers(layers).map_err(malformed)?;
         let header = r.numbers()?;
-        let [best, epoch, count] = header[..] else { return Err(malformed("no choice")) };
+        let [best, epoch, count] = header[..] else { return Err(malformed("the choice is missing")) };
         if count > MOST_RECIPES || (count > 0 && best >= count) {
-            return Err(malformed("impossible number of trials"));
+            return Err(malformed("invalid number of trials"));
         }
         let mut trials = Vec::new();
         for index in 0..count {

@@ -46,7 +46,7 @@ pub enum LayerError {
         biases: usize,
     },
     /// A layer whose number of inputs differs from the previous layer's number of outputs.
-    #[error("layer {layer} takes {inputs} inputs, but the layer before has {given} outputs")]
+    #[error("layer {layer} takes {inputs} inputs, but the previous layer has {given} outputs")]
     Chain {
         /// Counted from 0.
         layer: usize,

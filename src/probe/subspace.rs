@@ -11,7 +11,7 @@ pub struct Subspace {
 
 /// The singular value decomposition did not converge (in practice: the input contained NaN or infinity).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no singular value decomposition: the directions contain NaN or infinity")]
+#[error("the singular value decomposition failed: the directions contain NaN or infinity")]
 pub struct SvdError;
 
 impl Subspace {

@@ -89,7 +89,7 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
 pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     match (tested.len(), same.len()) {
-        (0, 0) => return "The runs share no result that can be compared.".into(),
+        (0, 0) => return "The runs have no comparable results in common.".into(),
         (0, n) => return format!("Nothing differs: {} the same in both runs.", counted(n, "number is", "numbers are")),
         _ => {}
     }
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
         let printed = table((1, 1), &both, false, usize::MAX);
         assert!(printed.iter().any(|line| line.contains("first  second")), "{printed:?}");
-        assert_eq!(verdict(&[], true), "The runs share no result that can be compared.");
+        assert_eq!(verdict(&[], true), "The runs have no comparable results in common.");
     }
 
     /// Source: Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.

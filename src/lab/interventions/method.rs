@@ -85,7 +85,7 @@ pub enum InterventionError {
     #[error("{method} attacks the interventional perceptron, but none was trained")]
     NoProbe { method: &'static str },
     /// A property with more values than the method can handle.
-    #[error("{method} is defined for properties with two values, this one has {classes}")]
+    #[error("{method} is defined for properties with two values, but this one has {classes}")]
     NotBinary {
         method: &'static str,
         /// Number of the property's values.
@@ -120,9 +120,7 @@ pub enum InterventionError {
         classes: usize,
     },
     /// No training example has the intended value and the same value of the other property.
-    #[error(
-        "no training example has the wanted value {target} and the same value of the other property; set same_other to 0"
-    )]
+    #[error("no training example has the value {target} and the same value of the other property; set same_other to 0")]
     NoDonor {
         /// The intended value.
         target: usize,

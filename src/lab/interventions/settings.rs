@@ -52,8 +52,8 @@ pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
 }
 
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
-    let help = "A safetensors file with `directions`, or with edited `states` of the table that `probity states` \
-                wrote. The method needs one.";
+    let help = "A safetensors file with `directions`, or with `states` edited from the table that \
+                `probity states` writes. The method needs such a file.";
     row(option_key(method, "file"), "Method file", help).file(
         "none yet",
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
@@ -385,8 +385,7 @@ fn replicates() -> Setting<Spec> {
 }
 
 fn distance() -> Setting<Spec> {
-    let help =
-        "The distance between an oracle's answers behind completeness and selectivity; the paper uses total variation.";
+    let help = "The distance between an oracle's outputs that defines completeness and selectivity; the paper uses total variation.";
     row("distance", "Distance", help)
         .one_of(&Distance::ALL, |d| d.title().to_owned(), |s: &Spec, d| s.distance == *d, |s, d| s.distance = *d)
         .shown(|spec, _| spec.distance.title().to_owned())

@@ -191,7 +191,7 @@ impl Spec {
                     return refuse.because("method.file", problem);
                 }
                 (Some(_), false) => {
-                    return refuse.because("method.file", format!("cannot be used: {} reads no file", m.name));
+                    return refuse.because("method.file", format!("cannot be used: {} does not read a file", m.name));
                 }
                 (Some(file), true) => refuse.no_file("method.file", file)?,
                 (None, false) => {}

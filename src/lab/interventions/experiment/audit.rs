@@ -145,9 +145,9 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
 fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(slot.role()).replace('_', " ");
     let (who, what) = match slot {
-        Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
+        Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust completeness scores from it"),
         Slot::Oracle(kind, Roles::Other | Roles::Further(_)) => {
-            (format!("{kind} oracle"), "do not trust the selectivity that it judges")
+            (format!("{kind} oracle"), "do not trust selectivity scores from it")
         }
         Slot::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
     };
@@ -171,6 +171,6 @@ fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
             score(error)
         ),
         bench.model.name(),
-        "compare the other oracle, and the range over equally good probes",
+        "compare with the other oracle and with the range over equally good probes",
     )
 }

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 pub(crate) const ALTERREP: Method = Method {
     id: "alterrep",
     title: "AlterRep",
-    doc: "mirrors the embedding to the wanted side of INLP's classifiers (Ravfogel et al. 2021)",
+    doc: "mirrors the embedding to the intended side of INLP's classifiers (Ravfogel et al. 2021)",
     goal: Goal::Counterfactual,
     parameter: &ALPHA,
     settings: &SETTINGS,

@@ -24,7 +24,7 @@ use stats::rng::{below, stream};
 pub(crate) const DAS: Method = Method {
     id: "das",
     title: "DAS on a probe",
-    doc: "swaps a learned subspace for that of a donor with the wanted value; after Geiger et al. 2024, who learn it on the model, not on a probe",
+    doc: "swaps a learned subspace for that of a donor with the intended value; after Geiger et al. 2024, who learn it on the model, not on a probe",
     goal: Goal::Counterfactual,
     needs: Needs { mlp: true, random: true, ..Needs::NONE },
     parameter: &SWAPPED_RANK,
@@ -49,7 +49,7 @@ pub(crate) const DAS: Method = Method {
         let donors = Donors::read(&mut reader)?;
         let count = reader.number()?;
         if count > MOST_ITERATIONS {
-            return Err(malformed("impossible number of ranks").into());
+            return Err(malformed("invalid number of ranks").into());
         }
         let bases = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;

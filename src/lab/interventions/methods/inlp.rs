@@ -135,9 +135,9 @@ impl Directions {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut r = Reader::open(bytes, "directions")?;
         let header = r.numbers()?;
-        let [dimension, classes, rounds] = header[..] else { return Err(malformed("no header").into()) };
+        let [dimension, classes, rounds] = header[..] else { return Err(malformed("the header is missing").into()) };
         if rounds > MOST_ITERATIONS || classes < 2 {
-            return Err(malformed("impossible header").into());
+            return Err(malformed("invalid header").into());
         }
         let mut found = Self::none(dimension, classes);
         for _ in 0..rounds {

@@ -15,7 +15,7 @@ use stats::rng::{below, sample_indices, stream};
 pub(crate) const INTERCHANGE: Method = Method {
     id: "interchange",
     title: "interchange",
-    doc: "replaces the embedding by the state of another input with the wanted value (Geiger et al. 2021)",
+    doc: "replaces the embedding by the state of a different input with the intended value (Geiger et al. 2021)",
     goal: Goal::Counterfactual,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &WHOLE,
@@ -119,10 +119,10 @@ impl Donors {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, InterventionError> {
         let header = reader.numbers()?;
         let [classes, columns, dimension, high, low] = header[..] else {
-            return Err(malformed("no header").into());
+            return Err(malformed("the header is missing").into());
         };
         let groups = classes.checked_mul(columns).filter(|g| *g > 0 && *g <= MOST_GROUPS);
-        let groups = groups.ok_or_else(|| malformed("impossible header"))?;
+        let groups = groups.ok_or_else(|| malformed("invalid header"))?;
         let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
             return Err(malformed("donors of the wrong size").into());

@@ -92,7 +92,7 @@ impl Eraser {
         let mut reader = Reader::open(bytes, "kernel")?;
         let classes = reader.number()?;
         let [reproduced, before, erased, found] = reader.reals()?[..] else {
-            return Err(malformed("no scores").into());
+            return Err(malformed("the scores are missing").into());
         };
         let preimages = Preimages { reproduced, before, erased, found };
         let features = Features::read(&mut reader)?;

@@ -65,7 +65,7 @@ pub(crate) const ERASED_STATES: Method = Method {
         let mut reader = Reader::open(bytes, "own states")?;
         let (classes, count) = (reader.number()?, reader.number()?);
         if count == 0 || count > classes {
-            return Err(malformed("impossible header").into());
+            return Err(malformed("invalid header").into());
         }
         let states = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;

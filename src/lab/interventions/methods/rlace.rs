@@ -237,9 +237,9 @@ impl Curve {
     fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut r = Reader::open(bytes, "rlace")?;
         let header = r.numbers()?;
-        let [classes, dimension, count] = header[..] else { return Err(malformed("no header").into()) };
+        let [classes, dimension, count] = header[..] else { return Err(malformed("the header is missing").into()) };
         if count > MOST_ITERATIONS || classes < 2 {
-            return Err(malformed("impossible header").into());
+            return Err(malformed("invalid header").into());
         }
         let mut ranks = Vec::new();
         for _ in 0..count {

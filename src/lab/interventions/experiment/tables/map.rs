@@ -66,7 +66,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
     (!entries.is_empty()).then(|| Table {
         name: "map".into(),
         caption: "Reliability, completeness and selectivity where an intervention writes at one layer and an oracle reads at \
-                  it or at a later one"
+                  the same or a later layer"
             .into(),
         stub: ["model", "method", "oracle", "written at", "strength"].map(str::to_owned).to_vec(),
         decimals: 3,
