@@ -12,9 +12,9 @@ pub(crate) const CALIBRATION_BINS: usize = 15;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCount {
     pub examples: usize,
-    /// Examples of this class that were classified correctly.
+    /// Number of examples of this class that were classified correctly.
     pub correct: usize,
-    /// Examples classified as this class.
+    /// Number of examples classified as this class.
     pub predicted: usize,
 }
 

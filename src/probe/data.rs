@@ -11,7 +11,7 @@ pub enum DataError {
     /// The numbers of embeddings and labels differ.
     #[error("{rows} embeddings but {labels} labels")]
     Lengths {
-        /// Rows of the matrix.
+        /// Number of rows of the matrix.
         rows: usize,
         labels: usize,
     },

@@ -9,11 +9,12 @@ use base::matmul::{View, matmul};
 use base::matrix::Dense;
 use faer::{MatRef, Side};
 
-/// Eigenvalues this close to `rest` are merged with it. The authors' code, with bisection in single precision, resolves less.
+/// Distance from `rest` up to which eigenvalues are merged with it. The authors' code, with bisection in single precision, has a lower
+/// resolution.
 const SAME: f64 = 1e-7;
 /// Maximum number of eigenvectors beyond the trace; further ones, with eigenvalues nearest to `rest`, are merged with it.
 const SPARE: usize = 24;
-/// Bisections for the shift of the eigenvalues.
+/// Number of bisections for the shift of the eigenvalues.
 const HALVINGS: usize = 60;
 
 /// A symmetric D x D matrix whose eigenvalues are from 0 to 1 and add up to the trace.

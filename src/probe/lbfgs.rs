@@ -21,7 +21,7 @@ pub(crate) struct End {
 
 /// Number of stored pairs.
 const MEMORY: usize = 12;
-/// Smaller gradients (in the preconditioner's metric, relative to the root of the value) are rounding errors.
+/// Size of a gradient (in the preconditioner's metric, relative to the root of the value) below which it is rounding error.
 const NOISE: f64 = 1e-13;
 /// Rounding error of the value, which the line search must not mistake for an increase.
 const ROUNDING: f64 = 1e-14;

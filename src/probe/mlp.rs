@@ -32,7 +32,7 @@ pub enum LayerError {
     /// A layer without inputs or outputs.
     #[error("layer {layer} has {inputs} inputs and {outputs} outputs")]
     Zero {
-        /// Counted from 0.
+        /// Index of the layer, from 0.
         layer: usize,
         inputs: usize,
         outputs: usize,
@@ -40,7 +40,7 @@ pub enum LayerError {
     /// The number of biases differs from the number of outputs.
     #[error("layer {layer} has {outputs} outputs but {biases} biases")]
     Bias {
-        /// Counted from 0.
+        /// Index of the layer, from 0.
         layer: usize,
         outputs: usize,
         biases: usize,
@@ -48,7 +48,7 @@ pub enum LayerError {
     /// A layer whose number of inputs differs from the previous layer's number of outputs.
     #[error("layer {layer} takes {inputs} inputs, but the previous layer has {given} outputs")]
     Chain {
-        /// Counted from 0.
+        /// Index of the layer, from 0.
         layer: usize,
         inputs: usize,
         /// Number of outputs of the previous layer.

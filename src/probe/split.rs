@@ -19,7 +19,7 @@ pub enum Oracle {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intervention {}
 
-/// [`Oracle`] or [`Intervention`].
+/// The role of a part: [`Oracle`] or [`Intervention`].
 pub trait Role: sealed::Sealed + Send + Sync + 'static {
     /// The name on screens and in findings.
     const NAME: &'static str;
@@ -54,7 +54,7 @@ pub enum SplitError {
     /// An example in two parts (or twice in one).
     #[error("example {row} is in the {first} part and again in the {second} part")]
     Overlap {
-        /// The example.
+        /// Index of the example.
         row: usize,
         first: &'static str,
         second: &'static str,

@@ -64,7 +64,7 @@ impl Subspace {
         self.basis.cols()
     }
 
-    /// One vector per row.
+    /// The basis, one vector per row.
     pub fn basis(&self) -> &Dense<f64> {
         &self.basis
     }

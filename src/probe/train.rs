@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use stats::Purpose;
 use stats::rng::shuffle;
 
-/// Steps between two validations.
+/// Number of steps between two validations.
 pub const EPOCH: usize = 50;
 /// Training ends after this many steps without an increase in validation accuracy, and not before this many steps in total.
 pub const PATIENCE: usize = 500;
@@ -30,7 +30,7 @@ pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.
     pub hidden: Vec<usize>,
     pub learning_rate: f64,
-    /// Examples per step.
+    /// Number of examples per step.
     pub batch: usize,
 }
 

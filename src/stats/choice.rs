@@ -20,9 +20,9 @@ pub struct Answers {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extremes {
-    /// The alternative with the most right answers; the first on ties.
+    /// Index of the alternative with the most right answers; the first on ties.
     pub best: usize,
-    /// The alternative with the fewest right answers; the first on ties.
+    /// Index of the alternative with the fewest right answers; the first on ties.
     pub worst: usize,
 }
 

@@ -25,7 +25,7 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     within_unit(p, (centre - half).min(p), (centre + half).max(p))
 }
 
-/// Below this number of successes or failures the interval is exact, because the coverage of Wilson's interval falls to .84 at level .95.
+/// Number of successes or failures below which the interval is exact, because the coverage of Wilson's interval falls to .84 at level .95.
 const FEW: u64 = 5;
 
 /// A proportion with the interval that the program shows: Wilson's, or Clopper and Pearson's below five successes or failures.

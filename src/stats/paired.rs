@@ -176,7 +176,7 @@ pub fn jackknife(whole: f64, others: Vec<f64>, units: usize, (least, most): (f64
 /// A mean with its standard error over independent units.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shift {
-    /// NaN without items.
+    /// The mean; NaN without items.
     #[serde(deserialize_with = "super::estimate::number_or_null")]
     pub mean: f64,
     /// Standard error of the mean; NaN with fewer than two units.

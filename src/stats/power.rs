@@ -11,7 +11,7 @@ use super::special::normal_quantile;
 
 /// Largest supported number of items.
 pub const MOST: u64 = 1_000_000_000;
-/// Standard deviations from the mean beyond which binomial mass counts as zero.
+/// Number of standard deviations from the mean beyond which binomial mass counts as zero.
 const REACH: f64 = 10.0;
 
 /// Probabilities that two classifiers differ on an item drawn at random.

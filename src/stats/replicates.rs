@@ -114,7 +114,7 @@ impl Contrast {
     }
 }
 
-/// Smaller differences of proportions are rounding errors.
+/// Size below which differences of proportions are rounding errors.
 const ROUNDING: f64 = 1e-12;
 /// Degrees of freedom above which a variance counts as known.
 const MANY: f64 = 1e6;
@@ -129,7 +129,7 @@ pub struct Bands {
     /// Smallest and largest value of a single replicate: the range that single runs would have reported.
     pub range: [f64; 2],
     pub replicates: usize,
-    /// `None` with one replicate.
+    /// Components of the variance; `None` with one replicate.
     pub parts: Option<Parts>,
 }
 
@@ -182,7 +182,7 @@ impl Bands {
     }
 }
 
-/// Within this distance of 0 or 1 the wide band is computed on the logit scale; elsewhere it is symmetric.
+/// Distance from 0 or 1 within which the wide band is computed on the logit scale; elsewhere it is symmetric.
 const EDGE: f64 = 0.1;
 
 fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form, Estimate) {
@@ -218,7 +218,7 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
-/// Below this number of expected successes or failures the bootstrap cannot estimate the spread.
+/// Number of expected successes or failures below which the bootstrap cannot estimate the spread.
 pub const FEW: f64 = 15.0;
 
 /// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. Needed if all values are equal, which shows no

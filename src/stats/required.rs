@@ -31,7 +31,7 @@ impl Aim {
 pub struct Required {
     /// The smallest n with the target power.
     pub first: u64,
-    /// The n from which power never falls below the target.
+    /// The smallest n from which power never falls below the target.
     pub for_good: u64,
 }
 

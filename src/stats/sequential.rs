@@ -20,9 +20,9 @@ pub(crate) const HALF: Prior = Prior { first: 0.5, second: 0.5 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sequential {
-    /// Items that only the first got right.
+    /// Number of items that only the first got right.
     pub b: u64,
-    /// Items that only the second got right.
+    /// Number of items that only the second got right.
     pub c: u64,
     /// The largest `ln e` so far, at least 0.
     pub largest: f64,

@@ -15,7 +15,7 @@ pub struct Stratum {
     pub units: Differences,
     /// Right and wrong answers, summed over the seeds; `None` for other metrics.
     pub table: Option<Table>,
-    /// Runs of each side.
+    /// Number of runs of each side.
     pub seeds: usize,
 }
 
@@ -24,13 +24,13 @@ pub struct Strata {
     shift: Shift,
     /// Number of units.
     all: usize,
-    /// Number of runs of each side.
+    /// Counts over all items, the units, and the ratio of the variance within tasks to that of all items pooled.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
 
 impl Strata {
-    /// `None` without items.
+    /// Combines the tasks; `None` without items.
     pub fn of(tasks: &[Stratum]) -> Option<Self> {
         let items = |t: &Stratum| t.units.sizes.iter().sum::<f64>();
         let n: f64 = tasks.iter().map(items).sum();

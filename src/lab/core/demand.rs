@@ -134,7 +134,7 @@ pub struct Forecast {
     pub because: Option<String>,
     /// True if `seconds` comes from the run's first estimates instead of slices of work.
     pub refined: bool,
-    /// Tokens per forward pass, chosen to stay below the limit.
+    /// Number of tokens per forward pass, chosen to stay below the limit.
     pub tokens_per_batch: usize,
     /// The memory limit in bytes, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]

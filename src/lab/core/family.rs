@@ -28,9 +28,9 @@ pub struct Comparison {
     /// The test, for example `exact McNemar`.
     pub test: String,
     pub n: usize,
-    /// The unadjusted p-value; for a sweep, the one over all strengths.
-    pub p: f64,
     /// The unadjusted p-value; for a sweep, the p-value over all strengths.
+    pub p: f64,
+    /// The smallest p-value attainable with these examples.
     #[serde(default)]
     pub least: f64,
     /// True if it belongs to a plan fixed before results were seen.

@@ -102,7 +102,7 @@ impl<K> Finding<K> {
 pub enum Common {
     /// The end of a run.
     Summary(SummaryFinding),
-    /// Something went wrong.
+    /// An error.
     Error(Problem),
 }
 
@@ -112,7 +112,7 @@ const COMMON: [&str; 2] = ["summary", "error"];
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SummaryFinding {
-    /// Wall time.
+    /// Wall time in seconds.
     pub seconds: f64,
     pub device: String,
     pub version: String,

@@ -295,7 +295,7 @@ pub struct Described {
     /// The value in the spec.
     pub value: String,
     pub allowed: String,
-    /// One sentence.
+    /// Explanation in one sentence.
     pub help: String,
 }
 

@@ -116,12 +116,12 @@ impl Stimulus {
 pub struct Stimuli {
     /// Ordered like the examples.
     pub list: Vec<Stimulus>,
-    /// Examples dropped because a form is not a single token of the model.
+    /// Number of examples dropped because a form is not a single token of the model.
     pub dropped_forms: usize,
-    /// Examples dropped because the model cannot read them (no mask, or too long).
+    /// Number of examples dropped because the model cannot read them (no mask, or too long).
     pub dropped_texts: usize,
-    /// Examples dropped because the model's input equals an earlier one's. A causal model does not see text after the mask, so a split
-    /// could not separate them.
+    /// Number of examples dropped because the model's input equals that of an earlier example. A causal model does not see text after the
+    /// mask, so a split could not separate them.
     pub dropped_repeats: usize,
     /// Number of examples longer than the model's maximum length, which it reads in part or not at all.
     pub long: usize,

@@ -13,7 +13,7 @@ use super::key::MethodKey;
 /// Behaviour of the language model with the edited hidden state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BehaviourFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -51,9 +51,9 @@ pub struct Told {
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples for which the model prefers the correct form before but not after, in the first training run.
+    /// Number of examples for which the model prefers the correct form before but not after, in the first training run.
     pub lost: u64,
-    /// Examples for which the model prefers the correct form after but not before.
+    /// Number of examples for which the model prefers the correct form after but not before.
     pub won: u64,
     /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,

@@ -36,7 +36,7 @@ pub(crate) struct Site {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
-    /// Rows among the stimuli.
+    /// Indices of the examples among the stimuli.
     pub rows: Vec<usize>,
     /// Hidden states (n x D) at the layer and position of the intervention.
     pub h: Matrix,

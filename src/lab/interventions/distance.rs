@@ -29,7 +29,7 @@ pub(crate) const REAL_STATES: usize = 2_048;
 /// Real states, prepared for comparison.
 #[derive(Debug, Clone)]
 pub struct Meter {
-    /// R x D.
+    /// The real states, R x D.
     real: Matrix,
     /// Half the squared norm of each real state.
     halves: Vec<f32>,
@@ -137,7 +137,7 @@ impl Distances {
 /// finding is the number of measured examples; intervals are by Student's t over them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -189,7 +189,7 @@ impl Unchanged {
     }
 }
 
-/// References of measured distances.
+/// Level and reference values shared by distance findings.
 #[derive(Debug, Clone, Copy)]
 pub struct Held {
     pub level: f64,

@@ -118,7 +118,7 @@ pub struct ProbeFinding {
     /// `oracle` or `interventional`.
     #[id]
     pub role: ProbeRole,
-    /// The property it predicts.
+    /// The property that the probe predicts.
     #[id]
     pub property: String,
     /// The chosen classifier, for example `MLP 2x256, lr 0.001`.
@@ -158,7 +158,7 @@ pub struct ChoiceFinding {
     pub calibration_range: [f64; 2],
     /// Accuracy of the chosen settings on the validation examples, and the best of all settings.
     pub validation: [f64; 2],
-    /// Adam steps to the chosen validation.
+    /// Number of Adam steps up to the chosen validation.
     pub steps: usize,
     /// Other settings that validate as well as the chosen ones, the simplest first.
     pub rivals: Vec<String>,
@@ -177,7 +177,7 @@ pub enum ProbeRole {
 /// Completeness, selectivity and reliability at one strength (Canby et al., equations 1 to 4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ReliabilityFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -272,7 +272,7 @@ fn is_false(b: &bool) -> bool {
 /// The best strength of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct OptimumFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -361,7 +361,7 @@ pub struct ExampleFinding {
     pub of: usize,
     /// The sentence with its mask.
     pub text: String,
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

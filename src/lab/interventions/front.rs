@@ -21,7 +21,7 @@ use super::key::MethodKey;
 use super::oracle::OracleKind;
 use stats::Estimate;
 
-/// Differences of completeness or selectivity up to this size do not make a setting better.
+/// Largest difference of completeness or selectivity that does not make a setting better.
 pub const MARGIN: f64 = 0.01;
 
 /// The rule on one line, for figures and tables.
@@ -191,7 +191,7 @@ pub struct FrontFinding {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FrontSetting {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -51,7 +51,7 @@ pub struct MapFinding {
 /// A row of the map without a strength, and therefore without cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoMapFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.

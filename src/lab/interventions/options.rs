@@ -28,7 +28,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A number from `min` to `max`.
+    /// A setting whose value is a number from `min` to `max`.
     pub(crate) const fn real(
         name: &'static str,
         label: &'static str,
@@ -39,7 +39,7 @@ impl Setting {
         Self { name, label, doc, kind: SettingKind::Real, default, min, max }
     }
 
-    /// A whole number from 1 to `max`.
+    /// A setting whose value is a whole number from 1 to `max`.
     pub(crate) const fn whole(
         name: &'static str,
         label: &'static str,
@@ -50,7 +50,7 @@ impl Setting {
         Self { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
     }
 
-    /// 0 or 1.
+    /// A setting whose value is 0 or 1.
     pub(crate) const fn flag(name: &'static str, label: &'static str, doc: &'static str, default: f64) -> Self {
         Self { name, label, doc, kind: SettingKind::Flag, default, min: 0.0, max: 1.0 }
     }

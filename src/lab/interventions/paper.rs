@@ -6,7 +6,7 @@ use super::oracle::OracleKind;
 /// A row of Table 3: scores at the strength of highest reliability, chosen and reported on the same test examples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: &'static str,
     pub completeness: f64,
     pub selectivity: f64,
@@ -46,7 +46,7 @@ pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
 pub struct Drawing {
     /// The name by which it can be requested.
     pub name: &'static str,
-    /// Methods in the registry.
+    /// Names of the methods in the registry.
     pub methods: &'static [&'static str],
     pub oracle: OracleKind,
 }

@@ -16,13 +16,13 @@ use lab::results::{Tagged, put, replace};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// One entry per model.
+    /// The data behind the run, one entry per model.
     pub data: Vec<Tagged<DataFinding>>,
     /// Probes in the order of their training.
     pub probes: Vec<Tagged<ProbeFinding>>,
     /// One curve for each key.
     pub curves: Vec<Curve>,
-    /// Per model and method, by increasing strength.
+    /// Behaviour of the models, per model and method, in order of increasing strength.
     pub behaviour: Vec<Tagged<BehaviourFinding>>,
     pub optima: Vec<Tagged<OptimumFinding>>,
     /// Methods without an optimum, with the reason.
@@ -53,7 +53,7 @@ pub struct Results {
 pub struct Curve {
     pub key: CurveKey,
     pub parameter: String,
-    /// Points by increasing strength; a later estimate of the same strength replaces an earlier one.
+    /// Points in order of increasing strength; a later estimate of the same strength replaces an earlier one.
     pub points: Vec<Tagged<ReliabilityFinding>>,
 }
 

@@ -16,7 +16,7 @@ use stats::Estimate;
 /// The reason why a method has no optimum under an oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoOptimumFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -45,7 +45,7 @@ pub struct NoOptimumFinding {
 /// examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -134,7 +134,7 @@ pub struct RankingFinding {
 /// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the number of test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LeakFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.

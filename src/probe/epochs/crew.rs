@@ -117,7 +117,7 @@ struct Net {
     /// The lowest validation loss, and the number of epochs since then.
     lowest: f64,
     since: usize,
-    /// Correct answers on the validation examples so far.
+    /// Number of correct answers on the validation examples so far.
     correct: usize,
     loss: f64,
 }
@@ -125,7 +125,7 @@ struct Net {
 /// Networks of one shape and batch size.
 struct Squad {
     batch: usize,
-    /// First-layer outputs of each network.
+    /// Number of first-layer outputs of each network.
     each: usize,
     classes: usize,
     nets: Vec<Net>,

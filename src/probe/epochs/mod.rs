@@ -17,7 +17,7 @@ use stats::rng::shuffle;
 
 /// Maximum passes over the data.
 pub const EPOCHS: usize = 50;
-/// Training ends after this many epochs without a lower validation loss.
+/// Number of epochs without a lower validation loss after which training ends.
 pub const PATIENCE: usize = 5;
 /// Learning rates of the published grid.
 pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
@@ -37,7 +37,7 @@ pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     pub mlp: Mlp,
-    /// Correct answers on the validation examples.
+    /// Number of correct answers on the validation examples.
     pub correct: usize,
     /// Mean cross entropy on the validation examples, in nats.
     pub loss: f64,

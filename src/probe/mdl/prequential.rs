@@ -36,7 +36,7 @@ pub struct Block {
     pub train: usize,
     /// Number of coded examples.
     pub coded: usize,
-    /// Bits of the coded examples.
+    /// Code length of the coded examples in bits.
     pub bits: f64,
     /// Accuracy on the coded examples; `None` if the training data lacked a class and the block was coded uniformly.
     pub accuracy: Option<f64>,
@@ -44,10 +44,10 @@ pub struct Block {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codelength {
-    /// Bits of the first block, coded uniformly.
+    /// Code length of the first block in bits, coded uniformly.
     pub first: f64,
     pub blocks: Vec<Block>,
-    /// Bits of a uniform code for all examples.
+    /// Length of a uniform code for all examples, in bits.
     pub uniform: f64,
 }
 

@@ -31,7 +31,7 @@ const STEPS: usize = 2_000;
 const BATCH: usize = 256;
 /// Adam's learning rate at the first step; it falls to 0 along a cosine.
 const RATE: f64 = 0.1;
-/// Passes over the examples, averaged to estimate the expectation over the weights.
+/// Number of passes over the examples that are averaged to estimate the expectation over the weights.
 const PASSES: usize = 16;
 /// Initial log variances (Louizos et al.), so small that the probe is nearly an ordinary one.
 const CERTAIN: f32 = -9.0;
@@ -301,9 +301,9 @@ pub fn looks(n: usize) -> usize {
 /// A code length and its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Codelength {
-    /// Bits of the probe.
+    /// Code length of the probe in bits.
     pub model: f64,
-    /// Bits of the labels given the probe.
+    /// Code length of the labels given the probe, in bits.
     pub data: f64,
 }
 

@@ -42,7 +42,7 @@ use stats::rng::stream;
 const SLICE: usize = 192;
 /// Number of steps in a timed sample of training.
 const STEPS: usize = 100;
-/// Steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
+/// Number of steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
 /// Number of strengths in a timed sample of a sweep, spread over the grid.
 const APPLIED: usize = 6;

@@ -17,7 +17,7 @@ pub(crate) struct Counts {
     pub test: usize,
     /// Number of tokens in the longest text.
     pub longest: usize,
-    /// Tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
+    /// Number of tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
     pub(crate) continued: usize,
     /// Number of parameters of the largest probe of the grid.
     pub probe: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Counts {
     pub(crate) map_continued: usize,
 }
 
-/// Copies of a network's numbers during training: weights, gradients, two moments, the best epoch.
+/// Number of copies of a network's parameters during training: weights, gradients, two moments, the best epoch.
 const TRAINING_COPIES: usize = 5;
 /// Measured bytes of allocator, stacks, notices and findings.
 const REST: usize = 6 << 20;

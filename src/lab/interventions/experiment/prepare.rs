@@ -35,9 +35,9 @@ use probe::{Grid, Intervention, Split, TrainingData};
 use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
-/// Test examples for answering a slider and for the first estimate of each point.
+/// Number of test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
-/// Test examples edited together afterwards; the run checks for commands between chunks.
+/// Number of test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
 /// Number of chunks that a rival judges. The range over rivals needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;

@@ -41,7 +41,7 @@ pub(crate) struct Sweep {
     named: Named,
     options: Options,
     values: Vec<f64>,
-    /// By replicate.
+    /// Results by replicate.
     seen: Vec<Seen>,
     /// Time in seconds for the first chunk at all strengths, without the fit.
     first_seconds: f64,
@@ -71,7 +71,7 @@ impl Sweep {
         &self.options
     }
 
-    /// Ascending.
+    /// The strengths, in ascending order.
     pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }

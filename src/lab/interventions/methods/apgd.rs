@@ -15,7 +15,7 @@ use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use stats::rng::{stream, unit};
 
-/// APGD on the cross entropy, by itself.
+/// APGD on the cross entropy, as a separate method.
 pub(crate) const APGD: Method = Method {
     id: "apgd",
     title: "APGD",

@@ -109,7 +109,7 @@ fn search(
 
 /// Training examples with donors of other values.
 struct Pairs {
-    /// n x D.
+    /// Embeddings, n x D.
     h: Dense<f64>,
     /// Donor minus embedding, n x D.
     away: Dense<f64>,

@@ -19,7 +19,7 @@ use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// FAB by itself.
+/// FAB as a separate method.
 pub(crate) const FAB: Method = Method {
     id: "fab",
     title: "FAB",

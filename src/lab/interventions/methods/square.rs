@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use stats::rng::{below, stream};
 use std::ops::Range;
 
-/// Square by itself.
+/// Square as a separate method.
 pub(crate) const SQUARE: Method = Method {
     id: "square",
     title: "Square",

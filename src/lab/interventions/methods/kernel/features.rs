@@ -14,9 +14,9 @@ pub(super) struct Features {
     gamma: f64,
     centre: Vec<f64>,
     scale: f64,
-    /// m x D, standardised.
+    /// The landmarks L, standardised, m x D.
     landmarks: Dense<f64>,
-    /// m x m.
+    /// `K_LL^(-1/2)`, m x m.
     root: Dense<f64>,
 }
 
