@@ -27,7 +27,7 @@ pub struct Audit {
     pub balanced_accuracy: f64,
     /// Share of the largest class: the accuracy of a constant answer.
     pub majority: f64,
-    /// Expected calibration error, see [`calibration_error`].
+    /// Expected calibration error; see [`calibration_error`].
     pub calibration_error: f64,
     pub classes: Vec<ClassCount>,
 }

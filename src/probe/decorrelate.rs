@@ -62,7 +62,7 @@ pub struct KeptCounts {
     pub counts: Vec<Vec<u64>>,
     /// Sum of the counts.
     pub total: u64,
-    /// Remaining strength of association, see [`association`]; 0 up to rounding.
+    /// Remaining strength of association; see [`association`]; 0 up to rounding.
     pub phi: f64,
 }
 
@@ -251,7 +251,7 @@ mod tests {
             for (row, kept) in table.iter().zip(&k.counts) {
                 let share = row.iter().sum::<u64>() as f64 / total as f64;
                 let got = kept.iter().sum::<u64>() as f64 / k.total as f64;
-                // Each cell loses less than one example to rounding.
+                // Rounding costs each cell less than one example.
                 prop_assert!((share - got).abs() * k.total as f64 <= 2.0 * (table.len() * 3) as f64);
                 prop_assert!(row.iter().zip(kept).all(|(n, k)| k <= n));
             }

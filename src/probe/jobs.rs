@@ -73,7 +73,7 @@ impl Finished {
     /// The probe with role `R`, at its earliest validation within one standard error of its best.
     ///
     /// # Errors
-    /// [`ProbeError::Role`] if it was trained in another role.
+    /// [`ProbeError::Role`] if it was trained in a different role.
     pub fn probe<R: Role>(self) -> Result<Probe<R>, ProbeError> {
         if self.role != R::NAME {
             return Err(ProbeError::Role { found: self.role, wanted: R::NAME });

@@ -127,7 +127,7 @@ impl Logistic {
         Ok(Fit { model, objective: end.value, iterations: end.iterations, converged: end.converged })
     }
 
-    /// Fits `data` with nothing removed.
+    /// Fits `data` without removing a subspace.
     pub fn fit_plain(
         data: &Labelled,
         settings: &Settings,
@@ -226,7 +226,7 @@ impl<'a> Problem<'a> {
         v.chunks_exact_mut(self.stride).for_each(|row| self.removed.remove_from_vector(&mut row[..d]));
     }
 
-    /// Summed cross entropy of some rows and its gradient, in one pass over them.
+    /// Cross entropy summed over rows, with its gradient, in one pass over them.
     fn chunk(&self, point: &[f64], x: &[f32], labels: &[usize]) -> (f64, Vec<f64>) {
         let d = self.dimension();
         let mut slope = vec![0.0; point.len()];

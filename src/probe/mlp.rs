@@ -129,7 +129,7 @@ impl<T: Real> Mlp<T> {
         self.layers.iter().all(|l| l.weight.is_finite() && l.bias.iter().all(|b| b.to_f64().is_finite()))
     }
 
-    /// The same network in another precision.
+    /// The same network in a different precision.
     pub fn cast<U: Real>(&self) -> Mlp<U> {
         let layer = |l: &Layer<T>| Layer {
             weight: l.weight.cast(),
@@ -262,7 +262,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Replaces the logits by the residuals of an attack, see [`attack_row`]. With `losses`, also writes the cross entropies.
+    /// Replaces the logits by the residuals of an attack; see [`attack_row`]. With `losses`, also writes the cross entropies.
     pub fn attack_residuals(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };

@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(stopped, Err(Cancelled));
     }
 
-    /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever the gradient's size.
+    /// Adam's first step moves every weight by the learning rate against the gradient's sign, regardless of the gradient's size.
     #[test]
     fn first_step_of_adam() {
         let mut p = [1.0f32, 1.0];

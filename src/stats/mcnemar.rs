@@ -11,7 +11,7 @@ use base::suggest::unknown;
 #[serde(rename_all = "snake_case")]
 pub enum Test {
     /// The binomial test with half weight for the observed table (Fagerland, Lydersen and Laake 2013). It keeps its level in practice and
-    /// matches a score interval; the exact test rejects far less often than its level.
+    /// matches a score interval; the exact test rejects far less often than its level allows.
     #[default]
     MidP,
     /// The two-sided binomial test: twice the smaller tail, at most 1.

@@ -26,7 +26,7 @@ impl Purpose {
         Self { seed, property: property.into(), classifier: classifier.into(), ..Self::default() }
     }
 
-    /// The same purpose for another replicate. 0 is the search; retrained replicates start at 1.
+    /// The same purpose for a different replicate. 0 is the search; retrained replicates start at 1.
     pub fn replicate(&self, replicate: usize) -> Self {
         Self { replicate, ..self.clone() }
     }

@@ -78,8 +78,8 @@ impl Contrast {
     /// Computes the contrast from the difference in each training run, on all examples and in each resample; `None` with one training run.
     ///
     /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training runs, or if training
-    /// runs contribute more than half of the variance, they are those of the training runs alone. Then five training runs reject a true
-    /// null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
+    /// runs contribute more than half of the variance, they are the degrees of freedom of the training runs alone. Then five training runs
+    /// reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -94,14 +94,14 @@ impl Contrast {
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// The smallest difference that the test detects at `alpha` with this power; `None` if nothing varies.
+    /// The smallest difference that the test detects at `alpha` with this power; `None` if there is no variation.
     pub fn detectable(&self, alpha: f64, power: f64) -> Option<f64> {
         let theta = student::detectable(self.df, alpha, power).filter(|_| self.error > ROUNDING)?;
         Some(theta * self.error)
     }
 
-    /// Two-sided p-value for the hypothesis of no difference. If nothing varies, the probability that all training runs favour one side by
-    /// chance.
+    /// Two-sided p-value for the hypothesis of no difference. If there is no variation, the probability that all training runs favour one
+    /// side by chance.
     pub fn p(&self) -> f64 {
         if self.error > ROUNDING {
             let t = self.mean / self.error;

@@ -2,8 +2,8 @@
 //!
 //! Let b items be right only for the first and c only for the second, with a Beta(a, a') prior on the share of discordant items that favour
 //! the first. Then `e = B(a+b, a'+c) / B(a, a') 2^(b+c)` is the likelihood ratio of that mixture against an even share (Robbins 1970).
-//! Stopping at the first e >= 1/α errs with probability at most α (Ville 1939), however often one looks. The confidence sequence contains
-//! all shares that this test does not reject.
+//! Stopping at the first e >= 1/α errs with probability at most α (Ville 1939), however often the result is checked. The confidence
+//! sequence contains all shares that this test does not reject.
 
 use super::binomial::ln_beta_centred;
 use serde::{Deserialize, Serialize};

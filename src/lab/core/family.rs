@@ -242,8 +242,8 @@ impl PartialEq for Family {
 impl Family {
     /// Adds a comparison.
     ///
-    /// The same comparison of the same spec on more examples replaces the earlier one, so that repeated looks count
-    /// once. A planned comparison is kept, and an exploratory one on the same question is separate.
+    /// The same comparison of the same spec on more examples replaces the earlier one, so that repeated checks count as one. A planned
+    /// comparison is kept, and an exploratory one on the same question is separate.
     pub fn join(&mut self, mut new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
         let mut same = places.iter().filter(|at| self.members[**at].same(&new));

@@ -223,7 +223,7 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
     }
 }
 
-/// True if the finding's JSON names a lab or kind unknown to this version, and so comes from a newer one.
+/// True if the finding's JSON names a lab or kind that this version does not have, and therefore comes from a newer version.
 pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
     let text = |key: &str| finding.get(key).and_then(Value::as_str);
     let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };

@@ -40,7 +40,7 @@ pub fn hidden(
             NoticeLevel::Warning,
             what,
             cache.as_ref(),
-            "free space, or set PROBITY_CACHE_DIR to another folder",
+            "free space, or set PROBITY_CACHE_DIR to a different folder",
         )?;
     }
     Ok(out)

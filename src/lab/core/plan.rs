@@ -151,7 +151,7 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
     format!("property {index}")
 }
 
-/// The oracle data for training a property's probe: the largest subset in which the property is uncorrelated with another one.
+/// The oracle data for training a property's probe: the largest subset in which the property is uncorrelated with another property.
 ///
 /// A further property is decorrelated from the target, so that its probe cannot use the target. The target is decorrelated only from the
 /// other property. `seed` is the data seed.

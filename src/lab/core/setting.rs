@@ -26,7 +26,7 @@ impl Known {
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
 
-    /// Names of selectable models: the known ones, then others in the spec.
+    /// Names of selectable models: first the known ones, then other names in the spec.
     pub fn names(&self, of_spec: &[String]) -> Vec<String> {
         let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
         let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();

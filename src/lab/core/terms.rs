@@ -119,7 +119,7 @@ pub const TERMS: &[Term] = &[
         "counterfactual method",
         "",
         &[Interventions],
-        "Edits toward another value of the property, for example from singular to plural.",
+        "Edits toward a different value of the property, for example from singular to plural.",
     ),
     term(
         "nullifying method",
@@ -137,7 +137,7 @@ pub const TERMS: &[Term] = &[
         "trainings",
         "",
         &[Interventions, Power],
-        "All probes retrained with another seed; their differences show the randomness of training.",
+        "All probes retrained with a different seed; their differences show the randomness of training.",
     ),
     term(
         "outer and inner band",
@@ -218,7 +218,12 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "Evidence that may be checked after every item; the test may stop once it reaches 1/α.",
     ),
-    term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
+    term(
+        "bound",
+        "n",
+        &[Power],
+        "Number of training sentences that learning theory recommends for a difference of this size.",
+    ),
     term("rationale", "gold", &[Saliency], "The words that annotators marked as needed for the answer."),
     term(
         "predicted rationale",

@@ -49,7 +49,7 @@ pub struct Strength {
     pub(crate) selectivity_by_class: Option<Bands>,
     /// Readability of the other property after the intervention.
     pub readable: Option<Readable>,
-    /// Scores by property if there are several: the other one, then the further ones.
+    /// Scores by property if there are several: the other property, then the further properties.
     pub kept: Vec<KeptStrength>,
     /// Number of examples behind completeness.
     pub n_c: usize,

@@ -61,7 +61,7 @@ impl Banded {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// The text beside the mean: `±.012`, the two ends if they are not symmetric, or the values of two training runs.
+    /// The text next to the mean: `±.012`, the two ends if they are not symmetric, or the values of two training runs.
     pub fn spread(&self, trainings: usize) -> String {
         if is_few(trainings) {
             return self.range.map_or_else(|| "–".into(), |[lo, hi]| format!("({}, {})", score(lo), score(hi)));
@@ -122,8 +122,8 @@ mod tests {
         assert_eq!(narrow.spread(1), "±.012");
     }
 
-    /// Regression: two training runs used to show S .95 [.02, 1.00] beside R .92 [.75, .98], both by Student's t with
-    /// one degree of freedom.
+    /// Regression: two training runs used to show S .95 [.02, 1.00] next to R .92 [.75, .98], both by Student's t with one degree of
+    /// freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {
         let range = Some([0.93, 0.97]);

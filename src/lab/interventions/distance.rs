@@ -120,7 +120,7 @@ impl Distances {
         self.nearest.is_empty()
     }
 
-    /// Adds the distances of the same examples edited toward another value, with weight `w`.
+    /// Adds the distances of the same examples edited toward a different value, with weight `w`.
     pub(crate) fn add(&mut self, part: &Self, w: f64) {
         let each = |sum: &mut Vec<f64>, part: &[f64]| {
             sum.resize(part.len(), 0.0);

@@ -462,7 +462,7 @@ mod tests {
         assert!(of("figure-4").is_none(), "no linear oracle ran");
     }
 
-    /// Regression: `random` had no look and used to get that of RLACE.
+    /// Regression: `random` used to have no entry and got the look of RLACE.
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));

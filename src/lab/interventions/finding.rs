@@ -238,7 +238,7 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness toward a value other than the predicted one (rather than the true one).
+    /// Completeness toward a value other than the predicted value (instead of the true value).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.

@@ -1,9 +1,9 @@
 //! The Pareto front: the settings of all methods that trade completeness for selectivity, and the settings that they dominate.
 //!
 //! Scores are estimates, and the outermost of many noisy points form a spurious front. So one setting dominates another only if the
-//! intervals show it. On one axis it must be better by more than [`MARGIN`] (its lower end against the other's upper end). On the other
-//! axis, by the same comparison, it must not be worse by more than [`MARGIN`]. Each setting has a separate interval, so a difference must
-//! be larger than for a paired test, which also guards against the many pairs compared.
+//! intervals show it. On one axis the lower end of its interval must exceed the upper end of the other's by more than [`MARGIN`]. On the
+//! other axis, by the same comparison, it must not be worse by more than [`MARGIN`]. Each setting has a separate interval, so a difference
+//! must be larger than for a paired test, which also guards against the many pairs compared.
 //!
 //! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the others are
 //! indistinguishable from it. Dominance has no cycles: around one, each axis would have to lose more than it gains. Where the oracle no

@@ -23,7 +23,7 @@ pub struct Left {
     /// Trained and tested on edited states.
     pub after: Estimate,
     /// Share of the accuracy above chance that remains; its interval comes from that of `after`, with `before` treated as exact. `None` if
-    /// nothing was above chance before. Negative if the fresh probe is worse than the majority answer.
+    /// the accuracy was not above chance before. Negative if the fresh probe is worse than the majority answer.
     pub share: Option<Estimate>,
 }
 

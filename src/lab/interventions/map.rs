@@ -15,7 +15,7 @@ use super::oracle::OracleKind;
 use super::results::Results;
 use lab::results::Tagged;
 
-/// Origin of the strength of a row of the map.
+/// Origin of the strength in a row of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {

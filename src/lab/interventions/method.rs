@@ -28,9 +28,9 @@ pub struct Needs {
     /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one fit for all
     /// replicates.
     pub random: bool,
-    /// The state of each example's true counterfactual, see [`Known::twins`].
+    /// The state of each example's true counterfactual; see [`Known::twins`].
     pub twins: bool,
-    /// The user's file, see [`FitData::given`].
+    /// The user's file; see [`FitData::given`].
     pub file: bool,
 }
 
@@ -151,7 +151,7 @@ pub struct Method {
     pub id: &'static str,
     /// The name on screens.
     pub title: &'static str,
-    /// One line: what it does, and its paper.
+    /// One line: description of the method, with its paper.
     pub doc: &'static str,
     pub goal: Goal,
     /// Required parts of [`FitData`].
@@ -279,7 +279,7 @@ impl Fitted {
     }
 }
 
-/// A fitted method prepared for some embeddings.
+/// A fitted method prepared for a set of embeddings.
 pub struct Prepared<'a> {
     parameter: &'static Parameter,
     change: Change<'a>,

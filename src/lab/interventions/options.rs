@@ -84,7 +84,7 @@ pub enum OptionError {
     },
 }
 
-/// A value for every setting of one method.
+/// Values for all settings of one method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     values: Vec<(&'static str, f64)>,

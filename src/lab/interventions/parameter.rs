@@ -110,7 +110,7 @@ pub(crate) const RANK: Parameter = Parameter {
     default: 8.0,
 };
 
-/// Number of directions that RLACE removes. For k classes it is k - 1 times as many, like INLP at the same rank.
+/// Number of directions that RLACE removes; for k classes, k - 1 times as many, like INLP at the same rank.
 pub(crate) const ERASED_RANK: Parameter = Parameter {
     doc: "directions removed: r for two classes, r (k - 1) for k, as many as INLP removes in r iterations",
     ..RANK

@@ -58,7 +58,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("map-selectivity", "Selectivity of one method by layer of the edit and layer of the oracle."),
 ];
 
-/// Picks and draws a figure; omitted choices take the first one.
+/// Picks and draws a figure; an omitted choice means the first possibility.
 ///
 /// # Errors
 /// A message that lists the choices.
@@ -144,7 +144,7 @@ fn is_control(curve: &Curve) -> bool {
     find(&curve.key.method.name).is_some_and(|method| method.is_control)
 }
 
-/// The curves with the requested name; without a name, those of the first model or oracle.
+/// The curves with the requested name; without a name, those with the first model or oracle.
 fn narrowed<'a>(
     what: &str,
     wanted: Option<&str>,

@@ -60,7 +60,7 @@ impl Ranking {
         Self { order, better, places, stability: same }
     }
 
-    /// Pairs (a, b) in which a is better here and b under another oracle or other probe settings.
+    /// Pairs (a, b) in which a is better here, but b is better under the other oracle or other probe settings.
     pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, row) in self.better.iter().enumerate() {

@@ -32,7 +32,7 @@ pub struct Spec {
     /// The seed of every random stream of the run except those of training.
     #[serde(default)]
     pub seed: u64,
-    /// Version of the procedure, see [`PROCEDURE`]. Changing it changes the spec's hash.
+    /// Version of the procedure; see [`PROCEDURE`]. Changing it changes the spec's hash.
     #[serde(default = "procedure")]
     pub procedure: u32,
     /// Distance between an oracle's outputs that defines C and S: `tv`, total variation, or `js`, Jensen-Shannon.

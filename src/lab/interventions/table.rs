@@ -56,7 +56,7 @@ pub(super) enum Statistic {
     CompletenessWhereSelective,
     /// Selectivity averaged over the values of a property; with several, the mean over them.
     SelectivityByClass,
-    /// Selectivity on one of several properties: 0 is the other one, then the further ones.
+    /// Selectivity on one of several properties: 0 is the other property, then come the further properties.
     SelectivityOn(usize),
 }
 
@@ -103,12 +103,12 @@ pub(super) struct Centre {
 pub(super) struct Table {
     pub(super) replicates: usize,
     pub(super) strengths: usize,
-    /// The properties to keep: the other one, then the further ones.
+    /// The properties to keep: the other property, then the further properties.
     pub(super) stays: Vec<Stays>,
     /// Total number of their values.
     pub(super) classes: usize,
     pub(super) examples: usize,
-    /// Number of examples with a value of some property to keep.
+    /// Number of examples with a value of at least one property to keep.
     pub(super) defined: usize,
     /// For completeness and the selectivity on each property, by replicate and strength.
     pub(super) centres: Vec<Vec<Centre>>,

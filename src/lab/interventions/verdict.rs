@@ -73,7 +73,7 @@ pub struct RivalFinding {
     pub recipes: Vec<String>,
     /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean selectivity over those of these examples that have the other property; null if there are none.
+    /// Mean selectivity over the examples among these that have the other property; null if there are none.
     pub selectivity: Option<f64>,
     /// Harmonic mean of the two means.
     pub reliability: Option<f64>,

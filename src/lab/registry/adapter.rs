@@ -36,7 +36,7 @@ impl<I: Listed> Lab for I {
     }
 
     fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault> {
-        let other = || problem(&"this spec is for another lab", "lab", "correct `lab` in the spec");
+        let other = || problem(&"this spec is for a different lab", "lab", "correct `lab` in the spec");
         let spec = I::Spec::within(spec).ok_or_else(other)?;
         spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
         Ok(Box::new(Opened::<I>(I::begin(spec.clone()))))
@@ -117,14 +117,14 @@ impl<I: Listed> Lab for I {
     }
 }
 
-/// Adds explanations of terms to the figure, except for general statistical ones.
+/// Adds explanations of terms to the figure, except for general statistical terms.
 fn explained(figure: Figure) -> Figure {
     let terms = super::glossary().iter().filter(|term| !term.labs.is_empty());
     figure.with_terms(terms.map(|term| (term.name, term.meaning)))
 }
 
 fn for_another_lab() -> Problem {
-    Problem::new("this question is for another lab", "question", "")
+    Problem::new("this question is for a different lab", "question", "")
 }
 
 /// Adapts an experiment of one lab to the types of all labs.

@@ -1,6 +1,6 @@
 //! The list of labs, and the types with one case per lab.
 //!
-//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and generates [`Spec`], [`enum@Kinds`],
+//! Each lab is a crate that implements [`Instrument`] with its own types. `labs!` below lists them and generates [`Spec`], [`enum@Kinds`],
 //! [`Question`] and [`Results`]. The rest of the program uses a lab through [`Lab`] and an experiment through [`Experiment`]. The shared
 //! parts (`lab`) are re-exported here with these types filled in.
 

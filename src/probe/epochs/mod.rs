@@ -1,5 +1,5 @@
 //! Training as in Zhu et al. (2022): Adam over a grid of learning rates and batch sizes, at most 50 epochs, with early stopping after five
-//! epochs without a lower validation loss. The weights are those of the epoch with the best validation accuracy.
+//! epochs without a lower validation loss. The weights are taken from the epoch with the best validation accuracy.
 //!
 //! [`super::train`] counts steps and prefers the simplest of networks that validate equally well. This module reproduces a published
 //! procedure, so it uses the best epoch of the best settings, for each seed separately.

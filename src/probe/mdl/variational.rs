@@ -435,7 +435,7 @@ mod tests {
         }
         assert_ne!(codes[0], codes[1]);
         assert!((codes[0].model + codes[0].data - codes[1].model - codes[1].data).abs() < 6.0);
-        // A probe without information costs almost nothing: the code is at most a few bits longer than the uniform one.
+        // A probe without information costs almost nothing: its code is at most a few bits longer than the uniform code.
         let free = points(300, false);
         let bits = METHODS[1].bits;
         let all = bits(&free, &purposes(1), &mut NoPulse).unwrap();

@@ -1,4 +1,4 @@
-//! The audit of every probe of a panel: its accuracy on the test examples, and the choice of its settings.
+//! The audit of every probe of a panel: accuracy on the test examples, and the choice of its settings.
 
 use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
@@ -141,7 +141,7 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
     })
 }
 
-/// A warning about a probe that may have learned nothing, which puts every score based on it in doubt.
+/// A warning about a probe that may have learned nothing, which makes every score based on it doubtful.
 fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(slot.role()).replace('_', " ");
     let (who, what) = match slot {
@@ -158,7 +158,7 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
         bench.model.name(),
-        "raise task.examples, or choose another layer or model",
+        "raise task.examples, or choose a different layer or model",
     )
 }
 

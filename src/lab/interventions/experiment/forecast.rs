@@ -241,7 +241,7 @@ fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
 
-/// Name of the work of one method of the spec; rates differ between models.
+/// Name of the work of one of the spec's methods; rates differ between models.
 pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
@@ -328,7 +328,7 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// A meter with as many states as the run's: the first test examples, repeated.
+    /// A meter with as many states as the run's meter: the first test examples, repeated.
     fn distance_meter(&self) -> Result<Meter, Fault> {
         let h = &self.bench.chunks[0].h;
         let rows: Vec<usize> = (0..real_states(self.bench)).map(|i| i % h.rows()).collect();
@@ -379,7 +379,7 @@ impl<'a> Slices<'a> {
         Ok(units)
     }
 
-    /// Applies the method at `index` of the spec at some of its strengths.
+    /// Applies the method at `index` of the spec at a sample of its strengths.
     fn intervene(&self, kind: &str, index: usize) -> Result<f64, Fault> {
         let bench = self.bench;
         if !self.fits.borrow().contains_key(&index) {

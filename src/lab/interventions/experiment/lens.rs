@@ -57,7 +57,7 @@ pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Proble
     })
 }
 
-/// Counts the texts not yet read at some layer of the lens. One unit is the pass of one token through the model up to the spec's own layer.
+/// Counts the texts not yet read at all layers of the lens. One unit is the pass of one token through the model up to the spec's own layer.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();

@@ -43,7 +43,7 @@ const REST: usize = 6 << 20;
 /// Ratio of a run's resident memory to its largest phase: the allocator keeps some memory freed by other phases. Measured with the system's
 /// allocator on Linux.
 const HELD: f64 = 1.7;
-/// Numbers per example and strength: completeness always, selectivity and related ones where defined.
+/// Numbers per example and strength: completeness always, selectivity and related scores where they are defined.
 const TALLY: usize = 6;
 /// Numbers per example and strength for each further property to keep, which most examples have.
 const FURTHER: usize = 8;

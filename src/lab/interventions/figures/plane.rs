@@ -26,7 +26,7 @@ pub struct Rated<'a> {
 }
 
 impl<'a> Rated<'a> {
-    /// The settings in some results.
+    /// Collects the settings from results.
     pub fn of(results: &'a Results, model: &str, oracle: OracleKind) -> Self {
         let mine = results.curves.iter().filter(|c| c.key.model == model && c.key.oracle == oracle);
         let points: Vec<&Tagged<ReliabilityFinding>> = mine.flat_map(|c| &c.points).collect();

@@ -57,7 +57,7 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
-    /// Number of passes through the probe for a row on which the attack fails, if it exceeds that of a thorough proof.
+    /// Number of passes through the probe for a row on which the attack fails, if a thorough proof needs fewer.
     fn dear(&self) -> Option<usize> {
         None
     }

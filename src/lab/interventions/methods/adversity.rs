@@ -112,7 +112,7 @@ fn collinear_and_constant_embeddings() {
     }
 }
 
-/// A rank beyond the size of the embeddings removes all of them and nothing else.
+/// A rank beyond the size of the embeddings removes all dimensions and has no further effect.
 #[test]
 fn ranks_above_the_dimension() {
     let hard = Hard::new(noise(60, 5), 2);

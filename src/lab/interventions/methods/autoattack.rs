@@ -1,7 +1,7 @@
 //! AutoAttack (Croce and Hein 2020) as Canby et al. use it on probes: APGD, FAB and Square in turn.
 //!
 //! With two values APGD uses only the cross entropy, because the difference of logits ratio needs three. With three or more, both forms of
-//! APGD run. See [`super::across`] for the protocol and for why its completeness stays below that of PGD at the same radius.
+//! APGD run. [`super::across`] describes the protocol, and why its completeness stays below that of PGD at the same radius.
 
 use super::across::{Attack, Target};
 use super::apgd::{ITERATIONS, Loss, Walk};

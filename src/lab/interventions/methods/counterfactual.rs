@@ -12,7 +12,7 @@ use probe::bytes::{Reader, Writer};
 pub(crate) const COUNTERFACTUAL: Method = Method {
     id: "counterfactual",
     title: "true counterfactual",
-    doc: "replaces the state by that of the same sentence with its subject in the other number: the ceiling for other methods",
+    doc: "replaces the state by that of the same sentence with its subject in the opposite number: the ceiling for other methods",
     goal: Goal::Counterfactual,
     needs: Needs { binary: true, twins: true, ..Needs::NONE },
     parameter: &WHOLE,
@@ -30,7 +30,7 @@ pub(crate) const COUNTERFACTUAL: Method = Method {
     },
 };
 
-/// The states come with the examples, so nothing is learnt.
+/// The states come with the examples, so there is nothing to learn.
 struct Twins {
     dimension: usize,
 }

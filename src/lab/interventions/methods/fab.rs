@@ -5,7 +5,7 @@
 //! beyond the hyperplane. Once across the boundary, the search steps back toward the original.
 //!
 //! The search runs once, independent of the radius, and a point counts if it is within the radius. So points are just across the boundary,
-//! however large the radius. The search is exact for linear probes.
+//! regardless of the radius. The search is exact for linear probes.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::apgd::ITERATIONS;

@@ -40,7 +40,7 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",
-    doc: "replaces states by externally edited ones, toward another value, from the given `file`",
+    doc: "replaces states by externally edited ones with a different value, from the given `file`",
     goal: Goal::Counterfactual,
     family: "states",
     learn: |data, _, pulse| Edited::learn(Goal::Counterfactual, data, pulse),

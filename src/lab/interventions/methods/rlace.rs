@@ -117,8 +117,8 @@ pub struct Curve {
 pub struct Erased {
     /// The removed subspace: `rank (k - 1)` dimensions for k values, or all dimensions if there are fewer.
     pub removed: Subspace,
-    /// Mean cross entropy of the judge, in nats: the label entropy if nothing linear is left. The authors' penalised judge reports that
-    /// value even if a little is left.
+    /// Mean cross entropy of the judge, in nats: the label entropy if no linear information is left. The authors' penalised judge reports
+    /// that value even if a little is left.
     pub loss: f64,
     /// Accuracy of the judge on the training examples.
     pub accuracy: f64,
