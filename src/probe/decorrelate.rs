@@ -62,7 +62,7 @@ pub struct KeptCounts {
     pub counts: Vec<Vec<u64>>,
     /// Sum of the counts.
     pub total: u64,
-    /// Remaining strength of association; see [`association`]; 0 up to rounding.
+    /// Remaining strength of association (see [`association`]); 0 up to rounding.
     pub phi: f64,
 }
 

@@ -240,7 +240,7 @@ impl<R: Role> Probe<R> {
         choice.rivals(&entries).into_iter().filter_map(standing).collect()
     }
 
-    /// Maximum steps for a replicate of the chosen recipe: more than in the search only if it was still improving at the cap.
+    /// Maximum number of steps for a replicate of the chosen recipe: more than in the search only if it was still improving at the cap.
     pub fn replicate_steps(&self) -> usize {
         if self.chosen().is_some_and(|t| t.run.rising) { MOST_STEPS } else { SEARCH_STEPS }
     }

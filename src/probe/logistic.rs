@@ -103,7 +103,7 @@ impl Gram {
     }
 }
 
-/// Rows per thread at a time; fixed, so that sums do not depend on the number of threads.
+/// Number of rows per thread at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 512;
 
 impl Logistic {

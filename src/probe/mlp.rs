@@ -56,8 +56,8 @@ pub enum LayerError {
     },
 }
 
-/// Rows per thread at a time. Fixed, so that results do not depend on the number of threads; small enough to keep the activations of a wide
-/// network in the L2 cache.
+/// Number of rows per thread at a time. Fixed, so that results do not depend on the number of threads; small enough to keep the activations
+/// of a wide network in the L2 cache.
 pub const CHUNK: usize = 128;
 
 impl Mlp<f32> {

@@ -3,7 +3,7 @@
 //! Cross entropy is averaged over batches of 64, in a new random order for each pass. Canby et al. train for eight passes over data a
 //! hundred times larger, so steps are counted here instead. The network is validated every 50 steps (an *epoch* here). Training ends when
 //! the validation accuracy has not risen for 500 steps, or at a cap. The paper does not give optimiser, batch size and activation: Adam, 64
-//! and ReLU are our choice.
+//! and ReLU are our choices.
 
 use super::data::Labelled;
 use super::mlp::{CHUNK, Mlp, Pass};

@@ -1,9 +1,9 @@
 //! The difference of two accuracies on the same items: interval and equivalence test.
 //!
-//! One right or wrong answer per item: Tango's score interval (1998, "Equivalence test and confidence interval for the difference in
-//! proportions for the paired-sample design"), which keeps its level with few or no discordant items. Other metrics: Student's t on the
-//! differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of those sums. For
-//! correlated right and wrong answers see [`super::joint`].
+//! For one right or wrong answer per item, this is Tango's score interval (1998, "Equivalence test and confidence interval for the
+//! difference in proportions for the paired-sample design"), which keeps its level with few or no discordant items. For other metrics, it
+//! is Student's t on the differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of
+//! those sums. For correlated right and wrong answers, see [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;

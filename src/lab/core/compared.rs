@@ -128,8 +128,8 @@ fn counted(n: usize, one: &str, many: &str) -> String {
 
 /// Formats the numbers as aligned lines, the most certain differences first, and states the method.
 ///
-/// `shared` is true if both runs test the same examples. Lines longer than `room` cells lose, in this order: unadjusted p-values, long
-/// names (which are broken), counts, the two values.
+/// `shared` is true if both runs test the same examples. To fit lines into `room` cells, the table first drops unadjusted p-values, then
+/// breaks long names, then drops counts, then the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usize) -> Vec<String> {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     let mut out = Vec::new();

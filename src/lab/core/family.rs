@@ -23,7 +23,7 @@ pub struct Comparison {
     /// The question that it addresses. Comparisons of a run with the same question form a family.
     #[serde(default)]
     pub question: String,
-    /// The comparison in words, equal for equal comparisons.
+    /// Description of the comparison, identical for identical comparisons.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
@@ -95,7 +95,7 @@ impl Comparison {
 /// A family: one question of one run, or the planned comparisons of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested<'a> {
-    /// The question; for planned comparisons, the question of the first.
+    /// The question; for planned comparisons, the question of the first comparison.
     pub question: &'a str,
     pub planned: bool,
     /// Number of comparisons, excluding interim ones.

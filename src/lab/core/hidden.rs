@@ -8,8 +8,8 @@ use base::Problem;
 use base::matrix::Matrix;
 use model::{Model, Readout};
 
-/// Hidden states after block `layer` (from 1) at a position of the stimuli `rows`: `rows.len()` x D. Only missing ones are computed, and
-/// then cached.
+/// Hidden states after block `layer` (from 1) at a position of the stimuli `rows`: `rows.len()` x D. Only missing states are computed; they
+/// are then cached.
 pub fn hidden(
     model: &Model,
     stimuli: &Stimuli,

@@ -51,7 +51,7 @@ pub struct Waiting<Q> {
 
 /// A run in progress, called between batches as a [`Pulse`].
 pub trait Host: Pulse {
-    /// Receives commands; blocks while the user pauses the run.
+    /// Receives commands; blocks while the run is paused.
     ///
     /// # Errors
     /// [`Cancelled`] if the run must stop.

@@ -142,7 +142,7 @@ pub enum SettingError {
     /// A value of the wrong kind, or a name that is not offered.
     #[error("is not one of the choices")]
     NotOffered,
-    /// The spec currently does not allow the value.
+    /// The spec does not currently allow the value.
     #[error("{0}")]
     Refused(String),
 }

@@ -19,7 +19,7 @@ pub(crate) const MISCALIBRATED: f64 = 0.1;
 const LEARNED: f64 = 0.5;
 /// Share of the accuracy above chance that fresh probes may recover before it becomes a doubt.
 const LEFT: f64 = 0.1;
-/// Minimum distance between R under other probe settings and its interval for a doubt.
+/// Minimum distance of R under other probe settings from its interval that gives a doubt.
 const MOVED: f64 = 0.02;
 /// Largest change of the model's predictions and probabilities that counts as none.
 const UNMOVED: f64 = 0.01;

@@ -187,7 +187,7 @@ impl<'a> Halved<'a> {
         Self { table, halves, z: normal_quantile(0.5 + 0.5 * level) }
     }
 
-    /// Chooses on every half, from block sums.
+    /// Chooses a strength on every half, from block sums.
     pub(super) fn choose(&self, sums: &[f32]) -> Chosen {
         let (k, m) = (self.table.replicates, self.table.strengths);
         let slim = self.slim(sums);

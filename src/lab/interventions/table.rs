@@ -110,7 +110,7 @@ pub(super) struct Table {
     pub(super) examples: usize,
     /// Number of examples with a value of at least one property to keep.
     pub(super) defined: usize,
-    /// For completeness and the selectivity on each property, by replicate and strength.
+    /// Centres of the columns for completeness and for the selectivity on each property, by replicate and strength.
     pub(super) centres: Vec<Vec<Centre>>,
     /// `examples x width`: ones, the properties as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
     pub(super) columns: Matrix,

@@ -297,12 +297,12 @@ impl Squad {
 
 pub(crate) struct Crew {
     squads: Vec<Squad>,
-    /// Rows fetched at a time: whole batches of every network.
+    /// Number of rows fetched at a time: whole batches of every network.
     block: usize,
     rows: Rows,
 }
 
-/// Minimum rows fetched at a time; they stay in the L2 cache while all networks learn from them.
+/// Minimum number of rows fetched at a time; they stay in the L2 cache while all networks learn from them.
 const NEAR: usize = 64;
 
 impl Crew {

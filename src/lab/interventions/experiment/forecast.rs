@@ -160,7 +160,7 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 
 
 /// The work of the run, with the training steps of each network counted separately. Trained probes and texts already read cost nothing.
 fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
-    // The meter reads the counterfactuals of the first examples, which are as long as these.
+    // The meter reads the counterfactuals of the first examples, which are as long as the examples themselves.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
     let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };
     let store = host.store();
@@ -277,7 +277,7 @@ pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
 }
 
-/// Timed samples of the run's work, on its first test examples and untrained networks of its shapes.
+/// Timed samples of the run's work, on its first test examples and untrained networks of the same shapes.
 struct Slices<'a> {
     bench: &'a Bench,
     data: TrainingData<Intervention>,

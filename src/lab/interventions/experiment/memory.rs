@@ -202,7 +202,7 @@ impl Counts {
         }
     }
 
-    /// Number of stimuli that would fit, in round hundreds; `None` if fewer than 200 would.
+    /// Largest multiple of 100 stimuli that would fit; `None` if fewer than 200 would.
     fn examples_within(&self, fits: impl Fn(&Counts) -> bool) -> Option<usize> {
         let (mut low, mut high) = (1, self.stimuli / 100 + 1);
         while high - low > 1 {

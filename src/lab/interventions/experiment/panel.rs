@@ -56,7 +56,7 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
-    /// The kind of classifier, as in the names of streams.
+    /// The kind of classifier, as named in random streams.
     pub(crate) fn classifier(self) -> String {
         match self {
             Slot::Oracle(kind, _) => kind.to_string(),
