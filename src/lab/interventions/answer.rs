@@ -57,7 +57,7 @@ fn strength(parameter: &str, value: f64) -> String {
     format!("{name} {}", short(value))
 }
 
-/// The answer so far for each model, according to its first oracle. The best methods of all models come before the next ones.
+/// The answer so far for each model, according to its first oracle. The best method of each model comes before the runners-up.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let mut says: [Vec<String>; 3] = Default::default();

@@ -30,9 +30,9 @@ pub struct BehaviourFinding {
     pub value: f64,
     /// Share of examples whose preferred word form changes.
     pub flip_rate: Banded,
-    /// Probability of the correct form before, relative to both forms.
+    /// Probability of the correct form before the intervention, relative to both forms.
     pub correct_before: Banded,
-    /// Probability of the correct form after, relative to both forms.
+    /// Probability of the correct form after the intervention, relative to both forms.
     pub correct_after: Banded,
     /// Number of training runs behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,9 +45,9 @@ pub struct BehaviourFinding {
 /// Rank of the correct form, and the intervention's effect on the model's preference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Told {
-    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, before.
+    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, before the intervention.
     pub rank_before: Banded,
-    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, after.
+    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, after the intervention.
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,

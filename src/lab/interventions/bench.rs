@@ -83,13 +83,13 @@ pub struct Scores {
 pub struct ModelBehaviour {
     /// 1 if the preferred form changes.
     pub flipped: Vec<f64>,
-    /// Probability of the correct form relative to both forms, before.
+    /// Probability of the correct form relative to both forms, before the intervention.
     pub correct_before: Vec<f64>,
-    /// Probability of the correct form relative to both forms, after.
+    /// Probability of the correct form relative to both forms, after the intervention.
     pub correct_after: Vec<f64>,
-    /// Reciprocal rank of the correct form among the verb forms of all sentences, before.
+    /// Reciprocal rank of the correct form among the verb forms of all sentences, before the intervention.
     pub rank_before: Vec<f64>,
-    /// Reciprocal rank of the correct form among the verb forms of all sentences, after.
+    /// Reciprocal rank of the correct form among the verb forms of all sentences, after the intervention.
     pub rank_after: Vec<f64>,
     pub forms: usize,
 }

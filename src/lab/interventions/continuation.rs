@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family. A BART's encoder is
+    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family. BART's encoder is
     /// followed by its decoder, not its head.
     #[test]
     fn going_on_from_unchanged_states_is_the_model_itself() {

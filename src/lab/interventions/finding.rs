@@ -99,12 +99,12 @@ pub struct DataFinding {
     pub n_test: usize,
     /// Phi between target and other property in the oracles' training data, before and after decorrelation.
     pub phi: (f64, f64),
-    /// Median Euclidean norm of the hidden states, and the median over coordinates of their standard deviation.
+    /// Median Euclidean norm of the hidden states, and median standard deviation of their coordinates.
     pub scale: (f64, f64),
     /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
-    /// Distance behind C and S: `js` for Jensen-Shannon; absent for total variation.
+    /// Distance that defines C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
     /// Number of examples longer than the model's context, which are dropped, truncated or read in a window, as set in the spec.
@@ -297,7 +297,7 @@ pub struct OptimumFinding {
     pub completeness: Banded,
     /// Selectivity on examples not used for the choice.
     pub selectivity: Banded,
-    /// Reliability on examples not used for the choice; its bands cover the choice.
+    /// Reliability on examples not used for the choice; its bands account for the choice.
     pub reliability: Banded,
     /// Details of the choice; absent from the oldest recordings.
     #[serde(flatten)]
@@ -337,7 +337,7 @@ pub struct PaperFinding {
     pub completeness: Banded,
     /// Selectivity at that strength.
     pub selectivity: Banded,
-    /// Reliability at that strength; the bands do not cover the choice.
+    /// Reliability at that strength; its bands do not account for the choice.
     pub reliability: Banded,
     /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -101,14 +101,14 @@ pub enum InterventionError {
         /// Largest allowed value.
         max: f64,
     },
-    /// Embeddings of a different size from those fitted on, or targets that do not match them.
+    /// Embeddings whose size differs from that of the embeddings used for fitting, or targets that do not match them.
     #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
     Shape {
         rows: usize,
         /// Size of these embeddings.
         found: usize,
         targets: usize,
-        /// Size of the embeddings fitted on.
+        /// Size of the embeddings used for fitting.
         wanted: usize,
     },
     /// A target that is not a class.
@@ -166,7 +166,7 @@ pub struct Method {
     /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that a cache keeps one fit. Methods of one family
     /// can read each other's bytes.
     pub family: &'static str,
-    /// For a fit whose time does not depend on the number of examples; forecasts measure a short one.
+    /// Set for a fit whose time does not depend on the number of examples; forecasts then measure a short fit.
     pub(crate) short: Option<Short>,
     pub(crate) learn: fn(&FitData<'_>, &Options, &mut dyn Pulse) -> Learning,
     /// Reads the output of [`Learnt::to_bytes`].
@@ -314,7 +314,7 @@ pub(crate) fn replace_by(states: Matrix) -> Change<'static> {
     Box::new(move |_, _| Ok(states.clone()))
 }
 
-/// Checks embeddings and targets against what a method was fitted on.
+/// Checks that embeddings and targets match the data on which a method was fitted.
 pub(crate) fn check_rows(
     h: &Matrix,
     targets: &[usize],

@@ -49,7 +49,7 @@ pub struct Optimum {
     /// Index of the best eligible strength on all examples.
     pub index: usize,
     pub value: f64,
-    /// Reliability on examples not used for the choice, with bands that cover the choice.
+    /// Reliability on examples not used for the choice, with bands that account for the choice.
     pub reliability: Bands,
     /// Completeness and selectivity on the same examples; the reliability is their harmonic mean.
     pub held_out: [Bands; 2],
@@ -67,7 +67,7 @@ pub struct Paper {
     /// Index among the strengths.
     pub index: usize,
     pub value: f64,
-    /// Reliability at that strength; the interval does not cover the choice.
+    /// Reliability at that strength; the interval does not account for the choice.
     pub reliability: Bands,
     /// Set if the optimum is at an end of the grid.
     pub end: Option<End>,

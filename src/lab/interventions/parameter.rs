@@ -72,8 +72,8 @@ pub const EPSILON: Parameter = Parameter {
     default: 0.112,
 };
 
-/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, fine where completeness rises (.1 to 1) and
-/// long enough to reach the plateau.
+/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid. This grid is ours: it is fine where completeness rises (.1 to 1)
+/// and long enough to reach the plateau.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",

@@ -129,8 +129,8 @@ impl MethodSpec {
     }
 }
 
-/// Version 2: probes are trained by steps, the simplest within one standard error of the best is kept, attacks use exact signs, and
-/// everything is retrained several times. A different number means a different procedure.
+/// Version 2: probe training is counted in steps, the simplest probe within one standard error of the best is kept, attacks use exact
+/// signs, and everything is retrained several times. A different number means a different procedure.
 const PROCEDURE: u32 = 2;
 
 fn procedure() -> u32 {
@@ -141,7 +141,7 @@ fn procedure() -> u32 {
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec does not run is
+    /// The same experiment with different options for one method: the spec behind a slider's answer. A method that the spec does not run is
     /// added.
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();

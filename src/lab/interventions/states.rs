@@ -1,6 +1,6 @@
 //! Hidden states, labels and parts of an experiment as a table, for interventions made with other programs.
 //!
-//! The rows are all examples that the model can answer, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
+//! The rows are all examples that the model can process, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
 //! same rows.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one product.
+//! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one matrix product.
 //!
 //! For every replicate k and strength m the table has columns of completeness, of completeness where the other property is defined, and of
 //! selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a property
@@ -48,13 +48,13 @@ pub struct Sweep<'a> {
 pub(super) enum Statistic {
     /// Mean completeness over all examples.
     Completeness,
-    /// Mean selectivity over the examples with the property; with several properties, the mean over them.
+    /// Mean selectivity over the examples with the property, averaged over the properties if there are several.
     Selectivity,
     /// Harmonic mean of the two means over replicates, linearised by replicate.
     Reliability,
     /// Completeness over the examples with the other property.
     CompletenessWhereSelective,
-    /// Selectivity averaged over the values of a property; with several, the mean over them.
+    /// Selectivity averaged over the values of a property, and over the properties if there are several.
     SelectivityByClass,
     /// Selectivity on one of several properties: 0 is the other property, then come the further properties.
     SelectivityOn(usize),

@@ -312,7 +312,7 @@ fn the_optimum_has_no_optimism() {
     assert!(paper > 0.52 && (honest - 0.5).abs() < 0.006, "{paper} {honest}");
 }
 
-/// Small coverage simulation: the wide band of completeness, and a mean near 0, where resampling alone covers .7.
+/// Small coverage simulation for the wide band of completeness, and for a mean near 0, where resampling alone covers only .7.
 #[test]
 fn bands_cover() {
     let other = labels(120);

@@ -412,8 +412,8 @@ impl<'a> Slices<'a> {
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        // The run prepares the rows once for all strengths, this sample for a few. Returns the units that would have taken as long at the
-        // run's rate.
+        // The run prepares the rows once for all strengths, but this sample prepares them for a few. Returns the units that would have
+        // taken as long at the run's rate.
         let all = begun.elapsed().as_secs_f64();
         let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
         let unit = (all - ready) / count.max(1) as f64 + ready / strengths;

@@ -97,8 +97,8 @@ impl Counts {
         parts
     }
 
-    /// Memory for scores: the first replicate of every method and all replicates of one. Assessing that one also needs its columns and
-    /// every statistic in every resample.
+    /// Memory for scores: the first replicate of every method and all replicates of one method. Assessing that method also needs its
+    /// columns and every statistic in every resample.
     fn scores(&self) -> usize {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
@@ -141,8 +141,8 @@ impl Counts {
         self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
-    /// Chooses the number of tokens in a batch: the usual one, or fewer to keep a limit. `resident` is the process's memory so far, `pass`
-    /// the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
+    /// Chooses the number of tokens in a batch: the usual number, or fewer to stay within a limit. `resident` is the process's memory so
+    /// far, `pass` the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
     ///
     /// # Errors
     /// A problem that names settings that would fit, if not even one text fits.

@@ -45,7 +45,7 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Numbers of examples whose correct form the model prefers only before, and only after.
+    /// Numbers of examples whose correct form the model prefers only before and only after the intervention.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
@@ -91,7 +91,7 @@ pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of training runs with these oracle outputs: by training, then oracle, on every chunk.
+/// The baselines of training runs with these oracle outputs: by training run, then oracle, on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,

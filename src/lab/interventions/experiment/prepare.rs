@@ -220,13 +220,13 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Number of test examples judged at each strength, times replicates and rivals.
+    /// Number of test examples judged at each strength, counted once for every replicate and rival.
     pub(crate) fn judged(&self, replicates: usize, rivals: usize) -> usize {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet; at its own layer, the
-    /// bench's probes are reused without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at its own
+    /// layer, the bench's probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {

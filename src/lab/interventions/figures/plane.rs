@@ -157,7 +157,7 @@ fn dashed(look: Role) -> Role {
 }
 
 fn place(f: &ReliabilityFinding) -> Datum {
-    // In the plane no point of a line shows its spread, so its training runs are not drawn.
+    // Points of a line in the plane show no spread, so their training runs are not drawn.
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 

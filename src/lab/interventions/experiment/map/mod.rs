@@ -2,7 +2,7 @@
 //! one.
 //!
 //! Training, fits and states of a layer are stored under the same keys as in a run at that layer alone. So a stopped map can resume, and
-//! its diagonal equals such runs.
+//! the results on its diagonal equal those of such runs.
 
 mod work;
 

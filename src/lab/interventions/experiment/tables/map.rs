@@ -50,7 +50,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
             for (layer, read) in map.layers.iter().flat_map(|l| map.layers.iter().map(move |r| (*l, *r))) {
                 let strength = map.strength(layer).map_or_else(|| "n/a".into(), short);
                 let found = map.at(layer, read).map(|c| &c.value.point);
-                // Selectivity, and so reliability, is measured on the examples with the other property.
+                // Selectivity, and therefore reliability, is measured on the examples with the other property.
                 let n = found.map_or(0, |p| if score == Score::Completeness { p.n_c } else { p.n_s });
                 entries.push(Entry {
                     row: vec![model.clone(), method.title(), oracle.to_string(), layer.to_string(), strength],

@@ -309,7 +309,7 @@ mod tests {
         assert!(!optimum.write(Form::Csv).contains("published,"), "{}", optimum.write(Form::Csv));
     }
 
-    /// The published numbers are for one question, so other tasks are shown without them.
+    /// The published numbers are for one task, so other tasks are shown without them.
     #[test]
     fn another_task_has_no_published_row() {
         let mut results = results();
