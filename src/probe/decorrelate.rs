@@ -153,8 +153,8 @@ pub struct Uncorrelated {
     pub(crate) phi_before: f64,
 }
 
-/// Selects the largest uncorrelated subset, at random within each cell. Examples with an undefined target are dropped. Undefined counts as
-/// a further value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a third
+/// Selects the largest uncorrelated subset, at random within each cell. Examples with an undefined target are dropped. An undefined value
+/// counts as a further value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a third
 /// environment.
 pub fn decorrelate(
     target: &[Option<usize>],

@@ -12,7 +12,7 @@ use faer::{MatRef, Side};
 /// Distance from `rest` up to which eigenvalues are merged with it. The authors' code, with bisection in single precision, has a lower
 /// resolution.
 const SAME: f64 = 1e-7;
-/// Maximum number of eigenvectors beyond the trace; further ones, with eigenvalues nearest to `rest`, are merged with it.
+/// Maximum number of eigenvectors beyond the trace; further eigenvectors, with eigenvalues nearest to `rest`, are merged with it.
 const SPARE: usize = 24;
 /// Number of bisections for the shift of the eigenvalues.
 const HALVINGS: usize = 60;
@@ -144,8 +144,8 @@ impl Fantope {
         Dense::from_fn(count, d, |i, j| rows[i * d + j])
     }
 
-    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t such that they add up to the trace: the nearest point of the Fantope (Vu
-    /// et al. 2013).
+    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t chosen so that they add up to the trace: the nearest point of the Fantope
+    /// (Vu et al. 2013).
     fn project(&mut self) {
         let others = (self.dimension() - self.values.len()) as f64;
         let all = |values: &[f64], rest: f64, t: f64| {
@@ -193,7 +193,7 @@ impl Fantope {
     }
 }
 
-/// `x yᵀ` on one thread: the matrices are small and the steps many.
+/// `x yᵀ` on one thread, because the matrices are small and there are many steps.
 fn product(x: &Dense<f64>, y: &Dense<f64>) -> Dense<f64> {
     let mut out = Dense::zeros(x.rows(), y.rows());
     let (a, b) = (View::new(x.data(), x.rows(), x.cols()), View::new(y.data(), y.rows(), y.cols()));

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{Dense, Matrix};
 use base::files::hex;
 
-/// Largest accepted file: a mistaken path must not exhaust memory.
+/// Maximum size of an accepted file in bytes, so that a mistaken path cannot exhaust memory.
 const MOST_BYTES: u64 = 8 << 30;
 
 /// A file that cannot be used.

@@ -38,7 +38,8 @@ struct Pair {
 }
 
 /// Minimises from `point` until the gradient's length in the preconditioner's metric is `tolerance` times its initial value. The line
-/// search only halves: for a strictly convex objective every descending step gives a usable pair. `beat` is called before every iteration.
+/// search only halves the step: for a strictly convex objective every descending step gives a usable pair. `beat` is called before every
+/// iteration.
 pub(crate) fn minimise(
     objective: &impl Objective,
     mut point: Vec<f64>,

@@ -287,7 +287,7 @@ pub fn residuals_of(z: &mut [f64], label: usize) -> f64 {
     sum.ln() - own
 }
 
-/// Dot product of single and double precision, with interleaved sums so that it vectorises.
+/// Dot product of a single-precision and a double-precision vector, with interleaved sums so that it vectorises.
 fn dot(x: &[f32], w: &[f64]) -> f64 {
     let ((x, x_tail), (w, w_tail)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
     let mut sums = [0.0; 8];

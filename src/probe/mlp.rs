@@ -1,7 +1,7 @@
 //! A multilayer perceptron: fully connected layers with ReLU between them and one logit per class.
 //!
 //! Without hidden layers it is a linear softmax classifier. Forward and backward passes are written by hand on the matrix kernel, in f32
-//! for work and in f64 to check it.
+//! for use and in f64 for checks.
 
 use base::matmul::{View, matmul};
 use base::matrix::{Dense, Matrix, Real};

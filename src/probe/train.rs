@@ -21,7 +21,7 @@ pub const EPOCH: usize = 50;
 pub const PATIENCE: usize = 500;
 /// Maximum number of steps while searching over recipes.
 pub const SEARCH_STEPS: usize = 2_000;
-/// Maximum steps of a replicate whose recipe was still improving when the search cut it off.
+/// Maximum number of steps of a replicate whose recipe was still improving when the search stopped it.
 pub const MOST_STEPS: usize = 10_000;
 
 /// One point of a grid: a network and its training.

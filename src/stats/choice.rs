@@ -129,7 +129,7 @@ mod tests {
     use crate::rng::unit;
     use proptest::prelude::*;
 
-    /// Items answered correctly under alternative k with probability `p[k]`.
+    /// Items that are answered correctly under alternative k with probability `p[k]`.
     fn drawn(p: &[f64], items: usize, seed: u64) -> Answers {
         let mut rng = stream(seed, "choice test");
         let mut answers = Answers::new(p.len());

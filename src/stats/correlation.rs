@@ -8,7 +8,7 @@ pub struct Correlation {
     pub n: usize,
     /// Pearson's r, in [-1, 1].
     pub r: f64,
-    /// Two-sided p-value of r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. Computed from the incomplete beta
+    /// Two-sided p-value for r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. Computed from the incomplete beta
     /// function at 1 - r², which is precise for r near 1.
     pub p: f64,
 }

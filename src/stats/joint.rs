@@ -96,7 +96,7 @@ mod tests {
     use crate::rng::{stream, unit};
     use proptest::prelude::*;
 
-    /// Units of `size` items. `sums` gives each unit's lead of the first side; all discordant items favour the same side.
+    /// Units of `size` items. `sums` gives the lead of the first side in each unit; all discordant items favour the same side.
     fn joint(sums: &[i32], size: usize) -> Joint {
         let mut table = Table::default();
         for sum in sums {

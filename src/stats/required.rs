@@ -1,4 +1,4 @@
-//! Number of items that a comparison needs, and the smallest difference detectable with given items.
+//! Number of items that a comparison needs, and the smallest difference detectable with a given number of items.
 
 use super::mcnemar::Test;
 use super::power::{Discord, MOST, PowerError, power, share};

@@ -332,7 +332,7 @@ impl Crew {
         self.squads.iter().map(|s| s.nets.len()).sum()
     }
 
-    /// Makes one pass over the examples in the given order. `poll` is called regularly and can stop it.
+    /// Makes one pass over the examples in the given order. `poll` is called regularly and can stop the pass.
     pub(crate) fn learn(
         &mut self,
         data: &Labelled,

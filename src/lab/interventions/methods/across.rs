@@ -95,7 +95,7 @@ impl Learnt for Target {
     fn prepare<'a>(&'a self, h: &'a Matrix, targets: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
         let mlp = self.probe.mlp();
         let from: Vec<usize> = mlp.logits(h).iter_rows().map(argmax).collect();
-        // With two classes, away from one is toward the other, as in the authors' code.
+        // With two classes, moving away from one means moving toward the other, as in the authors' code.
         let wish = |target: &usize| match mlp.classes() {
             2 => Wish { aim: Aim::AwayFrom, class: 1 - target },
             _ => Wish { aim: Aim::Towards, class: *target },

@@ -9,7 +9,7 @@ use probe::mlp::{CHUNK, Pass};
 use probe::{Dense, Mlp};
 use rayon::prelude::*;
 
-/// Direction of an attack. With two classes both are the same up to rounding.
+/// Direction of an attack. With two classes both directions are the same up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
     /// Toward the given classes, by decreasing their cross entropy. The default.

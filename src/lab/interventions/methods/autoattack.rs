@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// The combination succeeds wherever one of its parts does. Compared with FAB, which draws no random numbers.
+    /// The combination succeeds wherever one of its parts does. The test compares it with FAB, which draws no random numbers.
     #[test]
     fn together_they_leave_no_more_standing_than_each() {
         let s = sample(2);

@@ -1,4 +1,4 @@
-//! The true counterfactual: the state of the same sentence with the subject in the other number.
+//! The true counterfactual: the state of the same sentence with the subject in the opposite number.
 //!
 //! It is the result of a perfect intervention, as far as grammar defines one: nothing else in the sentence changes, so everything else that
 //! the state encodes may remain. It is the ceiling for counterfactual methods, interchange in particular. Every example needs such a

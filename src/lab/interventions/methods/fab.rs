@@ -1,4 +1,4 @@
-//! FAB: the fast adaptive boundary attack (Croce and Hein 2020), maximum norm.
+//! FAB: the fast adaptive boundary attack (Croce and Hein 2020) in the maximum norm.
 //!
 //! Searches for the nearest point across the boundary. The probe is linearised at the current point, which gives a hyperplane where the two
 //! classes meet. The current and the original point are projected onto it, and the next point is between the two projections, slightly

@@ -116,7 +116,8 @@ impl Directions {
         self.classes
     }
 
-    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. `rounds` beyond the last count as all of them.
+    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. A number beyond the last round means all
+    /// rounds.
     ///
     /// # Errors
     /// [`SvdError`], which does not happen for finite weights.

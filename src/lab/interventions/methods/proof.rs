@@ -108,9 +108,9 @@ impl Bounds<'_> {
         stands
     }
 
-    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th one for each row, and whether the
-    /// row has that many. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin of the row's
-    /// current class.
+    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th margin of each row, and whether
+    /// the row has that many margins. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin
+    /// of the row's current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -188,7 +188,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// A lower bound over the ball of functions of the outputs of the hidden layers before layer `layer`.
+    /// A lower bound, over the ball, on functions of hidden-layer outputs before layer `layer`.
     fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
         for below in (0..layer).rev() {
             linear.relax(&ranges[below]);
@@ -233,7 +233,7 @@ impl Linear {
                         self.sizes[i] += lift.abs();
                         *w *= slope;
                     } else if *high <= -low {
-                        // 0 and the diagonal are below it; this uses the one with the smaller gap.
+                        // Both 0 and the diagonal are lower bounds; the one with the smaller gap is used.
                         *w = 0.0;
                     }
                 }

@@ -42,7 +42,7 @@ pub struct Draws {
     pub queries: usize,
 }
 
-/// Share of the coordinates covered by the window of a query, by its number: .8, halved on the authors' schedule.
+/// Share of the coordinates covered by the window of the `query`-th query: .8, halved on the authors' schedule.
 fn share(query: usize) -> f64 {
     const HALVED_AFTER: [usize; 9] = [10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000];
     let halvings = HALVED_AFTER.iter().filter(|after| query > **after).count();
@@ -112,8 +112,8 @@ impl Draws {
 
 /// A row on which no attack has succeeded.
 ///
-/// A query changes a window of the best point, for most of the search a few coordinates. So the first layer of the perceptron is updated
-/// for the changed coordinates, and only the later layers are run in full.
+/// A query changes a window of the best point, which for most of the search contains only a few coordinates. So the first layer of the
+/// perceptron is updated for the changed coordinates, and only the later layers are run in full.
 struct Seeker {
     /// Index of the row in the chunk and in the field.
     place: usize,
