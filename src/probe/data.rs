@@ -27,10 +27,10 @@ pub enum DataError {
     #[error("the embedding of row {row} contains NaN or infinity: check the model's precision and weights")]
     NotFinite { row: usize },
     /// Nothing to train or test on.
-    #[error("no labelled example in the {part} part")]
+    #[error("the {part} part contains no labelled example")]
     Empty { part: &'static str },
     /// A classifier needs two classes.
-    #[error("only one class in the {part} part: nothing to learn or measure")]
+    #[error("the {part} part contains only one class, so there is nothing to learn or measure")]
     OneClass { part: &'static str },
     /// A split made for a different data set.
     #[error("the split refers to row {row}, but the data has {rows} rows")]

@@ -20,7 +20,7 @@ pub enum DecorrelateError {
         other: usize,
     },
     /// The rows of the table have different lengths.
-    #[error("the table is not rectangular: row {row} has {len} cells, the first has {want}")]
+    #[error("the table is not rectangular: row {row} has {len} cells, but the first has {want}")]
     Ragged {
         row: usize,
         len: usize,

@@ -60,7 +60,7 @@ pub enum SplitError {
         second: &'static str,
     },
     /// An example that is not in the data.
-    #[error("example {row} does not exist: the data has {n}")]
+    #[error("example {row} does not exist: the data has {n} examples")]
     OutOfRange {
         row: usize,
         /// Number of examples in the data.

@@ -26,7 +26,9 @@ pub enum StimuliError {
         /// Name of the model.
         model: String,
     },
-    #[error("only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows")]
+    #[error(
+        "only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words are in the model's vocabulary"
+    )]
     TooFew {
         model: String,
         /// Number of remaining examples.

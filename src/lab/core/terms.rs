@@ -40,13 +40,13 @@ pub const TERMS: &[Term] = &[
         "strength",
         "ε, rank",
         &[Interventions],
-        "Size of the edits of a method: the radius ε of its ball, or the rank of the removed subspace.",
+        "Size of a method's edits: the radius ε of its ball, or the rank of the removed subspace.",
     ),
     term(
         "oracle",
         "",
         &[Interventions],
-        "A probe that evaluates edits; its training data is separate from that of the methods.",
+        "A probe that evaluates edits; its training data is separate from the methods' data.",
     ),
     term(
         "control",
@@ -65,7 +65,7 @@ pub const TERMS: &[Term] = &[
         "range over equally good probes",
         "",
         &[Interventions],
-        "Lowest to highest score under other probe settings whose validation results are as good as those of the plotted ones.",
+        "Lowest to highest score under other probe settings that validate as well as the plotted ones.",
     ),
     term(
         "front",
@@ -131,7 +131,7 @@ pub const TERMS: &[Term] = &[
         "distance",
         "×",
         &[Interventions],
-        "Distance of edited states from real ones, as a multiple of that of unedited states.",
+        "Distance of edited states from real states, divided by the distance of unedited states.",
     ),
     term(
         "trainings",
@@ -183,7 +183,7 @@ pub const TERMS: &[Term] = &[
         "ledger",
         "",
         &[Prompts],
-        "Sources of the variance of a gap between two models in one draw: models, prompt, name, sample, and the rest.",
+        "Sources of variance in a gap between two models in one draw: models, prompt, name, sample, and the rest.",
     ),
     term("power", "", &[Power], "Probability that a comparison detects a real difference; .80 is customary."),
     term("level", "α", &[Power], "Probability that a test finds a difference where there is none; .05 is customary."),
@@ -203,7 +203,7 @@ pub const TERMS: &[Term] = &[
         "mid-p",
         "p",
         &[Power],
-        "McNemar's p-value with half the probability of the observed table: less strict than the exact one.",
+        "McNemar's p-value with half the probability of the observed table: less strict than the exact p-value.",
     ),
     term("equivalence", "", &[Power], "The sides differ by less than a margin fixed in advance."),
     term(
@@ -247,7 +247,7 @@ pub const TERMS: &[Term] = &[
         "mean average precision",
         "MAP",
         &[Saliency],
-        "Agreement between the rankings of words before and after a change of the sentence; 0 to 1.",
+        "Agreement between the rankings of words before and after a change to the sentence; 0 to 1.",
     ),
     term(
         "correlation of pairs",
@@ -259,7 +259,7 @@ pub const TERMS: &[Term] = &[
         "completeness error",
         "",
         &[Saliency],
-        "Difference between the sum of the integrated gradients and the change of the prediction.",
+        "Difference between the sum of the integrated gradients and the change in the prediction.",
     ),
     term("sufficiency", "", &[Saliency], "Drop in the model's probability when only the predicted rationale is left."),
     term("comprehensiveness", "", &[Saliency], "Drop in the model's probability without the predicted rationale."),
@@ -270,12 +270,13 @@ pub const TERMS: &[Term] = &[
         "The range that covers the true value 95 % of the time, unless the settings give a different level.",
     ),
     term("n", "n", &[], "Number of examples, facts or items on which a result is based."),
-    term("p-value", "p", &[], "Probability of a difference at least this large if there were none."),
+    term("p-value", "p", &[], "Probability of a difference at least this large if there were no real difference."),
     term(
         "Holm, BH",
         "",
         &[],
-        "Corrections of p-values for several comparisons: Holm limits the chance of any false finding, BH their expected share.",
+        "Corrections of p-values for several comparisons: Holm limits the chance of any false finding, BH the expected share of \
+         false findings.",
     ),
     term("seed", "", &[], "Number that determines all random choices; the same seed gives the same results."),
 ];

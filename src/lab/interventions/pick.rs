@@ -49,7 +49,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::further(
         "reliability",
-        "C, S and R of one or several methods by strength, with rivals and baselines for a single one.",
+        "C, S and R of one or several methods by strength, with rivals and baselines for a single method.",
     ),
     FigureEntry::further(
         "map-completeness",
@@ -90,7 +90,7 @@ pub fn pick(
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
-    let none = || format!("no points of model {model} with the {oracle} oracle");
+    let none = || format!("the session has no points of model {model} with the {oracle} oracle");
     if name == "pareto" {
         return pareto(results, engine, &model, oracle).ok_or_else(none);
     }

@@ -99,7 +99,7 @@ fn task() -> Setting<Spec> {
 }
 
 fn data() -> Setting<Spec> {
-    row("task.data", "Data", "A file whose sentences are used as examples instead of generated ones.").file(
+    row("task.data", "Data", "A file whose sentences are used as examples instead of generated sentences.").file(
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
@@ -130,7 +130,7 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the edit changes; the other one should stay unchanged. For a file, any of its labels.",
+        "The property that the edit changes; the other property should stay unchanged. With a file, any of its labels.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("subject_number"),
             None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
@@ -325,7 +325,7 @@ fn oracle_layer() -> Setting<Spec> {
     Setting::new(
         "site.oracle_layer",
         "Oracle layer",
-        "The layer that the oracles read: that of the intervention, or a later one.",
+        "The layer that the oracles read: the intervention's layer or a later one.",
         |spec, known| {
             let (first, layers) = oracle_layers(spec, known);
             let stops = (first + 1..=layers).map(|l| l as f64).collect();

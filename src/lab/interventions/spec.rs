@@ -246,7 +246,8 @@ impl LabSpec for Spec {
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
         if self.procedure != PROCEDURE {
-            let problem = format!("is {}: this program only has procedure {PROCEDURE}; omit the key", self.procedure);
+            let problem =
+                format!("is {}: this program supports only procedure {PROCEDURE}; omit the key", self.procedure);
             return refuse.because("procedure", problem);
         }
         refuse.outside("probe.replicates", self.probe.replicates, 1..=MOST_REPLICATES)?;

@@ -75,7 +75,7 @@ fn a_further_property_of_one_value_is_refused() {
     told.task.data = Some("own.jsonl".into());
     told.task.base = folder.path().to_owned();
     let number = |n: u8| ["Sg", "Pl"][usize::from(n)];
-    for (said, want) in [(None, "show 0 of 3 values"), (Some("human"), "show 1 of 3 values")] {
+    for (said, want) in [(None, "only 0 of the 3 values"), (Some("human"), "only 1 of the 3 values")] {
         let rows = set.examples.iter().map(|e| {
             let mut labels =
                 serde_json::json!({ "subject_number": number(e.zc), "attractor_number": number(e.ze.unwrap_or(0)) });

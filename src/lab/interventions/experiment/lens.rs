@@ -26,7 +26,8 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
     let name = bench.model.name().to_owned();
     let notice = |what: String, hint: &str| Problem::new(what, name.clone(), hint);
     if !bench.asks() {
-        let what = "no logit lens: the model has no language model head, or the target does not have two values with word forms";
+        let what = "the logit lens was not computed: the model has no language model head, or the target does not have \
+                    two values with word forms";
         return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "remove [lens]"))?);
     }
     let depth = bench.model.depth();
@@ -36,8 +37,10 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
     let (layers, before): (Vec<usize>, Vec<usize>) =
         layers.into_iter().partition(|l| arch.after_block(*l).in_decoder() == arch.after_block(depth).in_decoder());
     if !before.is_empty() {
-        let what =
-            format!("no logit lens at {} encoder layers: the language model head reads only the decoder", before.len());
+        let what = format!(
+            "the logit lens was not computed at {} encoder layers: the language model head reads only the decoder",
+            before.len()
+        );
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
     let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, (depth, Where::Said), (None, None), host)?;

@@ -311,7 +311,7 @@ impl Bench {
         let names = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let target = self.labels.target_property;
         if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
-            let what = format!("{} of {} rows in {} dropped", source.lost(), source.rows, source.path);
+            let what = format!("{} of {} rows in {} were dropped", source.lost(), source.rows, source.path);
             let hint = "run `probity data doctor` on the file for details";
             host.notice(NoticeLevel::Info, Problem::new(what, "task.data", hint))?;
         }

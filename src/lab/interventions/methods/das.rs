@@ -54,7 +54,7 @@ pub(crate) const DAS: Method = Method {
         let bases = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;
         if bases.iter().any(|q| q.cols() != donors.dimension || !q.is_finite()) {
-            return Err(malformed("bases of a different size").into());
+            return Err(malformed("the bases have different sizes").into());
         }
         Ok(Box::new(Swap { donors, bases }))
     },

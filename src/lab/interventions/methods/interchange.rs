@@ -125,7 +125,7 @@ impl Donors {
         let groups = groups.ok_or_else(|| malformed("invalid header"))?;
         let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
-            return Err(malformed("donors of the wrong size").into());
+            return Err(malformed("the donors have the wrong size").into());
         }
         Ok(Self { classes, columns, dimension, seed: (high as u64) << 32 | low as u64, groups })
     }

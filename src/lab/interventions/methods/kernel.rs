@@ -69,10 +69,22 @@ const SETTINGS: [Setting; 8] = [
         4_096.0,
     ),
     Setting::whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
-    Setting::whole("steps", "steps", "maximum steps of the R-LACE game", 5_000.0, 1e7),
+    Setting::whole("steps", "steps", "maximum number of steps of the R-LACE game", 5_000.0, 1e7),
     Setting::whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
-    Setting::whole("iterations", "iterations", "training steps of that network, with 128 examples each", 1_000.0, 1e6),
-    Setting::real("learning_rate", "learning rate", "Adam's learning rate in that training", 1e-3, [1e-6, 100.0]),
+    Setting::whole(
+        "iterations",
+        "iterations",
+        "training steps of the pre-image network, with 128 examples each",
+        1_000.0,
+        1e6,
+    ),
+    Setting::real(
+        "learning_rate",
+        "learning rate",
+        "Adam's learning rate for the pre-image network",
+        1e-3,
+        [1e-6, 100.0],
+    ),
 ];
 
 /// Number of examples per training step of the pre-image network.
@@ -101,7 +113,7 @@ impl Eraser {
         reader.finish()?;
         let (d, m) = (features.dimension(), features.len());
         if basis.cols() != m || net.sizes() != (m, d) {
-            return Err(malformed("parts of the wrong size").into());
+            return Err(malformed("the parts have the wrong sizes").into());
         }
         let removed = Subspace::row_space(&basis)?;
         Ok(Self { classes, features, removed, net, preimages })

@@ -43,7 +43,7 @@ pub const LEACE: Method = Method {
         reader.finish()?;
         let d = bias.len();
         if left.cols() != d || right.cols() != d || left.rows() != right.rows() {
-            return Err(malformed("parts of the wrong size").into());
+            return Err(malformed("the parts have the wrong sizes").into());
         }
         Ok(Box::new(Eraser { classes, bias, left, right }))
     },

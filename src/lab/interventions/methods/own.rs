@@ -29,7 +29,7 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
         let (classes, directions): (usize, Dense<f64>) = (reader.number()?, reader.matrix()?);
         reader.finish()?;
         if !directions.is_finite() {
-            return Err(malformed("directions with NaN or infinity").into());
+            return Err(malformed("the directions contain NaN or infinity").into());
         }
         Ok(Box::new(Directions { classes, directions }))
     },
@@ -70,7 +70,7 @@ pub(crate) const ERASED_STATES: Method = Method {
         let states = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;
         if states.iter().any(|s| s.cols() != states[0].cols() || s.rows() != states[0].rows()) {
-            return Err(malformed("states of different sizes").into());
+            return Err(malformed("the states have different sizes").into());
         }
         Ok(Box::new(Edited { classes, states }))
     },

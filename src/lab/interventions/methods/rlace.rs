@@ -55,7 +55,13 @@ pub const RLACE: Method = Method {
 };
 
 const SETTINGS: [Setting; 9] = [
-    Setting::whole("steps", "steps", "maximum steps for the first rank (authors' code: 75,000)", 75_000.0, 1e7),
+    Setting::whole(
+        "steps",
+        "steps",
+        "maximum number of steps for the first rank (authors' code: 75,000)",
+        75_000.0,
+        1e7,
+    ),
     Setting::whole(
         "round",
         "steps per round",
@@ -95,7 +101,7 @@ const SETTINGS: [Setting; 9] = [
     Setting::flag(
         "judge",
         "authors' judge",
-        "0: of two candidates for each rank, keep the better one by an unpenalised classifier; 1: choose as in the authors' code",
+        "0: for each rank, an unpenalised classifier chooses between two candidates; 1: choose as in the authors' code",
         0.0,
     ),
 ];

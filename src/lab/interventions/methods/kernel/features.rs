@@ -125,7 +125,7 @@ impl Features {
         let (centre, landmarks) = (reader.reals()?, reader.matrix::<f64>()?);
         let root: Dense<f64> = reader.matrix()?;
         if centre.len() != landmarks.cols() || (root.rows(), root.cols()) != (landmarks.rows(), landmarks.rows()) {
-            return Err(probe::bytes::malformed("features of the wrong size"));
+            return Err(probe::bytes::malformed("the features have the wrong size"));
         }
         Ok(Self { polynomial, gamma, centre, scale, landmarks, root })
     }

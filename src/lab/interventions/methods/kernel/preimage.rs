@@ -149,7 +149,7 @@ impl Net {
         let parts = [part()?, part()?, part()?, part()?, part()?];
         let [a, c, b, d, e] = parts.each_ref().map(|p| (p.rows(), p.cols()));
         if c != (1, a.1) || b.0 != a.0 || d != (1, b.1) || e != (b.1, a.1) {
-            return Err(malformed("a network of the wrong size"));
+            return Err(malformed("the network has the wrong size"));
         }
         Ok(Self::with(size, parts))
     }
