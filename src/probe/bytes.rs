@@ -19,7 +19,7 @@ const DIGEST: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
-    /// Not a file of this format.
+    /// The file does not have this format.
     #[error("not a probe or map written by this program")]
     Magic,
     #[error("format version {found}, but this program reads version {VERSION}")]

@@ -23,7 +23,7 @@ pub enum DataError {
         label: usize,
         classes: usize,
     },
-    /// NaN or infinity.
+    /// An embedding contains NaN or infinity.
     #[error("the embedding of row {row} contains NaN or infinity: check the model's precision and weights")]
     NotFinite { row: usize },
     /// Nothing to train or test on.

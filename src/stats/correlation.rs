@@ -19,7 +19,7 @@ pub enum Undefined {
     /// Fewer than three pairs: two always lie on a line.
     #[error("fewer than three pairs of numbers")]
     Few,
-    /// One list does not vary.
+    /// All values of a list are equal.
     #[error("all numbers of a list are equal")]
     Constant,
 }

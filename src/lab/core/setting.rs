@@ -42,7 +42,7 @@ pub enum Value {
     Unset,
     /// The index of the chosen name; `None` if the spec has a name that is not offered.
     Choice(Option<usize>),
-    /// For each name, whether it is selected.
+    /// For each name, true if it is selected.
     Marks(Vec<bool>),
     Text(String),
 }

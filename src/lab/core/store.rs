@@ -10,7 +10,7 @@ use kernels::simd::Level;
 use model::dtype::Dtype;
 use model::{HookPoint, Model, Readout};
 
-/// Must increase when a change of the program alters the bits of hidden states.
+/// Version of the computation of hidden states; must increase when a change of the program alters their bits.
 const VERSION: u32 = 1;
 /// Length of a key in bytes.
 pub const KEY: usize = 16;

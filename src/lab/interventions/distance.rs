@@ -41,13 +41,13 @@ pub struct Meter {
 /// Distances of edited states, one of each kind per example.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distances {
-    /// To the nearest real state.
+    /// Distances to the nearest real state.
     pub nearest: Vec<f64>,
     /// Mahalanobis distance from the mean of the real states.
     pub mahalanobis: Vec<f64>,
     /// Norm after divided by norm before; NaN if the latter is 0.
     pub norm_ratio: Vec<f64>,
-    /// To the state of the true counterfactual; empty if there is none.
+    /// Distances to the state of the true counterfactual; empty if there is none.
     pub counterfactual: Vec<f64>,
 }
 
@@ -170,13 +170,13 @@ pub struct DistanceFinding {
 /// Mean distances of unedited states.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Unchanged {
-    /// To the nearest real state.
+    /// Mean distance to the nearest real state.
     #[serde(deserialize_with = "number_or_null")]
     pub nearest: f64,
-    /// Mahalanobis distance from the mean of the real states.
+    /// Mean Mahalanobis distance from the mean of the real states.
     #[serde(deserialize_with = "number_or_null")]
     pub mahalanobis: f64,
-    /// To the state of the true counterfactual, if there is one.
+    /// Mean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<f64>,
 }

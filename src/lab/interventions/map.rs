@@ -28,7 +28,7 @@ pub enum Chosen {
 }
 
 impl Chosen {
-    /// As text, for tables and screens.
+    /// The origin as text, for tables and screens.
     pub fn title(self) -> &'static str {
         match self {
             Chosen::Optimum => "best of its layer",
@@ -114,7 +114,7 @@ impl Score {
 /// The map of one model, method and oracle, with the cells so far.
 #[derive(Debug, Clone)]
 pub struct Map<'a> {
-    /// Ascending: rows are layers of the intervention, columns layers of the oracle.
+    /// Layers in ascending order: rows are layers of the intervention, columns are layers of the oracle.
     pub layers: Vec<usize>,
     cells: Vec<&'a Tagged<MapFinding>>,
     unmapped: Vec<&'a Tagged<NoMapFinding>>,

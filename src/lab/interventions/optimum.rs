@@ -128,9 +128,9 @@ pub enum NoOptimum {
 /// An optimum's reliability on all examples and in every resample, by replicate (see [`linearised`]).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draws {
-    /// On the examples themselves; `None` without an optimum.
+    /// Reliability on the examples themselves; `None` without an optimum.
     pub theta: Option<Vec<f64>>,
-    /// In each resample; `None` if no strength was eligible.
+    /// Reliability in each resample; `None` if no strength was eligible.
     pub rows: Vec<Option<Vec<f64>>>,
 }
 

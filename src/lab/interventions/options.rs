@@ -71,7 +71,7 @@ pub enum OptionError {
         /// The existing names.
         known: String,
     },
-    /// Out of bounds, or not an integer.
+    /// The value is out of bounds or not an integer.
     #[error("option '{name}' of {method} is {shown}: must be {kind} from {min} to {max}", shown = base::numbers::brief(.value))]
     Range {
         method: &'static str,

@@ -173,9 +173,9 @@ impl Posterior {
 /// Standard normal numbers for one draw of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct Draw {
-    /// For the scales: rows x D.
+    /// Numbers for the scales, rows x D.
     pub scale: Vec<f32>,
-    /// For the logits: rows x K. Sampling logits replaces sampling weights (local reparametrisation, Kingma et al. 2015).
+    /// Numbers for the logits, rows x K. Sampling logits replaces sampling weights (local reparametrisation, Kingma et al. 2015).
     pub logit: Vec<f32>,
 }
 

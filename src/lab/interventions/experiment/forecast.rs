@@ -284,7 +284,7 @@ struct Slices<'a> {
     labelled: Labelled,
     mlp: Probe<Intervention>,
     oracles: Vec<Oracle>,
-    /// By index of the method in the spec.
+    /// Fits by index of the method in the spec.
     fits: RefCell<HashMap<usize, Fitted>>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Which {
     Provisional,
     /// A replicate with the chosen settings, from 1.
     Replicate(usize),
-    /// One training run with other settings that validate equally well, by rank from 1.
+    /// One training run with other settings that validate equally well, identified by rank from 1.
     Rival(usize),
 }
 
@@ -125,7 +125,7 @@ impl SlotProbe {
 #[derive(Clone)]
 pub(crate) struct Panel {
     pub which: Which,
-    /// In the spec's order. A provisional panel has only the first.
+    /// The oracles in the spec's order; a provisional panel has only the first.
     pub oracles: Arc<Vec<Oracle>>,
     /// The attacked probe; `None` if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,

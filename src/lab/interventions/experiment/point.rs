@@ -119,7 +119,7 @@ fn method_twins(bench: &mut Bench, named: &Named, index: usize, host: &mut Host<
     if named.method.needs.twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }
 
-/// One test example before and after, by the first replicate.
+/// One test example before and after the edit, for the first replicate.
 fn example(
     bench: &mut Bench,
     named: &Named,

@@ -80,7 +80,7 @@ pub(crate) struct Named {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     c_before: Option<f64>,
-    /// For each property to keep.
+    /// Selectivity of a constant answer for each property to keep.
     floors: Vec<Option<f64>>,
 }
 

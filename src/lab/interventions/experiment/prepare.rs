@@ -1,4 +1,4 @@
-//! From a spec to a bench: data, splits, test examples, and the random draws shared by all of them.
+//! Prepares a bench from a spec: data, splits, test examples, and the random draws shared by all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -390,7 +390,7 @@ impl Bench {
         .collect()
     }
 
-    /// True values of the other property of the first `n` test examples.
+    /// True values of the other property for the first `n` test examples.
     pub(crate) fn other(&self, n: usize) -> Vec<Option<usize>> {
         self.test[..n].iter().map(|r| self.labels.other[*r]).collect()
     }

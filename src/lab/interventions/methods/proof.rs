@@ -18,9 +18,9 @@ use rayon::prelude::*;
 /// Method for the ranges of hidden units after the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// By intervals: costs about one step of an attack.
+    /// By interval arithmetic, which costs about one step of an attack.
     Quick,
-    /// With separate bounds for each unit: costs about as many passes as the network has hidden units.
+    /// By separate bounds for each unit, which cost about as many passes as the network has hidden units.
     Thorough,
 }
 

@@ -162,7 +162,7 @@ fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judg
     Ok(judges)
 }
 
-/// One method in one row.
+/// Computation of one method in one row of the map.
 struct Pass<'a> {
     /// The bench of the run, used to answer questions.
     main: &'a mut Bench,
