@@ -1,7 +1,8 @@
 //! Splits examples into parts for training oracles, training interventions, and testing.
 //!
-//! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for validation. Their data
-//! are a hundred times larger; here 5 % would be too few to distinguish recipes, so at least 200 are used (but at most a third).
+//! The shares are those of Canby et al. (2024, section 4): 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
+//! validation. Their data are a hundred times larger; here 5 % would be too few to distinguish recipes, so at least 200 are used (but at
+//! most a third).
 //!
 //! Parts are types, because an oracle trained on the same examples as an intervention would give a biased evaluation of it. Training
 //! functions accept data of one role, and only a [`Split`] creates parts, after checking that they are disjoint.

@@ -2,11 +2,11 @@
 //!
 //! The largest of 29 noisy numbers tends to exceed the largest of the 29 true ones, so a strength chosen and reported on the same examples
 //! looks too good. Here it is chosen on one half of the examples and reported on the other, both ways, and averaged over random halvings.
-//! The choice is repeated in every resample, so the interval covers it. The paper's optimum, chosen and reported on all examples, is
+//! The choice is repeated in every resample, so the interval accounts for it. The paper's optimum, chosen and reported on all examples, is
 //! reported too.
 //!
-//! One strength is chosen in each half, by the mean over training runs. C and S are means over halves and training
-//! runs, and R is the harmonic mean of the two.
+//! One strength is chosen in each half, by the mean over training runs. C and S are means over halves and training runs, and R is the
+//! harmonic mean of the two.
 //!
 //! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than chance. An oracle
 //! with a constant answer has a selectivity of about the majority share.

@@ -1,4 +1,4 @@
-//! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one matrix product.
+//! The scores of a sweep as one table of columns over examples, so that a resample of the examples needs only one matrix product.
 //!
 //! For every replicate k and strength m the table has columns of completeness, of completeness where the other property is defined, and of
 //! selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a property

@@ -1,16 +1,16 @@
 //! Variational coding: sends a probe whose weights are distributions, and the labels with the code that it implies.
 //!
-//! `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any q over the weights and a prior p: the bits-back argument of Hinton and van Camp
-//! (1993), as in Voita and Titov (2020, section 3.1). They use the prior and posterior of Bayesian compression (Louizos et al. 2017). Every
-//! input has a scale z with the improper prior 1/|z| (group normal-Jeffreys), and `w = z u` with u ~ N(0, 1) a priori, so that
-//! uninformative inputs cost nothing. A posteriori all are independent normals.
+//! The code length is `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any distribution q over the weights and a prior p. This is the
+//! bits-back argument of Hinton and van Camp (1993), as in Voita and Titov (2020, section 3.1). They use the prior and posterior of
+//! Bayesian compression (Louizos et al. 2017). Every input has a scale z with the improper prior 1/|z| (group normal-Jeffreys), and `w = z
+//! u` with u ~ N(0, 1) a priori, so that uninformative inputs cost nothing. A posteriori, all scales and weights are independent normals.
 //!
-//! The divergence of z is the approximation of Molchanov et al. (2017, equation 14), which is 0 for a dropped input. An improper prior
-//! defines it only up to a constant; this is the published choice.
+//! The divergence of z is approximated as in Molchanov et al. (2017, equation 14); it is 0 for a dropped input. An improper prior defines
+//! it only up to a constant; the constant is the published one.
 //!
-//! Any q gives a valid code; a longer search finds shorter ones. The objective is not convex, and seeds end a few percent apart. At 8
-//! inputs the lengths agree with another program (golden test). At 128 and 256 inputs and 2,000 and 4,000 examples, four times as many
-//! steps gave codes 1 to 4 % shorter (2026-11-26).
+//! Any q gives a valid code; a longer search finds shorter ones. The objective is not convex, and the results of different seeds differ by
+//! a few percent. With 8 inputs, the lengths agree with those of another program (golden test). With 128 and 256 inputs and 2,000 and 4,000
+//! examples, four times as many steps gave codes 1 to 4 % shorter (2026-11-26).
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};

@@ -3,7 +3,7 @@
 //! The protocol is that of AutoAttack (Croce and Hein 2020). Rows to which the probe already assigns the intended value stay unchanged.
 //! Attacks run in turn on the rows where none has succeeded, and the first point found is kept. A row on which all fail is returned
 //! unchanged. Such points are just across the boundary or wherever the attack ended, so completeness stays below that of PGD, which
-//! continues. Embeddings are not images: they are clamped to the ball, not to a range of values.
+//! continues beyond the boundary. Embeddings are not images: they are clamped to the ball, not to a range of values.
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};

@@ -7,13 +7,13 @@
 //!
 //! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
 //! direction of a hundred, it is close to the embedding itself. So the finding reports the accuracy of a fresh classifier with the same
-//! kernel on the original features, on the erased features, and on those of the states found. States that restore the property give a
-//! warning. Probes with other kernels may still find the property, as the authors report too.
+//! kernel on the original features, on the erased features, and on those of the states found. If they restore the property, a warning is
+//! given. Probes with other kernels may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
-//! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Verified
-//! against an implementation in PyTorch: features, loss, and 50 steps of training. A share below 1 moves each embedding that part of the
-//! way to its pre-image.
+//! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Features,
+//! loss and 50 steps of training are verified against an implementation in PyTorch. A share below 1 moves each embedding the corresponding
+//! part of the way to its pre-image.
 
 mod features;
 mod preimage;

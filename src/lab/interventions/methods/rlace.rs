@@ -1,11 +1,11 @@
 //! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
 //!
-//! A game between a linear classifier and the subspace to remove:
-//! `min over (W, b), max over P in F_k, of the mean cross entropy of (h - h P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place
-//! of the projections of rank k, which are its corners. As in the authors' code, both sides alternate stochastic gradient steps with weight
-//! decay, and P is projected back onto the Fantope after each of its steps. After every round of steps P is rounded to the projection onto
-//! its k leading eigenvectors and judged by a classifier trained on the training data after removal. The best projection has the highest
-//! loss; the game ends when the classifier's accuracy equals the majority's.
+//! A game between a linear classifier and the subspace to remove: `min over (W, b), max over P in F_k, of the mean cross entropy of (h - h
+//! P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place of the projections of rank k, which are its corners. As in the authors'
+//! code, both players alternate stochastic gradient steps with weight decay, and P is projected back onto the Fantope after each of its
+//! steps. After every round of steps P is rounded to the projection onto its k leading eigenvectors and judged by a classifier trained on
+//! the training data after removal. The best projection has the highest loss; the game ends when the classifier's accuracy equals the
+//! majority's.
 //!
 //! Differences from the authors' code:
 //!
@@ -13,9 +13,10 @@
 //! projection, not from a random matrix. The judge minimises the same objective exactly; theirs is the best of three stochastic runs.
 //!
 //! The curve over ranks is one game, in which each rank starts from the result of the previous one plus a random direction. That game alone
-//! gets worse with rank: a fresh probe that reads nothing at rank 2 reads .77 at rank 8. So each rank has a second candidate, the previous
-//! rank's basis plus a direction from a rank-1 game on the states after its removal. A converged, nearly unpenalised classifier keeps the
-//! candidate with the larger loss. `judge = 1` plays and judges as the authors do, with only their penalised classifier.
+//! gets worse with rank: a fresh probe is at chance at rank 2, but its accuracy is .77 at rank 8. So each rank has a second candidate, the
+//! previous rank's basis plus a direction from a rank-1 game on the states after its removal. A converged, nearly unpenalised classifier
+//! keeps the candidate with the larger loss. With `judge = 1` the game and its judge follow the authors' code, with only their penalised
+//! classifier.
 //!
 //! Embeddings are first divided by their root mean square coordinate. This changes no subspace but makes the learning rate comparable
 //! between models; it can be switched off.
@@ -358,8 +359,8 @@ mod tests {
         assert_ne!(of(2).ranks, first.ranks);
     }
 
-    /// Regression: the game used to get worse with rank, and a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave more
-    /// for an unpenalised classifier than the previous rank.
+    /// Regression: the game used to get worse with rank, and a fresh probe was at chance at rank 2, but had an accuracy of .77 at rank 8.
+    /// No rank may leave more for an unpenalised classifier than the previous rank.
     #[test]
     fn higher_ranks_leave_no_more() {
         for (classes, seed) in [(2, 1), (2, 2), (3, 1)] {
