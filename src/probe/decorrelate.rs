@@ -2,8 +2,8 @@
 //!
 //! If the target correlates with another property, an oracle could predict it from that property. Let n\[i,j\] be the counts (i = value of
 //! the target, j = value of the other) and p_i the target's shares. Column j can contribute at most M_j = min_i n\[i,j\]/p_i examples with
-//! those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j is the largest size. The target's shares are preserved, and the
-//! two properties are independent up to rounding.
+//! those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j is the maximum size of the subset. The target's shares are
+//! preserved, and the two properties are independent up to rounding.
 
 use rand_chacha::ChaCha8Rng;
 use stats::rng::sample_indices;

@@ -1,8 +1,8 @@
 //! The difference of two accuracies with correlated answers: clustered items, or several seeds per item.
 //!
-//! Tango's score with quantiles of Student's t, with one fewer degree of freedom than there are units, and a design effect: the variance of
-//! the difference relative to that of independent items. A plain t interval is symmetric and ends too early with few discordant units,
-//! because the spread grows with the mean.
+//! This is Tango's score with quantiles of Student's t, with one fewer degree of freedom than there are units, and a design effect: the
+//! variance of the difference relative to that of independent items. A plain t interval is symmetric and ends too early with few discordant
+//! units, because the spread grows with the mean.
 //!
 //! A handful of differing units cannot estimate the design effect, so a pseudo-unit pulls it towards its maximum: `(max(D, 1) d + m) / (d +
 //! 1)`. Here d is the number of differing units, D their design effect, and m the design effect if all items of a unit are alike.

@@ -6,7 +6,7 @@
 //! must be larger than for a paired test, which also guards against the many pairs compared.
 //!
 //! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the others are
-//! indistinguishable from it. Dominance has no cycles: around one, each axis would have to lose more than it gains. Where the oracle no
+//! indistinguishable from it. Dominance has no cycles: in a cycle, each axis would have to lose more than it gains. Where the oracle no
 //! longer reads the other property, selectivity is that of a constant answer. Such a setting is not on the front and dominates nothing.
 //!
 //! The knee is the setting furthest above the straight line between the front's ends (Das 1999).

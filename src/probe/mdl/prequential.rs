@@ -1,8 +1,9 @@
-//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next ones are sent with the
+//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next labels are sent with the
 //! code that this probe implies.
 //!
-//! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This follows the definition; the
-//! published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
+//! The code length is `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This follows
+//! the definition; the published program trains on the block alone and adds mean training losses. Random labels cost more than uniform
+//! coding.
 
 use super::{MdlError, Method};
 use crate::data::Labelled;

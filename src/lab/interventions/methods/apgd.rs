@@ -1,8 +1,8 @@
 //! APGD: projected gradient descent that halves its own steps (Croce and Hein 2020).
 //!
 //! It takes a hundred steps with momentum from a random point of the ball. At each checkpoint some rows halve their step and return to
-//! their best point: those whose loss rose in at most three quarters of the steps since the last one, or whose best loss has not changed
-//! since. The result is the last point across the boundary, as in the authors' code, not the point of highest loss.
+//! their best point: those whose loss rose in at most three quarters of the steps since the last checkpoint, or whose best loss has not
+//! changed since. The result is the last point across the boundary, as in the authors' code, not the point of highest loss.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;

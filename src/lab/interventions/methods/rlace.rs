@@ -1,11 +1,11 @@
 //! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
 //!
-//! A game between a linear classifier and the subspace to remove: `min over (W, b), max over P in F_k, of the mean cross entropy of (h - h
-//! P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place of the projections of rank k, which are its corners. As in the authors'
-//! code, both players alternate stochastic gradient steps with weight decay, and P is projected back onto the Fantope after each of its
-//! steps. After every round of steps P is rounded to the projection onto its k leading eigenvectors and judged by a classifier trained on
-//! the training data after removal. The best projection has the highest loss; the game ends when the classifier's accuracy equals the
-//! majority's.
+//! RLACE is a game between a linear classifier and the subspace to remove: `min over (W, b), max over P in F_k, of the mean cross entropy
+//! of (h - h P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place of the projections of rank k, which are its corners. As in the
+//! authors' code, both players alternate stochastic gradient steps with weight decay, and P is projected back onto the Fantope after each
+//! of its steps. After every round of steps P is rounded to the projection onto its k leading eigenvectors and judged by a classifier
+//! trained on the training data after removal. The best projection has the highest loss; the game ends when the classifier's accuracy
+//! equals the majority's.
 //!
 //! Differences from the authors' code:
 //!
