@@ -12,22 +12,22 @@ pub(crate) const CALIBRATION_BINS: usize = 15;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCount {
     pub examples: usize,
-    /// Examples of this class that were classified correctly.
+    /// Number of examples of this class that were classified correctly.
     pub correct: usize,
-    /// Examples classified as this class.
+    /// Number of examples classified as this class.
     pub predicted: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     pub n: usize,
-    /// Accuracy with the interval of a proportion.
+    /// Accuracy with an interval for a proportion.
     pub accuracy: Estimate,
     /// Mean of the accuracies on each class that occurs.
     pub balanced_accuracy: f64,
     /// Share of the largest class: the accuracy of a constant answer.
     pub majority: f64,
-    /// Expected calibration error, see [`calibration_error`].
+    /// Expected calibration error; see [`calibration_error`].
     pub calibration_error: f64,
     pub classes: Vec<ClassCount>,
 }

@@ -19,18 +19,18 @@ const DIGEST: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
-    /// Not a file of this format.
+    /// The file does not have this format.
     #[error("not a probe or map written by this program")]
     Magic,
-    #[error("format version {found}, this program reads {VERSION}")]
+    #[error("format version {found}, but this program reads version {VERSION}")]
     Version { found: u16 },
-    #[error("contains a '{found}', expected a '{wanted}'")]
+    #[error("contains a '{found}' instead of a '{wanted}'")]
     Kind {
         found: String,
         /// The requested kind.
         wanted: String,
     },
-    /// Truncated or changed.
+    /// The file was truncated or changed.
     #[error("damaged: the checksum does not match")]
     Checksum,
     /// The checksum is right, but the content is not valid.
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
     /// [`BytesError::Malformed`] at the end of the file or for numbers beyond the range of `usize`.
     pub fn number(&mut self) -> Result<usize, BytesError> {
         let (_, words) = self.take(Dtype::U64, 0)?;
-        whole(&words)?.first().copied().ok_or_else(|| malformed("no number"))
+        whole(&words)?.first().copied().ok_or_else(|| malformed("a number is missing"))
     }
 
     /// Reads a finite number.
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     /// [`BytesError::Malformed`] at the end of the file or for NaN and infinities.
     pub fn real(&mut self) -> Result<f64, BytesError> {
         let (_, words) = self.take(Dtype::F64, 0)?;
-        finite(&words)?.first().copied().ok_or_else(|| malformed("no number"))
+        finite(&words)?.first().copied().ok_or_else(|| malformed("a number is missing"))
     }
 
     pub fn numbers(&mut self) -> Result<Vec<usize>, BytesError> {
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     /// Reads a matrix of finite numbers.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end of the file or for numbers outside the precision `T`.
+    /// [`BytesError::Malformed`] at the end of the file or for numbers that are out of range for `T`.
     pub fn matrix<T: Real>(&mut self) -> Result<Dense<T>, BytesError> {
         let (shape, words) = self.take(Dtype::F64, 2)?;
         let data = finite(&words)?.into_iter().map(T::from_f64).collect();

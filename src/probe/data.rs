@@ -1,4 +1,4 @@
-//! Embeddings with labels, typed by who may train on them.
+//! Labelled embeddings, with types that determine what may be trained on them.
 
 use super::split::{Part, Role, TestSplit};
 use super::subspace::Subspace;
@@ -8,10 +8,10 @@ use std::marker::PhantomData;
 /// Reasons why data cannot train or test a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
-    /// Not one label per row.
+    /// The numbers of embeddings and labels differ.
     #[error("{rows} embeddings but {labels} labels")]
     Lengths {
-        /// Rows of the matrix.
+        /// Number of rows of the matrix.
         rows: usize,
         labels: usize,
     },
@@ -23,16 +23,16 @@ pub enum DataError {
         label: usize,
         classes: usize,
     },
-    /// NaN or infinity.
+    /// An embedding contains NaN or infinity.
     #[error("the embedding of row {row} contains NaN or infinity: check the model's precision and weights")]
     NotFinite { row: usize },
     /// Nothing to train or test on.
-    #[error("no labelled example in the {part} part")]
+    #[error("the {part} part contains no labelled example")]
     Empty { part: &'static str },
     /// A classifier needs two classes.
-    #[error("only one class in the {part} part: nothing to learn or measure")]
+    #[error("the {part} part contains only one class, so there is nothing to learn or measure")]
     OneClass { part: &'static str },
-    /// A split made for another data set.
+    /// A split made for a different data set.
     #[error("the split refers to row {row}, but the data has {rows} rows")]
     OtherData {
         /// A row of the split.
@@ -125,8 +125,8 @@ impl Labelled {
     }
 }
 
-/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role. So an oracle cannot be trained on
-/// intervention or test data, nor an intervention on oracle data.
+/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role, so that an oracle cannot be
+/// trained on intervention or test data and an intervention cannot be trained on oracle data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,

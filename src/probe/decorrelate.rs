@@ -1,9 +1,9 @@
 //! Selects the largest subset in which two properties are uncorrelated.
 //!
-//! If the target correlates with another property, an oracle could answer from that property. Let n\[i,j\] be the counts (i = value of the
-//! target, j = value of the other) and p_i the target's shares. Column j can contribute at most M_j = min_i n\[i,j\]/p_i examples with
-//! those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j is the largest size. The target's shares are preserved, and the
-//! two properties are independent up to rounding.
+//! If the target correlates with another property, an oracle could predict it from that property. Let n\[i,j\] be the counts (i = value of
+//! the target, j = value of the other) and p_i the target's shares. Column j can contribute at most M_j = min_i n\[i,j\]/p_i examples with
+//! those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j is the maximum size of the subset. The target's shares are
+//! preserved, and the two properties are independent up to rounding.
 
 use rand_chacha::ChaCha8Rng;
 use stats::rng::sample_indices;
@@ -20,20 +20,20 @@ pub enum DecorrelateError {
         other: usize,
     },
     /// The rows of the table have different lengths.
-    #[error("the table is not rectangular: row {row} has {len} cells, the first has {want}")]
+    #[error("the table is not rectangular: row {row} has {len} cells, but the first has {want}")]
     Ragged {
         row: usize,
         len: usize,
         /// Length of the first row.
         want: usize,
     },
-    /// Fewer than two values of the target before the selection.
+    /// The target had fewer than two values before the selection.
     #[error("the target has {values} value(s) in the data: at least 2 are needed")]
     Target {
         /// Number of distinct values.
         values: usize,
     },
-    /// Fewer than two values of the other property before the selection.
+    /// The other property had fewer than two values before the selection.
     #[error("the other property has {values} value(s) in the data: at least 2 are needed")]
     Other {
         /// Number of distinct values.
@@ -41,7 +41,7 @@ pub enum DecorrelateError {
     },
     /// Fewer than two values of the other property remain: the others had empty cells.
     #[error(
-        "only {left} value(s) of the other property remain: each of the others never occurs with some value of the target"
+        "only {left} value(s) of the other property remain: the others do not occur with every value of the target"
     )]
     Blocks {
         /// Number of remaining values.
@@ -62,7 +62,7 @@ pub struct KeptCounts {
     pub counts: Vec<Vec<u64>>,
     /// Sum of the counts.
     pub total: u64,
-    /// Remaining strength of association, see [`association`]; 0 up to rounding.
+    /// Remaining strength of association (see [`association`]); 0 up to rounding.
     pub phi: f64,
 }
 
@@ -153,8 +153,8 @@ pub struct Uncorrelated {
     pub(crate) phi_before: f64,
 }
 
-/// Selects the largest uncorrelated subset, at random within each cell. Examples with an undefined target are dropped. Undefined counts as
-/// a further value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a third
+/// Selects the largest uncorrelated subset, at random within each cell. Examples with an undefined target are dropped. An undefined value
+/// counts as a further value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a third
 /// environment.
 pub fn decorrelate(
     target: &[Option<usize>],
@@ -251,7 +251,7 @@ mod tests {
             for (row, kept) in table.iter().zip(&k.counts) {
                 let share = row.iter().sum::<u64>() as f64 / total as f64;
                 let got = kept.iter().sum::<u64>() as f64 / k.total as f64;
-                // Each cell loses less than one example to rounding.
+                // Rounding costs each cell less than one example.
                 prop_assert!((share - got).abs() * k.total as f64 <= 2.0 * (table.len() * 3) as f64);
                 prop_assert!(row.iter().zip(kept).all(|(n, k)| k <= n));
             }

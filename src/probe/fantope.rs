@@ -9,14 +9,15 @@ use base::matmul::{View, matmul};
 use base::matrix::Dense;
 use faer::{MatRef, Side};
 
-/// Eigenvalues this close to `rest` are merged with it. The authors' code, with bisection in single precision, resolves less.
+/// Distance from `rest` up to which eigenvalues are merged with it. The authors' code, with bisection in single precision, has a lower
+/// resolution.
 const SAME: f64 = 1e-7;
-/// Maximum number of eigenvectors beyond the trace; further ones, with eigenvalues nearest to `rest`, are merged with it.
+/// Maximum number of eigenvectors beyond the trace; further eigenvectors, with eigenvalues nearest to `rest`, are merged with it.
 const SPARE: usize = 24;
-/// Bisections for the shift of the eigenvalues.
+/// Number of bisections for the shift of the eigenvalues.
 const HALVINGS: usize = 60;
 
-/// A symmetric D x D matrix with eigenvalues from 0 to 1 that add up to the trace.
+/// A symmetric D x D matrix whose eigenvalues are from 0 to 1 and add up to the trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fantope {
     /// Orthonormal eigenvectors, m x D.
@@ -71,7 +72,7 @@ impl Fantope {
         out
     }
 
-    /// Moves to the Fantope's point nearest to `keep P + scale (AᵀB + BᵀA)/2`, for r x D matrices A and B.
+    /// Moves to the point of the Fantope nearest to `keep P + scale (AᵀB + BᵀA)/2`, for r x D matrices A and B.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
@@ -143,8 +144,8 @@ impl Fantope {
         Dense::from_fn(count, d, |i, j| rows[i * d + j])
     }
 
-    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t such that they add up to the trace: the nearest point of the Fantope (Vu
-    /// et al. 2013).
+    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t chosen so that they add up to the trace: the nearest point of the Fantope
+    /// (Vu et al. 2013).
     fn project(&mut self) {
         let others = (self.dimension() - self.values.len()) as f64;
         let all = |values: &[f64], rest: f64, t: f64| {
@@ -175,8 +176,8 @@ impl Fantope {
         Subspace::row_space(&self.vectors.select_rows(&order))
     }
 
-    /// Adds directions: the parts of the rows of `directions` outside the span of the leading eigenvectors. Returns the nearest point of
-    /// the Fantope whose trace is larger by their number.
+    /// Adds the rows of `directions` as directions, without their components in the span of the leading eigenvectors. Returns the nearest
+    /// point of the Fantope with the trace increased by the number of directions.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
@@ -192,7 +193,7 @@ impl Fantope {
     }
 }
 
-/// `x yᵀ` on one thread: the matrices are small and the steps many.
+/// `x yᵀ` on one thread, because the matrices are small and there are many steps.
 fn product(x: &Dense<f64>, y: &Dense<f64>) -> Dense<f64> {
     let mut out = Dense::zeros(x.rows(), y.rows());
     let (a, b) = (View::new(x.data(), x.rows(), x.cols()), View::new(y.data(), y.rows(), y.cols()));
@@ -220,7 +221,7 @@ mod tests {
         p.apply(&Dense::identity(p.dimension()))
     }
 
-    /// The definition: all eigenvalues of the updated matrix, shifted and clipped.
+    /// Direct computation from the definition: shifts and clips all eigenvalues of the updated matrix.
     fn plain(p: &Dense<f64>, k: usize, keep: f64, scale: f64, a: &Dense<f64>, b: &Dense<f64>) -> Dense<f64> {
         let d = p.rows();
         let both = a.t_dot(b);
@@ -270,7 +271,7 @@ mod tests {
         assert!(p.step(1.0, f64::NAN, &random(1, 9, 7), &random(1, 9, 8)).is_err());
     }
 
-    /// Regression: points whose eigenvectors fill the space used to accept no further direction.
+    /// Regression: points whose eigenvectors fill the space used to reject further directions.
     #[test]
     fn further_directions_join_until_all_are_in() {
         let mut full = Fantope::projection(&Subspace::row_space(&random(1, 4, 4)).unwrap());

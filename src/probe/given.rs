@@ -2,7 +2,7 @@
 //!
 //! A safetensors file with one of two tensors, in f32 or f64:
 //!
-//! `directions` (m x D): rank r removes the first r directions, whatever their lengths and angles.
+//! `directions` (m x D): rank r removes the first r directions, regardless of their lengths and angles.
 //!
 //! `states` (n x D or k x n x D): an edited state for every row of the table written by `probity states`, in its order. With k values,
 //! matrix z is for rows that should have value z.
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{Dense, Matrix};
 use base::files::hex;
 
-/// Largest accepted file: a mistaken path must not exhaust memory.
+/// Maximum size of an accepted file in bytes, so that a mistaken path cannot exhaust memory.
 const MOST_BYTES: u64 = 8 << 30;
 
 /// A file that cannot be used.
@@ -25,7 +25,7 @@ pub enum GivenError {
     #[error("{}: {source}", file.display())]
     Read {
         file: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The content is not valid.

@@ -123,7 +123,7 @@ pub struct Trial {
     pub recipe: Recipe,
     /// Number of weights and biases.
     pub parameters: usize,
-    /// The course of training; without validations if it diverged early.
+    /// Validations during training; empty if it diverged early.
     pub run: Run,
 }
 
@@ -142,7 +142,7 @@ impl Trial {
 /// A recipe at one of its validations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
-    /// The recipe with its whole course.
+    /// The recipe with all its validations.
     pub trial: &'a Trial,
     /// Index of the validation, from 0.
     pub epoch: usize,
@@ -160,10 +160,10 @@ pub struct Probe<R> {
 }
 
 /// Trains every recipe of `grid` on `data` on rayon's threads and chooses a network by the rule of
-/// [`super::selection`]: within one standard error of the best validation accuracy, fewest parameters, then lowest
-/// learning rate, then earliest validation. Each recipe has separate random streams, so the number of threads and their
-/// timing do not change the result. `pulse` counts Adam steps over all recipes; training runs that stop before their
-/// cap leave it short of its total. `finished` is called for each recipe in order of completion.
+/// [`super::selection`]: within one standard error of the best validation accuracy, fewest parameters, then lowest learning rate, then
+/// earliest validation. Each recipe has separate random streams, so the number of threads and their timing do not change the result.
+/// `pulse` counts Adam steps over all recipes; it ends below its total if training runs stop before their cap. `finished` is called for
+/// each recipe in order of completion.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled, if the grid is invalid, or if every trial diverged.
@@ -178,7 +178,7 @@ pub fn search<R: Role>(
     let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, purpose)).collect();
     let pulse = SharedPulse::new(pulse, jobs.iter().map(Job::most).sum());
     let finished = Mutex::new(finished);
-    // The costliest first, so that none runs alone at the end.
+    // Start the costliest recipes first, so that none runs alone at the end.
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(jobs[*i].cost()));
     let mut outcomes = in_order(jobs.len(), |place| {
@@ -240,7 +240,7 @@ impl<R: Role> Probe<R> {
         choice.rivals(&entries).into_iter().filter_map(standing).collect()
     }
 
-    /// Maximum steps for a replicate of the chosen recipe: more than in the search only if it was still improving at the cap.
+    /// Maximum number of steps for a replicate of the chosen recipe: more than in the search only if it was still improving at the cap.
     pub fn replicate_steps(&self) -> usize {
         if self.chosen().is_some_and(|t| t.run.rising) { MOST_STEPS } else { SEARCH_STEPS }
     }
@@ -292,9 +292,9 @@ impl<R: Role> Probe<R> {
         }
         let mlp = Mlp::from_layers(layers).map_err(malformed)?;
         let header = r.numbers()?;
-        let [best, epoch, count] = header[..] else { return Err(malformed("no choice")) };
+        let [best, epoch, count] = header[..] else { return Err(malformed("the choice is missing")) };
         if count > MOST_RECIPES || (count > 0 && best >= count) {
-            return Err(malformed("impossible number of trials"));
+            return Err(malformed("invalid number of trials"));
         }
         let mut trials = Vec::new();
         for index in 0..count {

@@ -1,8 +1,8 @@
 //! Trains many networks as one batch, one network per thread.
 //!
 //! These networks are too small to use several threads each, and a run trains dozens: recipes of a grid, replicates of oracles and attacked
-//! probes. Threads take them from one queue in order. Every training has separate random streams and runs on one thread, so the number of
-//! threads and their timing do not change results.
+//! probes. Threads take them from one queue in order. Every training run has separate random streams and runs on one thread, so the number
+//! of threads and their timing do not change results.
 
 use super::ProbeError;
 use super::data::{Labelled, TrainingData};
@@ -15,7 +15,7 @@ use stats::Purpose;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// One training to run. The type of its data determines its role.
+/// A training run to be executed. The type of its data determines its role.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     data: &'a Labelled,
@@ -27,7 +27,7 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Trains `recipe` on `data` for at most `most` steps, with the streams of `purpose` (whose role and recipe are set here).
+    /// A job that trains `recipe` on `data` for at most `most` steps, with the streams of `purpose` (whose role and recipe are set here).
     pub fn new<R: Role>(data: &'a TrainingData<R>, recipe: &Recipe, most: usize, purpose: &Purpose) -> Self {
         let purpose = purpose.of(R::NAME, &format!("{} batch {}", recipe.describe(), recipe.batch));
         let (data, validation) = (data.train(), data.validation());
@@ -73,7 +73,7 @@ impl Finished {
     /// The probe with role `R`, at its earliest validation within one standard error of its best.
     ///
     /// # Errors
-    /// [`ProbeError::Role`] if it was trained in another role.
+    /// [`ProbeError::Role`] if it was trained in a different role.
     pub fn probe<R: Role>(self) -> Result<Probe<R>, ProbeError> {
         if self.role != R::NAME {
             return Err(ProbeError::Role { found: self.role, wanted: R::NAME });
@@ -84,7 +84,7 @@ impl Finished {
 }
 
 /// Runs all jobs, earlier ones first. `finished` is called with each job's index when it ends (`None` if it diverged), on the thread that
-/// trained it. `pulse` counts steps; training runs that end before their cap leave it short of its total.
+/// trained it. `pulse` counts steps; it ends below its total if training runs end before their cap.
 pub fn train_all(
     jobs: &[Job<'_>],
     pulse: &mut dyn Pulse,

@@ -21,7 +21,7 @@ pub(crate) struct End {
 
 /// Number of stored pairs.
 const MEMORY: usize = 12;
-/// Smaller gradients (in the preconditioner's metric, relative to the root of the value) are rounding errors.
+/// Size of a gradient (in the preconditioner's metric, relative to the root of the value) below which it is rounding error.
 const NOISE: f64 = 1e-13;
 /// Rounding error of the value, which the line search must not mistake for an increase.
 const ROUNDING: f64 = 1e-14;
@@ -38,7 +38,8 @@ struct Pair {
 }
 
 /// Minimises from `point` until the gradient's length in the preconditioner's metric is `tolerance` times its initial value. The line
-/// search only halves: for a strictly convex objective every descending step gives a usable pair. `beat` is called before every iteration.
+/// search only halves the step: for a strictly convex objective every descending step gives a usable pair. `beat` is called before every
+/// iteration.
 pub(crate) fn minimise(
     objective: &impl Objective,
     mut point: Vec<f64>,
@@ -102,7 +103,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
     }
     objective.precondition(&mut q);
     if let Some(last) = memory.back() {
-        // The preconditioner is off by a factor, which the last pair shows.
+        // The preconditioner is off by a factor, which the last pair estimates.
         let mut scaled = last.y.clone();
         objective.precondition(&mut scaled);
         let scale = 1.0 / (last.rho * inner(&last.y, &scaled));
@@ -119,7 +120,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
 mod tests {
     use super::*;
 
-    /// `sum of k_i (cosh(x_i - i) - 1)`: strictly convex, least value 0 at x_i = i, curvatures from 1 to 10,000.
+    /// `sum of k_i (cosh(x_i - i) - 1)`: strictly convex, with its minimum 0 at x_i = i and curvatures from 1 to 10,000.
     struct Valley;
 
     impl Objective for Valley {

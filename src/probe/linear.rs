@@ -1,7 +1,7 @@
 //! The linear oracle: one layer with softmax, trained like the perceptrons.
 //!
-//! Learning rates as in Canby et al. Their text keeps the one with the "lowest" validation accuracy, surely a slip for "highest", which
-//! this search uses. For a regularised optimum instead of a fixed number of Adam steps see [`super::logistic`].
+//! The learning rates are those of Canby et al. Their text keeps the rate with the "lowest" validation accuracy, surely a slip for
+//! "highest", which this search uses. For a regularised optimum instead of a fixed number of Adam steps, see [`super::logistic`].
 
 use super::grid::Grid;
 use super::train::Recipe;

@@ -103,12 +103,12 @@ impl Gram {
     }
 }
 
-/// Rows per thread at a time; fixed, so that sums do not depend on the number of threads.
+/// Number of rows per thread at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 512;
 
 impl Logistic {
-    /// Fits `data` after removing `removed` from the embeddings; the weights are then in the remaining space. `gram` is of the same data.
-    /// `beat` is called before every iteration.
+    /// Fits `data` after removing `removed` from the embeddings; the weights are then in the remaining space. `gram` must be computed from
+    /// the same data. `beat` is called before every iteration.
     ///
     /// # Panics
     /// If `gram` or `removed` has a different embedding size.
@@ -127,7 +127,7 @@ impl Logistic {
         Ok(Fit { model, objective: end.value, iterations: end.iterations, converged: end.converged })
     }
 
-    /// Fits `data` with nothing removed.
+    /// Fits `data` without removing a subspace.
     pub fn fit_plain(
         data: &Labelled,
         settings: &Settings,
@@ -158,7 +158,7 @@ impl Logistic {
     }
 }
 
-/// The objective over a flat point: for each weight row D weights, then (with intercept) the bias.
+/// The objective as a function of a flat vector: for each weight row, D weights, then (with intercept) the bias.
 struct Problem<'a> {
     data: &'a Labelled,
     removed: &'a Subspace,
@@ -226,7 +226,7 @@ impl<'a> Problem<'a> {
         v.chunks_exact_mut(self.stride).for_each(|row| self.removed.remove_from_vector(&mut row[..d]));
     }
 
-    /// Summed cross entropy of some rows and its gradient, in one pass over them.
+    /// Cross entropy summed over rows, with its gradient, in one pass over them.
     fn chunk(&self, point: &[f64], x: &[f32], labels: &[usize]) -> (f64, Vec<f64>) {
         let d = self.dimension();
         let mut slope = vec![0.0; point.len()];
@@ -247,8 +247,8 @@ impl<'a> Problem<'a> {
         (loss, slope)
     }
 
-    /// Weights and biases of a point. At the optimum the weights are in the remaining space and the rows of several classes sum to zero.
-    /// Both are restored exactly, because INLP counts the dimensions of the row space.
+    /// Extracts weights and biases from a flat vector. At the optimum the weights are in the remaining space and the rows of several
+    /// classes sum to zero. Both are restored exactly, because INLP counts the dimensions of the row space.
     fn model(&self, point: &[f64]) -> Logistic {
         let d = self.dimension();
         let mut weight = Dense::from_fn(self.rows, d, |i, j| point[i * self.stride + j]);
@@ -287,7 +287,7 @@ pub fn residuals_of(z: &mut [f64], label: usize) -> f64 {
     sum.ln() - own
 }
 
-/// Dot product of single and double precision, with interleaved sums so that it vectorises.
+/// Dot product of a single-precision and a double-precision vector, with interleaved sums so that it vectorises.
 fn dot(x: &[f32], w: &[f64]) -> f64 {
     let ((x, x_tail), (w, w_tail)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
     let mut sums = [0.0; 8];

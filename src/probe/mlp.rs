@@ -1,7 +1,7 @@
 //! A multilayer perceptron: fully connected layers with ReLU between them and one logit per class.
 //!
 //! Without hidden layers it is a linear softmax classifier. Forward and backward passes are written by hand on the matrix kernel, in f32
-//! for work and in f64 to check it.
+//! for use and in f64 for checks.
 
 use base::matmul::{View, matmul};
 use base::matrix::{Dense, Matrix, Real};
@@ -26,38 +26,38 @@ pub struct Mlp<T = f32> {
 /// Reasons why layers do not form a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayerError {
-    /// No layer at all.
+    /// There are no layers.
     #[error("a network needs at least one layer")]
     Empty,
     /// A layer without inputs or outputs.
     #[error("layer {layer} has {inputs} inputs and {outputs} outputs")]
     Zero {
-        /// Counted from 0.
+        /// Index of the layer, from 0.
         layer: usize,
         inputs: usize,
         outputs: usize,
     },
-    /// Not one bias per output.
+    /// The number of biases differs from the number of outputs.
     #[error("layer {layer} has {outputs} outputs but {biases} biases")]
     Bias {
-        /// Counted from 0.
+        /// Index of the layer, from 0.
         layer: usize,
         outputs: usize,
         biases: usize,
     },
-    /// A layer whose inputs differ from the outputs of the layer before.
-    #[error("layer {layer} takes {inputs} inputs, but the layer before has {given} outputs")]
+    /// A layer whose number of inputs differs from the previous layer's number of outputs.
+    #[error("layer {layer} takes {inputs} inputs, but the previous layer has {given} outputs")]
     Chain {
-        /// Counted from 0.
+        /// Index of the layer, from 0.
         layer: usize,
         inputs: usize,
-        /// Outputs of the layer before.
+        /// Number of outputs of the previous layer.
         given: usize,
     },
 }
 
-/// Rows per thread at a time. Fixed, so that results do not depend on the number of threads; small enough to keep the activations of a wide
-/// network in the L2 cache.
+/// Number of rows per thread at a time. Fixed, so that results do not depend on the number of threads; small enough to keep the activations
+/// of a wide network in the L2 cache.
 pub const CHUNK: usize = 128;
 
 impl Mlp<f32> {
@@ -129,7 +129,7 @@ impl<T: Real> Mlp<T> {
         self.layers.iter().all(|l| l.weight.is_finite() && l.bias.iter().all(|b| b.to_f64().is_finite()))
     }
 
-    /// The same network in another precision.
+    /// The same network in a different precision.
     pub fn cast<U: Real>(&self) -> Mlp<U> {
         let layer = |l: &Layer<T>| Layer {
             weight: l.weight.cast(),
@@ -227,7 +227,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Runs layer `i`. `x` is the input of the first layer; other layers use the output of the layer before.
+    /// Runs layer `i`. `x` is the input of the first layer; other layers use the output of the previous layer.
     fn layer(&mut self, mlp: &Mlp<T>, i: usize, x: &[T]) {
         let layer = &mlp.layers[i];
         let (before, after) = self.outputs.split_at_mut(i);
@@ -262,7 +262,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Replaces the logits by the residuals of an attack, see [`attack_row`]. With `losses`, also writes the cross entropies.
+    /// Replaces the logits by the residuals of an attack; see [`attack_row`]. With `losses`, also writes the cross entropies.
     pub fn attack_residuals(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };

@@ -19,7 +19,7 @@ pub struct Entry<'a> {
 pub struct Choice {
     /// The highest number of correct answers of any recipe at any validation.
     pub best: usize,
-    /// The chosen recipe.
+    /// Index of the chosen recipe.
     pub recipe: usize,
     /// Index of its chosen validation.
     pub epoch: usize,

@@ -1,25 +1,26 @@
 //! Splits examples into parts for training oracles, training interventions, and testing.
 //!
-//! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for validation. Their data
-//! are a hundred times larger; here 5 % would be too few to distinguish recipes, so at least 200 are used (but at most a third).
+//! The shares are those of Canby et al. (2024, section 4): 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
+//! validation. Their data are a hundred times larger; here 5 % would be too few to distinguish recipes, so at least 200 are used (but at
+//! most a third).
 //!
-//! Parts are types, because an oracle that shared examples with the intervention would judge itself. Training functions accept data of one
-//! role, and only a [`Split`] creates parts, after checking that they are disjoint.
+//! Parts are types, because an oracle trained on the same examples as an intervention would give a biased evaluation of it. Training
+//! functions accept data of one role, and only a [`Split`] creates parts, after checking that they are disjoint.
 
 use super::decorrelate::{DecorrelateError, decorrelate};
 use rand_chacha::ChaCha8Rng;
 use stats::rng::{shuffle, stream};
 use std::marker::PhantomData;
 
-/// Role of the examples and probes that judge interventions.
+/// Role of the examples and probes that evaluate interventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oracle {}
 
-/// Role of the examples and probes behind interventions.
+/// Role of the examples and probes used to compute interventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intervention {}
 
-/// [`Oracle`] or [`Intervention`].
+/// The role of a part: [`Oracle`] or [`Intervention`].
 pub trait Role: sealed::Sealed + Send + Sync + 'static {
     /// The name on screens and in findings.
     const NAME: &'static str;
@@ -43,7 +44,7 @@ impl Role for Intervention {
 /// Reasons why a split is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
-    /// Some part would be empty.
+    /// A part would be empty.
     #[error("{n} examples are too few to split: at least {least} are needed")]
     TooFew {
         /// Number of examples given.
@@ -54,13 +55,13 @@ pub enum SplitError {
     /// An example in two parts (or twice in one).
     #[error("example {row} is in the {first} part and again in the {second} part")]
     Overlap {
-        /// The example.
+        /// Index of the example.
         row: usize,
         first: &'static str,
         second: &'static str,
     },
-    /// An example that the data does not have.
-    #[error("example {row} does not exist: the data has {n}")]
+    /// An example that is not in the data.
+    #[error("example {row} does not exist: the data has {n} examples")]
     OutOfRange {
         row: usize,
         /// Number of examples in the data.
@@ -87,7 +88,7 @@ pub type OracleSplit = Part<Oracle>;
 /// Examples for training interventions and their probes.
 pub type InterventionSplit = Part<Intervention>;
 
-/// Examples that no training uses.
+/// Examples not used for any training.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestSplit {
     rows: Vec<usize>,
@@ -221,10 +222,10 @@ impl Part<Intervention> {
 }
 
 impl Part<Oracle> {
-    /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are uncorrelated, see
-    /// [`decorrelate`]. Its validation examples are drawn from it, so they are uncorrelated too. Examples with an undefined target are
-    /// dropped; undefined counts as a further value of `other`. `property` names the target: subsets for different targets use different
-    /// streams.
+    /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are uncorrelated (see
+    /// [`decorrelate`]). Its validation examples are drawn from it, so they are uncorrelated too. Examples with an undefined target are
+    /// dropped; an undefined value counts as a further value of `other`. `property` names the target: subsets for different targets use
+    /// different streams.
     ///
     /// # Errors
     /// [`SplitError`] if no such subset exists or it is too small to validate on.

@@ -1,4 +1,4 @@
-//! Subspaces by orthonormal bases, and their removal from embeddings.
+//! Subspaces given by orthonormal bases, and their removal from embeddings.
 
 use base::matrix::{Dense, Matrix, Real};
 use faer::MatRef;
@@ -11,7 +11,7 @@ pub struct Subspace {
 
 /// The singular value decomposition did not converge (in practice: the input contained NaN or infinity).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no singular value decomposition: the directions contain NaN or infinity")]
+#[error("the singular value decomposition failed: the directions contain NaN or infinity")]
 pub struct SvdError;
 
 impl Subspace {
@@ -64,7 +64,7 @@ impl Subspace {
         self.basis.cols()
     }
 
-    /// One vector per row.
+    /// The basis, one vector per row.
     pub fn basis(&self) -> &Dense<f64> {
         &self.basis
     }

@@ -3,7 +3,7 @@
 //! Cross entropy is averaged over batches of 64, in a new random order for each pass. Canby et al. train for eight passes over data a
 //! hundred times larger, so steps are counted here instead. The network is validated every 50 steps (an *epoch* here). Training ends when
 //! the validation accuracy has not risen for 500 steps, or at a cap. The paper does not give optimiser, batch size and activation: Adam, 64
-//! and ReLU are our choice.
+//! and ReLU are our choices.
 
 use super::data::Labelled;
 use super::mlp::{CHUNK, Mlp, Pass};
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use stats::Purpose;
 use stats::rng::shuffle;
 
-/// Steps between two validations.
+/// Number of steps between two validations.
 pub const EPOCH: usize = 50;
-/// Training ends after this many steps without a rise of the validation accuracy, and never earlier than this.
+/// Training ends after this many steps without an increase in validation accuracy, and not before this many steps in total.
 pub const PATIENCE: usize = 500;
-/// Maximum steps while recipes are compared.
+/// Maximum number of steps while searching over recipes.
 pub const SEARCH_STEPS: usize = 2_000;
-/// Maximum steps of a replicate whose recipe was still improving when the search cut it off.
+/// Maximum number of steps of a replicate whose recipe was still improving when the search stopped it.
 pub const MOST_STEPS: usize = 10_000;
 
 /// One point of a grid: a network and its training.
@@ -30,7 +30,7 @@ pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.
     pub hidden: Vec<usize>,
     pub learning_rate: f64,
-    /// Examples per step.
+    /// Number of examples per step.
     pub batch: usize,
 }
 
@@ -72,7 +72,8 @@ impl Score {
     }
 }
 
-/// Correct answers on `data` and the mean cross entropy. Runs on the calling thread, because other threads train other networks.
+/// Counts the correct answers on `data` and computes the mean cross entropy. Runs on the calling thread, because other threads train other
+/// networks.
 pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize, f64) {
     let (mut correct, mut loss) = (0usize, 0.0f64);
     let width = CHUNK * mlp.inputs();
@@ -113,12 +114,12 @@ impl Run {
     }
 }
 
-/// A completed training, with the weights that can be chosen.
+/// A completed training run, with the weights that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
     pub run: Run,
-    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. The first validation
-    /// above any threshold is such a rise, so the rule needs no others.
+    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. Whatever the
+    /// threshold, the first validation above it is one of these, so the rule needs no others.
     pub kept: Vec<(usize, Mlp)>,
 }
 
@@ -164,7 +165,7 @@ struct Course<'a> {
     validation: &'a Labelled,
     run: Run,
     kept: Vec<(usize, Mlp)>,
-    /// The most correct answers so far, and the step of that validation.
+    /// The highest number of correct answers so far, and the step of that validation.
     best: Option<(usize, usize)>,
     /// True while weights and losses are finite.
     sound: bool,
@@ -268,7 +269,7 @@ impl Trainer {
     }
 }
 
-/// Adam (Kingma and Ba 2015) at one step, its bias corrections folded into two factors.
+/// Adam (Kingma and Ba 2015) at one step, with its bias corrections folded into two factors.
 #[derive(Clone, Copy)]
 pub(super) struct Adam {
     rate: f32,
@@ -327,7 +328,7 @@ mod tests {
         assert_eq!(run(&[64], 1e-2, 2_000).unwrap(), deep);
     }
 
-    /// Training ends 500 steps after the last rise and no earlier; a cap during a rise is reported.
+    /// Training ends exactly 500 steps after the last increase in accuracy; a cap reached during an increase is reported.
     #[test]
     fn training_ends_when_nothing_rises() {
         let whole = run(&[16], 1e-2, MOST_STEPS).unwrap().run;
@@ -339,7 +340,7 @@ mod tests {
         assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
     }
 
-    /// Training ends at a perfect score, and reports the same about the cap as 500 steps later.
+    /// Training ends at a perfect score, with the same report about the cap as 500 steps later.
     #[test]
     fn training_ends_where_nothing_can_rise() {
         let parts = |n, seed| {
@@ -391,7 +392,7 @@ mod tests {
         assert_eq!(stopped, Err(Cancelled));
     }
 
-    /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever the gradient's size.
+    /// Adam's first step moves every weight by the learning rate against the gradient's sign, regardless of the gradient's size.
     #[test]
     fn first_step_of_adam() {
         let mut p = [1.0f32, 1.0];

@@ -60,7 +60,7 @@ pub(crate) fn probability(k: u64, n: u64, p: f64) -> f64 {
     exponent.exp() * (size / (2.0 * PI * x * rest)).sqrt()
 }
 
-/// P(X <= k) for X ~ Binomial(n, p), summed from k away from the mean: relative error about 1e-13.
+/// P(X <= k) for X ~ Binomial(n, p), summed from k away from the mean, with a relative error of about 1e-13.
 pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     if k >= n {
         return 1.0;

@@ -15,10 +15,11 @@ use base::matrix::Matrix;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// Above this many bytes the counts are redrawn at each use: slower, with the same numbers.
+/// Size in bytes above which the counts are redrawn at each use, which is slower but gives the same numbers.
 const TABLE_LIMIT: usize = 64 << 20;
 
-/// Resamples processed together by one thread in [`Resamples::block_sums`]. Fixed, so that sums do not depend on the number of threads.
+/// Number of resamples processed together by one thread in [`Resamples::block_sums`]. Fixed, so that sums do not depend on the number of
+/// threads.
 const TOGETHER: usize = 40;
 
 /// Shared resampling counts for samples of `n` examples.

@@ -2,7 +2,7 @@
 
 use rand_chacha::rand_core::Rng;
 
-/// Draws per batch.
+/// Number of draws per batch.
 const TOGETHER: usize = 64;
 
 /// Probabilities given as `hits / all`.

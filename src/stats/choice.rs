@@ -1,4 +1,4 @@
-//! The best and the worst of several alternatives, chosen on the items that also judge them or on other items.
+//! The best and the worst of several alternatives, chosen on the items on which they are evaluated or on other items.
 //!
 //! Alternatives (such as prompts) are compared on items (such as facts) by their right answers. By chance alone, the best of several equal
 //! alternatives looks too good and the worst too bad. [`Answers::by_all`] has this bias, [`Answers::by_others`] does not, and
@@ -20,9 +20,9 @@ pub struct Answers {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extremes {
-    /// The alternative with the most right answers; the first on ties.
+    /// Index of the alternative with the most right answers; the first on ties.
     pub best: usize,
-    /// The alternative with the fewest right answers; the first on ties.
+    /// Index of the alternative with the fewest right answers; the first on ties.
     pub worst: usize,
 }
 
@@ -53,7 +53,7 @@ impl Answers {
         self.rows[item][alternative]
     }
 
-    /// Counts the right answers of each alternative over the items that satisfy `is_in`, and those items.
+    /// Counts each alternative's right answers on the items that satisfy `is_in`, and the number of those items.
     fn hits(&self, is_in: impl Fn(usize) -> bool) -> (Vec<u32>, usize) {
         let mut hits = vec![0; self.alternatives];
         let mut items = 0;
@@ -129,7 +129,7 @@ mod tests {
     use crate::rng::unit;
     use proptest::prelude::*;
 
-    /// Items answered correctly under alternative k with probability `p[k]`.
+    /// Items that are answered correctly under alternative k with probability `p[k]`.
     fn drawn(p: &[f64], items: usize, seed: u64) -> Answers {
         let mut rng = stream(seed, "choice test");
         let mut answers = Answers::new(p.len());
@@ -209,7 +209,7 @@ mod tests {
             prop_assert_eq!(chance, gap_by_chance(&groups, 20, 0.9, seed));
             prop_assert!(0.0 <= chance.lo && chance.lo <= chance.hi && chance.hi <= 1.0);
             prop_assert!((0.0..=1.0).contains(&chance.mean));
-            // Choosing and judging on the same items is never less favourable than choosing on others.
+            // Choosing and evaluating on the same items never gives a smaller gap than choosing on others.
             prop_assert!(gap_by_all(&groups) >= gap_by_others_where_there_are_any(&groups) - 1e-12);
         }
     }

@@ -8,7 +8,7 @@ pub struct Correlation {
     pub n: usize,
     /// Pearson's r, in [-1, 1].
     pub r: f64,
-    /// Two-sided p-value of r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. Computed from the incomplete beta
+    /// Two-sided p-value for r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. Computed from the incomplete beta
     /// function at 1 - r², which is precise for r near 1.
     pub p: f64,
 }
@@ -19,7 +19,7 @@ pub enum Undefined {
     /// Fewer than three pairs: two always lie on a line.
     #[error("fewer than three pairs of numbers")]
     Few,
-    /// One list does not vary.
+    /// All values of a list are equal.
     #[error("all numbers of a list are equal")]
     Constant,
 }
@@ -68,7 +68,7 @@ fn centred(values: &[f64]) -> Option<Vec<f64>> {
     if values.iter().all(|v| v == first) {
         return None;
     }
-    // Subtracting first keeps small differences beside a large mean. Scaling by 1/4 keeps every difference finite.
+    // Subtracting first preserves small differences if the mean is large. Scaling by 1/4 keeps every difference finite.
     let huge = values.iter().any(|v| v.abs() > f64::MAX / 4.0);
     let unit = if huge { 0.25 } else { 1.0 };
     let away: Vec<f64> = values.iter().map(|v| v * unit - first * unit).collect();
@@ -113,7 +113,7 @@ mod tests {
     fn what_does_not_vary_has_no_correlation() {
         assert_eq!(pearson(&[1.0, 2.0], &[2.0, 1.0]), Err(Undefined::Few));
         assert_eq!(pearson(&[], &[]), Err(Undefined::Few));
-        // The mean of ten times .1 is not exactly .1, so equality is checked on the values.
+        // The mean of ten values of .1 is not exactly .1, so the values themselves are compared.
         assert_eq!(pearson(&[0.1; 10], &[1.0; 10]), Err(Undefined::Constant));
         assert_eq!(pearson(&[0.0, -0.0, 0.0], &[1.0, 2.0, 3.0]), Err(Undefined::Constant));
     }

@@ -23,7 +23,7 @@ pub fn jensen_shannon(p: &[f64], q: &[f64]) -> f64 {
 mod tests {
     use super::{jensen_shannon, total_variation};
 
-    /// Squares of `jensenshannon(p, q, base=2)` in SciPy.
+    /// The expected values are the squares of SciPy's `jensenshannon(p, q, base=2)`.
     #[test]
     fn jensen_shannon_is_scipys() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");

@@ -11,7 +11,7 @@ pub(crate) fn normal_at_most(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Interval of |t| at `level` from `z`. The lower end is 0 if the estimate is compatible with no effect.
+/// Interval for |t| at `level` from `z`. The lower end is 0 if the estimate is compatible with no effect.
 pub fn effect(z: f64, level: f64) -> (f64, f64) {
     let x = z.abs();
     if !x.is_finite() {
@@ -28,7 +28,7 @@ pub fn effect(z: f64, level: f64) -> (f64, f64) {
     (lo, hi)
 }
 
-/// The boundary between `outside` and `inside` at which acceptance begins.
+/// The boundary between `outside` and `inside` where acceptance begins.
 fn passage(mut outside: f64, mut inside: f64, accepts: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..32 {
         let middle = 0.5 * (outside + inside);

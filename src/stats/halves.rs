@@ -41,7 +41,7 @@ impl Halves {
         Self { blocks, firsts }
     }
 
-    /// Every row is in exactly one block.
+    /// The blocks; every row is in exactly one of them.
     pub fn blocks(&self) -> &[Vec<usize>] {
         &self.blocks
     }

@@ -25,8 +25,7 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     within_unit(p, (centre - half).min(p), (centre + half).max(p))
 }
 
-/// Below this number of successes or failures the interval is exact, because the coverage of Wilson's interval falls to .84 at the level
-/// .95.
+/// Number of successes or failures below which the interval is exact, because the coverage of Wilson's interval falls to .84 at level .95.
 const FEW: u64 = 5;
 
 /// A proportion with the interval that the program shows: Wilson's, or Clopper and Pearson's below five successes or failures.
@@ -37,7 +36,7 @@ pub fn share(successes: u64, n: u64, level: f64) -> Estimate {
 
 /// The largest of several proportions that add up to 1, observed in `most` of `n` draws. The upper end is Clopper and Pearson's. The lower
 /// end allows for selection. At most `1 / p` categories have proportion `p` or more, and each is drawn at least `most` times with
-/// probability `f(p)`. So the chance that any is has the bound `f(p) / p`.
+/// probability `f(p)`. So the probability that any of them is drawn that often is at most `f(p) / p`.
 pub fn largest_share(most: u64, n: u64, level: f64) -> Estimate {
     let exact = clopper_pearson(most, n, level);
     if exact.mean.is_nan() {

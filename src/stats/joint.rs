@@ -1,12 +1,11 @@
 //! The difference of two accuracies with correlated answers: clustered items, or several seeds per item.
 //!
-//! Tango's score with quantiles of Student's t, with one degree of freedom fewer than units, and a design effect: the variance of the
-//! difference relative to that of independent items. A plain t interval is symmetric and ends too early with few discordant units, because
-//! the spread grows with the mean.
+//! This is Tango's score with quantiles of Student's t, with one fewer degree of freedom than there are units, and a design effect: the
+//! variance of the difference relative to that of independent items. A plain t interval is symmetric and ends too early with few discordant
+//! units, because the spread grows with the mean.
 //!
-//! A handful of differing units cannot estimate the design effect, so a pseudo-unit pulls it towards its maximum:
-//! `(max(D, 1) d + m) / (d + 1)`. Here d is the number of differing units, D their design effect, and m the design effect if all items of a
-//! unit are alike.
+//! A handful of differing units cannot estimate the design effect, so a pseudo-unit pulls it towards its maximum: `(max(D, 1) d + m) / (d +
+//! 1)`. Here d is the number of differing units, D their design effect, and m the design effect if all items of a unit are alike.
 
 use super::estimate::Estimate;
 use super::paired::{Differences, Shift, Table, ends, score};
@@ -39,7 +38,7 @@ impl Units {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joint {
-    /// All items under all seeds.
+    /// Counts over all items and seeds.
     pub table: Table,
     /// The mean difference over the units.
     pub shift: Shift,
@@ -73,14 +72,14 @@ impl Joint {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference: Student's t over the units, but at least the probability that all differing units favour one side by
-    /// chance.
+    /// p-value for the hypothesis of no difference: Student's t over the units, but at least the probability that all differing units
+    /// favour one side by chance.
     pub fn p(&self) -> f64 {
         let (p, least) = (self.shift.p_of_signs(), self.units.least_p());
         if p < least { least } else { p }
     }
 
-    /// p-value of equivalence within ±margin: the larger of two one-sided tests with the score behind the interval.
+    /// p-value for equivalence within ±margin: the larger of two one-sided tests with the score behind the interval.
     pub fn equivalence(&self, margin: f64) -> f64 {
         if self.is_bound() || self.shift.error.is_nan() {
             return self.shift.equivalence_within(margin);
@@ -97,7 +96,7 @@ mod tests {
     use crate::rng::{stream, unit};
     use proptest::prelude::*;
 
-    /// Units of `size` items. `sums` gives each unit's lead of the first side; all discordant items favour the same side.
+    /// Units of `size` items. `sums` gives the lead of the first side in each unit; all discordant items favour the same side.
     fn joint(sums: &[i32], size: usize) -> Joint {
         let mut table = Table::default();
         for sum in sums {
@@ -187,7 +186,7 @@ mod tests {
                 held += usize::from(e.lo <= p10 - p01 && p10 - p01 <= e.hi);
             }
             let held = held as f64 / f64::from(runs);
-            // The nominal level minus two standard errors of a proportion of 2,000.
+            // The nominal level minus two standard errors of a proportion in 2,000 trials.
             assert!(held >= 0.94, "{p01}/{p10}, clusters of {size}: {held}");
         }
     }
@@ -215,7 +214,7 @@ mod tests {
             prop_assert!(inside == (p < 0.05) || (p - 0.05).abs() < 1e-6, "{inner:?} {p}");
         }
 
-        /// With one item per unit this is Tango's interval, except for Student's quantile and the n - 1 of the variance.
+        /// With one item per unit this is Tango's interval, except for Student's quantile and the divisor n - 1 of the variance.
         #[test]
         fn units_of_one_are_items(sums in proptest::collection::vec(-1i32..=1, 20..60)) {
             let j = joint(&sums, 1);

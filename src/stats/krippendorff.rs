@@ -40,7 +40,7 @@ impl<const K: usize> Coincidences<K> {
         Self(std::array::from_fn(|a| std::array::from_fn(|b| self.0[a][b] + sign * other.0[a][b])))
     }
 
-    /// The number of values in units with at least two.
+    /// The number of values in units with at least two values.
     fn values(&self) -> f64 {
         self.0.iter().flatten().sum()
     }

@@ -11,7 +11,7 @@ use base::suggest::unknown;
 #[serde(rename_all = "snake_case")]
 pub enum Test {
     /// The binomial test with half weight for the observed table (Fagerland, Lydersen and Laake 2013). It keeps its level in practice and
-    /// matches a score interval; the exact test rejects far less often than its level.
+    /// matches a score interval; the exact test rejects far less often than its level allows.
     #[default]
     MidP,
     /// The two-sided binomial test: twice the smaller tail, at most 1.
@@ -131,7 +131,7 @@ mod tests {
         assert!((mid_p(5_003_000, 4_997_000) - chi2(5_003_000, 4_997_000).p).abs() < 1e-6);
     }
 
-    /// Regression: equal counts used to get the statistic of a gap of 1, p = .48 for 1 against 1.
+    /// Regression: equal counts used to get the statistic for a gap of 1 (p = .48 for 1 against 1).
     #[test]
     fn the_corrected_statistic_of_equal_counts_is_zero() {
         let t = corrected(1, 1);

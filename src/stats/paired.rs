@@ -1,9 +1,9 @@
 //! The difference of two accuracies on the same items: interval and equivalence test.
 //!
-//! One right or wrong answer per item: Tango's score interval (1998, "Equivalence test and confidence interval for the difference in
-//! proportions for the paired-sample design"), which keeps its level with few or no discordant items. Other metrics: Student's t on the
-//! differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of those sums. For
-//! correlated right and wrong answers see [`super::joint`].
+//! For one right or wrong answer per item, this is Tango's score interval (1998, "Equivalence test and confidence interval for the
+//! difference in proportions for the paired-sample design"), which keeps its level with few or no discordant items. For other metrics, it
+//! is Student's t on the differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of
+//! those sums. For correlated right and wrong answers, see [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
@@ -39,7 +39,7 @@ impl Table {
     }
 }
 
-/// Tango's statistic of the hypothesis that the difference is `gap`; standard normal if it is true.
+/// Tango's statistic for the hypothesis that the difference is `gap`; standard normal if the hypothesis is true.
 pub(super) fn score(table: &Table, gap: f64) -> f64 {
     let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
     let away = b - c - n * gap;
@@ -86,7 +86,7 @@ pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     (end(-1.0, 1.0), end(1.0, -1.0))
 }
 
-/// p-value of equivalence within ±margin: the larger of two one-sided score tests.
+/// p-value for equivalence within ±margin: the larger of two one-sided score tests.
 pub fn equivalence(table: &Table, margin: f64) -> f64 {
     if table.n() == 0 {
         return 1.0;
@@ -136,19 +136,19 @@ impl Differences {
         self.shift().interval(level)
     }
 
-    /// p-value of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
+    /// p-value for the hypothesis of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(&self) -> f64 {
         self.shift().p()
     }
 
-    /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
+    /// p-value for equivalence within ±margin: the larger of two one-sided t tests.
     pub fn equivalence(&self, margin: f64) -> f64 {
         self.shift().equivalence(margin)
     }
 }
 
-/// Mean of one value per independent unit, with Student's t, within `limits`. The interval of a single unit is all of `limits`. Equal
-/// values show no spread and get the exact interval of as many successes.
+/// Mean of one value per independent unit, with its interval by Student's t, clamped to `limits`. The interval of a single unit is all of
+/// `limits`. Equal values show no spread and get the exact interval for as many successes.
 pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     let (least, most) = limits;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -176,7 +176,7 @@ pub fn jackknife(whole: f64, others: &[Option<f64>], (least, most): (f64, f64), 
 /// A mean with its standard error over independent units.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shift {
-    /// NaN without items.
+    /// The mean; NaN without items.
     #[serde(deserialize_with = "super::estimate::number_or_null")]
     pub mean: f64,
     /// Standard error of the mean; NaN with fewer than two units.
@@ -202,12 +202,12 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
+    /// p-value for the hypothesis of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(self) -> f64 {
         2.0 * Self { mean: -self.mean.abs(), ..self }.tail(0.0)
     }
 
-    /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
+    /// p-value for equivalence within ±margin: the larger of two one-sided t tests.
     pub fn equivalence(self, margin: f64) -> f64 {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
@@ -223,7 +223,7 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - unseen * below, hi: self.mean + unseen * above }
     }
 
-    /// [`Self::p`], except that equal units count as that many fair coins with the same outcome.
+    /// [`Self::p`], except that units with equal values count as that many coin tosses with the same outcome.
     pub fn p_of_signs(self) -> f64 {
         let alike = self.error == 0.0 && self.mean != 0.0;
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
@@ -357,7 +357,7 @@ mod tests {
                 e.lo <= 0.05 && 0.05 <= e.hi
             });
             let share = held.count() as f64 / f64::from(runs);
-            // The band around the level is three standard errors of a proportion of 3,000.
+            // The band around the level is three standard errors of a proportion in 3,000 trials.
             assert!((0.923..=0.982).contains(&share), "{clusters}: {share}");
         }
     }
@@ -412,7 +412,7 @@ mod tests {
             let t = table(both, b, c, neither + 1);
             let e = difference(&t, 0.95);
             prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= -1.0 && e.hi <= 1.0);
-            // The 90 % interval is within ±margin exactly if equivalence is significant at 5 %.
+            // The 90 % interval is within ±margin if and only if equivalence is significant at 5 %.
             let inner = difference(&t, 0.9);
             for margin in [0.02, 0.05, 0.2] {
                 let p = equivalence(&t, margin);

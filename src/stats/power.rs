@@ -11,7 +11,7 @@ use super::special::normal_quantile;
 
 /// Largest supported number of items.
 pub const MOST: u64 = 1_000_000_000;
-/// Standard deviations from the mean beyond which binomial mass counts as zero.
+/// Number of standard deviations from the mean beyond which binomial mass counts as zero.
 const REACH: f64 = 10.0;
 
 /// Probabilities that two classifiers differ on an item drawn at random.
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// The definition: every table of a small sample.
+    /// Power from the definition, by enumerating all tables of a small sample.
     fn enumerated(p01: f64, p10: f64, n: u64, level: f64, test: Test) -> (f64, f64, f64) {
         let (mut good, mut bad, mut size) = (0.0, 0.0, 0.0);
         for m in 0..=n {

@@ -1,4 +1,4 @@
-//! The purpose of random numbers, which is the address of a stream.
+//! Addresses of random streams, made from the purpose of the random numbers.
 //!
 //! A trained probe depends on its initial weights and its batch order. An oracle and an attacked probe that drew these from one stream
 //! would start from the same weights and agree too often. Hence the address includes everything that distinguishes trained probes, and only
@@ -20,13 +20,13 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// Probes of `property` under the training seed `seed`. `classifier` is `mlp`, `linear` or the name of an intervention. Replicate 0 is
-    /// the search for probe settings.
+    /// The purpose of probes of `property` under the training seed `seed`. `classifier` is `mlp`, `linear` or the name of an intervention.
+    /// Replicate 0 is the search for probe settings.
     pub fn new(seed: u64, property: &str, classifier: &str) -> Self {
         Self { seed, property: property.into(), classifier: classifier.into(), ..Self::default() }
     }
 
-    /// The same purpose for another replicate. 0 is the search; retrained replicates start at 1.
+    /// The same purpose for a different replicate. 0 is the search; retrained replicates start at 1.
     pub fn replicate(&self, replicate: usize) -> Self {
         Self { replicate, ..self.clone() }
     }

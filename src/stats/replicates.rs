@@ -45,7 +45,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// From the replicates' values, overall and in each resample; `None` with one replicate or fewer than two resamples.
+    /// Computes the components from the replicates' values, overall and in each resample; `None` with one replicate or fewer than two
+    /// resamples.
     fn of(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let k = theta.len();
         if k < 2 || rows.len() < 2 {
@@ -74,12 +75,11 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// From the differences by training, on all examples and in each resample; `None` with one training run.
+    /// Computes the contrast from the difference in each training run, on all examples and in each resample; `None` with one training run.
     ///
-    /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training
-    /// runs, or if training runs contribute more than half of the variance, they are those of the training runs alone.
-    /// Then five training runs reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up
-    /// to .072 and .029.
+    /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training runs, or if training
+    /// runs contribute more than half of the variance, they are the degrees of freedom of the training runs alone. Then five training runs
+    /// reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -94,14 +94,14 @@ impl Contrast {
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// The smallest difference that the test detects at `alpha` with this power; `None` if nothing varies.
+    /// The smallest difference that the test detects at `alpha` with this power; `None` if there is no variation.
     pub fn detectable(&self, alpha: f64, power: f64) -> Option<f64> {
         let theta = student::detectable(self.df, alpha, power).filter(|_| self.error > ROUNDING)?;
         Some(theta * self.error)
     }
 
-    /// Two-sided p-value of no difference. If nothing varies, the probability that all training runs favour one side by
-    /// chance.
+    /// Two-sided p-value for the hypothesis of no difference. If there is no variation, the probability that all training runs favour one
+    /// side by chance.
     pub fn p(&self) -> f64 {
         if self.error > ROUNDING {
             let t = self.mean / self.error;
@@ -114,7 +114,7 @@ impl Contrast {
     }
 }
 
-/// Smaller differences of proportions are rounding errors.
+/// Size below which differences of proportions are rounding errors.
 const ROUNDING: f64 = 1e-12;
 /// Degrees of freedom above which a variance counts as known.
 const MANY: f64 = 1e6;
@@ -129,7 +129,7 @@ pub struct Bands {
     /// Smallest and largest value of a single replicate: the range that single runs would have reported.
     pub range: [f64; 2],
     pub replicates: usize,
-    /// `None` with one replicate.
+    /// Components of the variance; `None` with one replicate.
     pub parts: Option<Parts>,
 }
 
@@ -176,13 +176,13 @@ impl Bands {
         Self { range, ..self }
     }
 
-    /// The band to show: wide, or narrow with one replicate.
+    /// The band to show: wide, or narrow if there is only one replicate.
     pub fn shown(&self) -> Estimate {
         self.wide.unwrap_or(self.narrow)
     }
 }
 
-/// Within this distance of 0 or 1 the wide band is computed on the logit scale; elsewhere it is symmetric.
+/// Distance from 0 or 1 within which the wide band is computed on the logit scale; elsewhere it is symmetric.
 const EDGE: f64 = 0.1;
 
 fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form, Estimate) {
@@ -218,7 +218,7 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
-/// Below this number of expected successes or failures the bootstrap cannot estimate the spread.
+/// Number of expected successes or failures below which the bootstrap cannot estimate the spread.
 pub const FEW: f64 = 15.0;
 
 /// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. Needed if all values are equal, which shows no
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Three replicates, four resamples: every component by hand.
+    /// Three replicates and four resamples, with every component computed by hand.
     #[test]
     fn the_parts_by_hand() {
         let theta = [0.4, 0.5, 0.6];
@@ -308,7 +308,7 @@ mod tests {
         assert!(Bands::new(&[], &[], 0.9).is_none() && Bands::new(&[f64::NAN], &[0.1], 0.9).is_none());
     }
 
-    /// Replicates that differ no more than by sampling get the normal quantile; otherwise df is at least K - 1.
+    /// Replicates that differ no more than expected from sampling get the normal quantile; otherwise df is at least K - 1.
     #[test]
     fn without_variance_of_training_the_form_is_normal() {
         let b = Bands::new(&[0.5, 0.5], &[0.4, 0.6, 0.6, 0.4, 0.5, 0.5], 0.95).unwrap();

@@ -1,4 +1,4 @@
-//! Number of items that a comparison needs, and the smallest difference detectable with given items.
+//! Number of items that a comparison needs, and the smallest difference detectable with a given number of items.
 
 use super::mcnemar::Test;
 use super::power::{Discord, MOST, PowerError, power, share};
@@ -31,7 +31,7 @@ impl Aim {
 pub struct Required {
     /// The smallest n with the target power.
     pub first: u64,
-    /// The n from which power never falls below the target.
+    /// The smallest n from which power never falls below the target.
     pub for_good: u64,
 }
 
@@ -121,7 +121,7 @@ mod tests {
     fn a_saw_tooth_has_a_first_and_a_last_passage() {
         let d = Discord::new(0.0225, 0.0025).unwrap();
         assert_eq!(required(d, AIM).unwrap(), Required { first: 503, for_good: 503 });
-        // Every item is discordant: 6 are enough, but only just, if all agree.
+        // Every item is discordant: 6 items are just enough if all favour the same side.
         let all = Discord::new(0.7, 0.3).unwrap();
         let r = required(all, AIM).unwrap();
         assert!(r.first < r.for_good, "{r:?}");

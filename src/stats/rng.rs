@@ -1,8 +1,8 @@
 //! Random streams, derived from one seed and the name of a purpose.
 //!
-//! A seed in a spec must give the same numbers forever, on every machine, whatever else the program draws. Hence each purpose has a
-//! separate stream, and the functions here, not a library version, turn raw words into indices and orders. They and the derivation are
-//! **stable**: changing them changes published results.
+//! A seed in a spec must give the same numbers forever, on every machine, regardless of what else the program draws. Hence each purpose has
+//! a separate stream, and the functions here, not a library version, turn raw words into indices and permutations. They and the derivation
+//! are **stable**: changing them changes published results.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

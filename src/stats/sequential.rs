@@ -2,8 +2,8 @@
 //!
 //! Let b items be right only for the first and c only for the second, with a Beta(a, a') prior on the share of discordant items that favour
 //! the first. Then `e = B(a+b, a'+c) / B(a, a') 2^(b+c)` is the likelihood ratio of that mixture against an even share (Robbins 1970).
-//! Stopping at the first e >= 1/α errs with probability at most α (Ville 1939), however often one looks. The confidence sequence contains
-//! all shares that this test does not reject.
+//! Stopping at the first e >= 1/α errs with probability at most α (Ville 1939), however often the result is checked. The confidence
+//! sequence contains all shares that this test does not reject.
 
 use super::binomial::ln_beta_centred;
 use serde::{Deserialize, Serialize};
@@ -20,9 +20,9 @@ pub(crate) const HALF: Prior = Prior { first: 0.5, second: 0.5 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sequential {
-    /// Items that only the first got right.
+    /// Number of items that only the first got right.
     pub b: u64,
-    /// Items that only the second got right.
+    /// Number of items that only the second got right.
     pub c: u64,
     /// The largest `ln e` so far, at least 0.
     pub largest: f64,
@@ -116,7 +116,7 @@ mod tests {
         assert!((lo - 0.025).abs() < 1e-9 && hi == 1.0, "{lo} {hi}");
     }
 
-    /// Looking after every item and stopping at e >= 20 errs in at most 5 of 100 cases without a difference.
+    /// Checking after every item and stopping at e >= 20 errs in at most 5 of 100 cases without a difference.
     #[test]
     fn peeking_is_safe() {
         let mut rng = stream(5, "peeking");

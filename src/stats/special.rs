@@ -4,7 +4,7 @@ use std::f64::consts::SQRT_2;
 
 use statrs::function::erf::erfc_inv;
 
-/// Standard normal quantile with relative error about 1e-15. 0 and 1 give infinities; values outside [0, 1] give NaN.
+/// Standard normal quantile with a relative error of about 1e-15. 0 and 1 give infinities; values outside [0, 1] give NaN.
 pub fn normal_quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
@@ -14,7 +14,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     z.copysign(p - 0.5)
 }
 
-/// Natural logarithm of the gamma function for `x > 0`, with relative error about 1e-15.
+/// Natural logarithm of the gamma function for `x > 0`, with a relative error of about 1e-15.
 pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }

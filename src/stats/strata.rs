@@ -15,7 +15,7 @@ pub struct Stratum {
     pub units: Differences,
     /// Right and wrong answers, summed over the seeds; `None` for other metrics.
     pub table: Option<Table>,
-    /// Runs of each side.
+    /// Number of runs of each side.
     pub seeds: usize,
 }
 
@@ -24,13 +24,13 @@ pub struct Strata {
     shift: Shift,
     /// Number of units.
     all: usize,
-    /// All items, their units, and the ratio of the variance within tasks to that of all items pooled.
+    /// Counts over all items, the units, and the ratio of the variance within tasks to that of all items pooled.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
 
 impl Strata {
-    /// `None` without items.
+    /// Combines the tasks; `None` without items.
     pub fn of(tasks: &[Stratum]) -> Option<Self> {
         let items = |t: &Stratum| t.units.sizes.iter().sum::<f64>();
         let n: f64 = tasks.iter().map(items).sum();
@@ -71,7 +71,7 @@ impl Strata {
         Some((table, Units::of(&units, seeds), within / spread(&table)))
     }
 
-    /// Variance of the mean relative to that of as many independent items of one task.
+    /// Variance of the mean relative to its variance for the same number of independent items from one task.
     fn design(&self, table: &Table, units: Units, within: f64) -> f64 {
         if units.differing == 0 {
             return units.most;
@@ -99,8 +99,8 @@ impl Strata {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference, by the score behind the interval, but at least the probability that all differing units favour one side by
-    /// chance.
+    /// p-value for the hypothesis of no difference, by the score behind the interval, but at least the probability that all differing units
+    /// favour one side by chance.
     pub fn p(&self) -> f64 {
         let Some((table, units, within)) = self.joint.filter(|_| !self.is_bound()) else {
             return Shift { units: self.bounding(), ..self.shift }.p_of_signs();
@@ -149,7 +149,7 @@ mod tests {
         assert!((t.half_width() - e.half_width()).abs() < 0.03 * e.half_width(), "{t:?} {e:?}");
     }
 
-    /// Regression: two tasks with the same difference had an interval of width 0 when tasks were the units.
+    /// Regression: two tasks with the same difference used to get an interval of width 0 because tasks were the units.
     #[test]
     fn tasks_that_agree_or_are_unanimous_leave_a_width() {
         let alike = Strata::of(&[task(50, 0, 0), task(50, 0, 0)]).unwrap();

@@ -170,7 +170,7 @@ mod tests {
         assert!(detectable(0.0, 0.05, 0.8).is_none());
     }
 
-    /// Type M by definition: mean size of significant means over the true mean.
+    /// Type M from its definition: mean absolute value of significant means, divided by the true mean.
     #[test]
     fn simulation_agrees() {
         use crate::special::normal_quantile;

@@ -13,8 +13,8 @@ use rand_chacha::rand_core::Rng;
 /// Number of sign draws.
 const DRAWS: usize = 4_000;
 
-/// The p-value of no change at any strength, from each item's changes at every strength. If too small for the number of draws: the smallest
-/// exact p-value times the number of strengths.
+/// p-value for the hypothesis of no change at any strength, from each item's changes at every strength. If it is too small for the number
+/// of draws, the smallest exact p-value times the number of strengths.
 pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
     // Items with the same or opposite changes form one term: a binomial number of their signs are positive.
     let mut counts: BTreeMap<Vec<i8>, [u64; 2]> = BTreeMap::new();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     /// Regression: 29 correlated strengths used to count as 29 tests. Under a true null the smallest p-value is below .05 in one run of
-    /// twenty, not in every fourth.
+    /// twenty instead of one in four.
     #[test]
     fn a_sweep_keeps_its_level_and_is_sharper_than_as_many_tests() {
         let (mut joint, mut any) = (0, 0);

@@ -59,7 +59,7 @@ pub fn listed(names: &[String], what: &str) -> String {
     }
 }
 
-/// Formats the models of a question, or a placeholder if none is ticked.
+/// Formats the models of a question, or a placeholder if none is selected.
 pub fn asked_of(models: &[String]) -> String {
     if models.is_empty() { "a model (none is ticked)".into() } else { listed(models, "models") }
 }

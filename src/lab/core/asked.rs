@@ -1,5 +1,5 @@
-//! Live questions to an experiment. A pending one is answered between batches, first on a share of the examples and then on all. If both
-//! answers would be the same, it is computed once.
+//! Live questions to an experiment. A pending question is answered between batches, first on a subset of the examples and then on all of
+//! them. If both answers would be the same, it is computed once.
 
 use super::fault::Fault;
 use super::finding::Finding;

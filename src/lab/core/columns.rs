@@ -6,7 +6,7 @@ pub use lab_derive::{Columns, Kinds};
 pub struct Column {
     /// The key in JSON.
     pub key: &'static str,
-    /// One sentence; empty if the key is self-explanatory.
+    /// Description in one sentence; empty if the key is self-explanatory.
     pub doc: &'static str,
     /// True if the key is part of the identity: a later finding of the same model with equal identity replaces the earlier one.
     pub id: bool,
@@ -16,7 +16,7 @@ pub struct Column {
 pub trait Columns {
     /// The keys in output order.
     fn columns() -> Vec<Column>;
-    /// True if both have the same identity, so that the later one replaces the earlier.
+    /// True if both have the same identity and the later one therefore replaces the earlier.
     fn same(&self, other: &Self) -> bool;
 }
 
@@ -45,9 +45,9 @@ impl<T: Columns> Columns for Option<T> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct KindInfo {
-    /// `kind` in JSON.
+    /// Name of the kind: the value of `kind` in JSON.
     pub name: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub doc: &'static str,
     pub columns: fn() -> Vec<Column>,
 }

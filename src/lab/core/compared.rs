@@ -32,7 +32,7 @@ pub struct Common {
     pub b: Number,
     /// Second minus first, with its interval by square-and-add.
     pub difference: Estimate,
-    /// p-value of no difference, from the arm of the interval on the side of 0; `None` without an interval.
+    /// p-value for the hypothesis of no difference, computed from the interval's arm towards 0; `None` without an interval.
     pub p: Option<f64>,
 }
 
@@ -89,7 +89,7 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
 pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     match (tested.len(), same.len()) {
-        (0, 0) => return "The runs share no result that can be compared.".into(),
+        (0, 0) => return "The runs have no comparable results in common.".into(),
         (0, n) => return format!("Nothing differs: {} the same in both runs.", counted(n, "number is", "numbers are")),
         _ => {}
     }
@@ -107,7 +107,7 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     format!("{count}{how}{same}.")
 }
 
-/// Names the numbers that the other run lacks, which are not compared. `of` selects this run's side.
+/// Names the numbers that only this run has, which are not compared. `of` selects this run's side.
 pub fn alone(place: usize, all: &[Number], common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
     const NAMED: usize = 3;
     let shown = |n: &&Number| {
@@ -128,8 +128,8 @@ fn counted(n: usize, one: &str, many: &str) -> String {
 
 /// Formats the numbers as aligned lines, the most certain differences first, and states the method.
 ///
-/// `shared` is true if both runs test the same examples. Lines longer than `room` cells lose, in this order: unadjusted p-values, long
-/// names (which are broken), counts, the two values.
+/// `shared` is true if both runs test the same examples. To fit lines into `room` cells, the table first drops unadjusted p-values, then
+/// breaks long names, then drops counts, then the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usize) -> Vec<String> {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     let mut out = Vec::new();
@@ -263,7 +263,7 @@ fn section_of(
     section(out, &format!("Numbers of both{of}"), &columns, rows);
 }
 
-/// Breaks a row with a name longer than `left` into several rows.
+/// Splits a row whose name is longer than `left` into several rows.
 fn broken(row: Vec<String>, left: usize) -> Vec<Vec<String>> {
     let names = wrapped(&row[0], left.saturating_sub(2)).into_iter().enumerate();
     let rest = |i: usize, name: String| {
@@ -302,7 +302,7 @@ mod tests {
         assert!(table((1, 2), &both, false, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
     }
 
-    /// Regression: runs of two models used to have no number in common.
+    /// Regression: runs with different models used to have no numbers in common.
     #[test]
     fn models_in_the_same_place_are_compared() {
         let models = |names: [&str; 2]| names.map(String::from).to_vec();
@@ -371,7 +371,7 @@ mod tests {
         );
     }
 
-    /// Regression: rows used to follow the order of the first run, which mixed differing with equal ones.
+    /// Regression: rows used to follow the order of the first run, which mixed differing and identical numbers.
     #[test]
     fn what_differs_most_surely_comes_first() {
         let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
@@ -381,7 +381,7 @@ mod tests {
         assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
     }
 
-    /// Regression: a side measured by both runs with the same settings used to get a two-sample interval around 0.
+    /// Regression: a measurement made by both runs with the same settings used to get a two-sample interval around 0.
     #[test]
     fn a_measurement_that_both_runs_made_is_not_tested() {
         let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(printed.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{printed:?}");
         assert!(printed.contains(&"  accuracy of o: .600".to_owned()), "{printed:?}");
         assert!(printed.iter().any(|line| line.starts_with("Both runs test the same examples")), "{printed:?}");
-        // Runs on different examples are two measurements.
+        // Runs on different examples are separate measurements.
         assert!(verdict(&both, false).starts_with("1 of 2 numbers differs"), "{}", verdict(&both, false));
     }
 
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
         let printed = table((1, 1), &both, false, usize::MAX);
         assert!(printed.iter().any(|line| line.contains("first  second")), "{printed:?}");
-        assert_eq!(verdict(&[], true), "The runs share no result that can be compared.");
+        assert_eq!(verdict(&[], true), "The runs have no comparable results in common.");
     }
 
     /// Source: Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
@@ -419,7 +419,7 @@ mod tests {
         assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");
     }
 
-    /// Regression: if most methods of a run had no best strength, the table used to name three numbers and no reason.
+    /// Regression: if most methods of a run had no best strength, the table used to name three numbers without giving a reason.
     #[test]
     fn numbers_of_one_run_alone_are_named() {
         let number = |name: &str, mean: f64| Number {

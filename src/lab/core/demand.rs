@@ -1,5 +1,5 @@
-//! Forecast of a run in bytes and seconds. A lab counts its work in units of each kind. The host times one unit of each kind on a slice of
-//! real work, and multiplies.
+//! Forecast of a run in bytes and seconds. A lab counts its units of work by kind. The host times one unit of each kind on a slice of real
+//! work and multiplies it by the counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use model::{Model, ModelError};
 /// A piece of real work that returns the number of units done.
 pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
 
-/// Units of work of each kind.
+/// Number of units of work of each kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Work {
     units: Vec<(String, f64)>,
@@ -30,7 +30,7 @@ impl Work {
         self.units.iter().find(|(k, _)| k == kind).map_or(0.0, |(_, units)| *units)
     }
 
-    /// Total seconds. `slice` does a piece of work of the given kind; kinds without units are not measured.
+    /// Total time in seconds. `slice` does a piece of work of the given kind; kinds without units are not measured.
     pub fn seconds(
         &self,
         host: &mut dyn Host,
@@ -49,7 +49,7 @@ impl Work {
 pub struct Stages(Vec<(String, Work)>);
 
 impl Stages {
-    /// The work of a stage, added empty if it is new.
+    /// Returns the work of a stage; a new stage is added without work.
     pub fn at(&mut self, stage: &str) -> &mut Work {
         let at = self.0.iter().position(|(name, _)| name == stage).unwrap_or_else(|| {
             self.0.push((stage.to_owned(), Work::default()));
@@ -58,7 +58,7 @@ impl Stages {
         &mut self.0[at].1
     }
 
-    /// Seconds of each stage; see [`Work::seconds`].
+    /// Time of each stage in seconds; see [`Work::seconds`].
     pub fn seconds(
         &self,
         host: &mut dyn Host,
@@ -69,17 +69,17 @@ impl Stages {
     }
 }
 
-/// Expected seconds of each stage.
+/// Expected time of each stage in seconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seconds(Vec<(String, f64)>);
 
 impl Seconds {
-    /// Seconds of a stage; 0 if the run has no such stage.
+    /// Time of a stage in seconds; 0 if the run has no such stage.
     pub fn of(&self, stage: &str) -> f64 {
         self.0.iter().filter(|(name, _)| name == stage).map(|(_, seconds)| seconds).sum()
     }
 
-    /// Seconds of all stages whose names begin with `prefix`.
+    /// Total time in seconds of all stages whose names begin with `prefix`.
     pub fn total(&self, prefix: &str) -> f64 {
         self.0.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
     }
@@ -126,7 +126,7 @@ pub struct Forecast {
     /// Parts of the memory, largest first.
     pub parts: Vec<MemoryPart>,
     pub seconds: f64,
-    /// Minimum and maximum seconds while the deciding quantity is unknown; `None` once it is known.
+    /// Minimum and maximum time in seconds while the quantity that determines it is unknown; `None` once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// Basis of the range, if it was estimated from a sample.
@@ -134,14 +134,14 @@ pub struct Forecast {
     pub because: Option<String>,
     /// True if `seconds` comes from the run's first estimates instead of slices of work.
     pub refined: bool,
-    /// Tokens per forward pass, chosen to stay below the limit.
+    /// Number of tokens per forward pass, chosen to stay below the limit.
     pub tokens_per_batch: usize,
     /// The memory limit in bytes, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// Fraction by which a forecast may be too low; this margin is kept below a limit.
+/// Fraction by which a forecast may be too low; with a memory limit, this margin is left free.
 pub const MARGIN: f64 = 0.15;
 
 /// Refuses a run that exceeds the memory limit and states a sufficient limit. For labs with fixed batch sizes.

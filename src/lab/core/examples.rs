@@ -201,7 +201,7 @@ impl TaskSpec {
     }
 }
 
-/// Returns examples from the spec's file with their source, or generated ones.
+/// Returns the examples of the spec's file with their source, or generated examples.
 pub fn of(
     task: &'static Task,
     spec: &TaskSpec,
@@ -262,6 +262,6 @@ pub fn stimuli(
             model.name(),
             stimuli.dropped_texts,
             stimuli.dropped_repeats
-        ), "task.data", "choose another model, or a file with more sentences"))?;
+        ), "task.data", "choose a different model, or a file with more sentences"))?;
     Ok(stimuli)
 }

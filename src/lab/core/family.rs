@@ -23,12 +23,12 @@ pub struct Comparison {
     /// The question that it addresses. Comparisons of a run with the same question form a family.
     #[serde(default)]
     pub question: String,
-    /// The comparison in words, equal for equal comparisons.
+    /// Description of the comparison, identical for identical comparisons.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
     pub n: usize,
-    /// The unadjusted p-value; for a sweep, the one over all strengths.
+    /// The unadjusted p-value; for a sweep, the p-value over all strengths.
     pub p: f64,
     /// The smallest p-value attainable with these examples.
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct Comparison {
     /// True if it belongs to a plan fixed before results were seen.
     #[serde(default)]
     pub planned: bool,
-    /// True if examples were still to come, so that the fixed-n p-value is not valid.
+    /// True if some examples had not been processed yet, which makes the fixed-n p-value invalid.
     #[serde(default)]
     pub interim: bool,
     /// The anytime-valid p-value, if there is one.
@@ -67,7 +67,7 @@ impl Comparison {
         hasher.finish()
     }
 
-    /// The p-value, with NaN as 1: it counts as a test but is never rejected.
+    /// The p-value, with NaN replaced by 1: such a test counts in its family but is never significant.
     fn counted_p(&self) -> f64 {
         if self.p.is_nan() { 1.0 } else { self.p }
     }
@@ -85,7 +85,8 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength from which on every p-value of the sweep is at most `level`. Strengths are tested from the largest down.
+    /// The smallest strength such that the p-values at it and all larger strengths are at most `level`. Strengths are tested from the
+    /// largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }
@@ -94,14 +95,14 @@ impl Comparison {
 /// A family: one question of one run, or the planned comparisons of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested<'a> {
-    /// The question; for planned comparisons, the question of the first.
+    /// The question; for planned comparisons, the question of the first comparison.
     pub question: &'a str,
     pub planned: bool,
     /// Number of comparisons, excluding interim ones.
     pub size: usize,
-    /// Simes p-value of no difference in any comparison.
+    /// Simes p-value for the hypothesis that no comparison has a difference.
     pub simes: f64,
-    /// The level of the tests inside: α if planned, q R / m if selected, `None` otherwise.
+    /// Level of the tests within the family: α if planned, q R / m if selected, `None` otherwise.
     pub level: Option<f64>,
 }
 
@@ -112,14 +113,14 @@ pub struct Corrected<'a> {
     /// Index into [`Corrections::families`].
     pub family: usize,
     pub standing: Standing,
-    /// For a significant sweep: the smallest strength from which on all are significant.
+    /// For a significant sweep: the smallest strength from which all strengths are significant.
     pub from: Option<f64>,
 }
 
 /// The adjusted p-value, or the reason why it is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// Examples were still to come.
+    /// Some examples had not been processed yet.
     Interim,
     /// The adjusted p-value cannot reach α with this number of examples.
     CannotDecide,
@@ -241,8 +242,8 @@ impl PartialEq for Family {
 impl Family {
     /// Adds a comparison.
     ///
-    /// The same comparison of the same spec on more examples replaces the earlier one, so that repeated looks count
-    /// once. A planned comparison is kept, and an exploratory one on the same question is separate.
+    /// The same comparison of the same spec on more examples replaces the earlier one, so that repeated checks count as one. A planned
+    /// comparison is kept, and an exploratory one on the same question is separate.
     pub fn join(&mut self, mut new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
         let mut same = places.iter().filter(|at| self.members[**at].same(&new));

@@ -114,7 +114,7 @@ fn a_comparison_that_could_not_reach_the_level_cannot_decide() {
     assert!(near(all.rows[1].adjusted().unwrap(), 3.0 * 0.0156), "{standing:?}");
 }
 
-/// A fixed-n p-value is not valid while items are still to come.
+/// A fixed-n p-value is not valid before all items have been processed.
 #[test]
 fn an_interim_comparison_is_not_a_member() {
     let interim = Comparison { interim: true, anytime: Some(0.3), ..comparison("a", 0.001) };

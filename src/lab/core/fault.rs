@@ -32,7 +32,7 @@ impl From<StimuliError> for Fault {
     fn from(e: StimuliError) -> Self {
         match e {
             StimuliError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "sentences", "choose another model or task")),
+            e => Fault::Failed(problem(&e, "sentences", "choose a different model or task")),
         }
     }
 }
@@ -62,7 +62,7 @@ impl From<ProbeError> for Fault {
     fn from(e: ProbeError) -> Self {
         match e {
             ProbeError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "probe", "use more examples or another layer")),
+            e => Fault::Failed(problem(&e, "probe", "use more examples or a different layer")),
         }
     }
 }
@@ -79,7 +79,7 @@ macro_rules! told {
 }
 
 told! {
-    TaskError: "task", "choose another task, or set task.examples";
+    TaskError: "task", "choose a different task, or set task.examples";
     FrequencyError: "task.phi", "omit phi for the natural frequencies";
     SplitError: "split", "raise task.examples";
     DataError: "data", "raise task.examples";

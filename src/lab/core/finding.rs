@@ -102,7 +102,7 @@ impl<K> Finding<K> {
 pub enum Common {
     /// The end of a run.
     Summary(SummaryFinding),
-    /// Something went wrong.
+    /// An error.
     Error(Problem),
 }
 
@@ -112,7 +112,7 @@ const COMMON: [&str; 2] = ["summary", "error"];
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SummaryFinding {
-    /// Wall time.
+    /// Wall time in seconds.
     pub seconds: f64,
     pub device: String,
     pub version: String,
@@ -223,7 +223,7 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
     }
 }
 
-/// True if the finding's JSON names a lab or kind unknown to this version, and so comes from a newer one.
+/// True if the finding's JSON names a lab or kind that this version does not have, and therefore comes from a newer version.
 pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
     let text = |key: &str| finding.get(key).and_then(Value::as_str);
     let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };

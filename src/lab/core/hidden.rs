@@ -8,8 +8,8 @@ use base::Problem;
 use base::matrix::Matrix;
 use model::{Model, Readout};
 
-/// Hidden states after block `layer` (from 1) at a position of the stimuli `rows`: `rows.len()` x D. Only missing ones are computed, and
-/// then cached.
+/// Hidden states after block `layer` (from 1) at a position of the stimuli `rows`: `rows.len()` x D. Only missing states are computed; they
+/// are then cached.
 pub fn hidden(
     model: &Model,
     stimuli: &Stimuli,
@@ -40,7 +40,7 @@ pub fn hidden(
             NoticeLevel::Warning,
             what,
             cache.as_ref(),
-            "free space, or set PROBITY_CACHE_DIR to another folder",
+            "free space, or set PROBITY_CACHE_DIR to a different folder",
         )?;
     }
     Ok(out)

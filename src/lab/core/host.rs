@@ -51,12 +51,12 @@ pub struct Waiting<Q> {
 
 /// A run in progress, called between batches as a [`Pulse`].
 pub trait Host: Pulse {
-    /// Receives commands; blocks while the user pauses the run.
+    /// Receives commands; blocks while the run is paused.
     ///
     /// # Errors
     /// [`Cancelled`] if the run must stop.
     fn poll(&mut self) -> Result<(), Cancelled>;
-    /// Begins a stage that takes about `seconds` of the latest plan.
+    /// Begins a stage that should take about `seconds` of the planned time.
     fn stage(&mut self, name: String, unit: &'static str, seconds: f64);
     /// Sets the total time of the remaining stages.
     fn plan(&mut self, seconds: f64);

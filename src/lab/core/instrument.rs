@@ -21,7 +21,7 @@ pub trait Instrument: Send + Sync + 'static {
     const TITLE: &'static str;
     /// The lab's research question, in one line.
     const QUESTION: &'static str;
-    /// The TOML of the default experiment.
+    /// The default experiment, as TOML.
     const DEFAULT: &'static str;
     /// Named experiments in addition to [`Self::DEFAULT`].
     const PRESETS: &'static [Preset] = &[];

@@ -46,8 +46,8 @@ impl Default for IntervalSpec {
     }
 }
 
-/// The minimum number of resamples for a level. An end of the interval is a quantile; with fewer than two resamples beyond it, it would be
-/// their extreme.
+/// The minimum number of resamples for a level. Each end of the interval is a quantile; with fewer than two resamples beyond it, the end
+/// would be the most extreme resample.
 pub fn resamples_for(level: f64) -> usize {
     (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil() as usize
 }

@@ -151,7 +151,7 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
     format!("property {index}")
 }
 
-/// The oracle data for training a property's probe: the largest subset in which the property is uncorrelated with another one.
+/// The oracle data for training a property's probe: the largest subset in which the property is uncorrelated with another property.
 ///
 /// A further property is decorrelated from the target, so that its probe cannot use the target. The target is decorrelated only from the
 /// other property. `seed` is the data seed.
@@ -178,11 +178,12 @@ pub struct Material {
     pub validation: usize,
     /// Kept examples by target value (rows) and other value (columns, last one undefined).
     pub kept: Vec<Vec<usize>>,
-    /// Remaining association of the two properties, with "none" as a value.
+    /// Remaining association of the two properties, counting "none" as a value.
     pub phi: f64,
 }
 
-/// Counts of `train` and `validation` by the target and the property with `role`; for the target, by it and the other property.
+/// Counts the `train` and `validation` examples by the values of the target and the property with `role`. If that property is the target
+/// itself, the other property is used.
 pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
     let beside = if role == Roles::Target { Roles::Other } else { role };
     let kept = labels.table_with(beside, &[train, validation].concat());

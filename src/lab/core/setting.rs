@@ -26,7 +26,7 @@ impl Known {
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
 
-    /// Names of selectable models: the known ones, then others in the spec.
+    /// Names of selectable models: first the known ones, then other names in the spec.
     pub fn names(&self, of_spec: &[String]) -> Vec<String> {
         let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
         let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();
@@ -42,7 +42,7 @@ pub enum Value {
     Unset,
     /// The index of the chosen name; `None` if the spec has a name that is not offered.
     Choice(Option<usize>),
-    /// For each name, whether it is selected.
+    /// For each name, true if it is selected.
     Marks(Vec<bool>),
     Text(String),
 }
@@ -142,7 +142,7 @@ pub enum SettingError {
     /// A value of the wrong kind, or a name that is not offered.
     #[error("is not one of the choices")]
     NotOffered,
-    /// The spec currently does not allow the value.
+    /// The spec does not currently allow the value.
     #[error("{0}")]
     Refused(String),
 }
@@ -295,7 +295,7 @@ pub struct Described {
     /// The value in the spec.
     pub value: String,
     pub allowed: String,
-    /// One sentence.
+    /// Explanation in one sentence.
     pub help: String,
 }
 

@@ -77,7 +77,7 @@ pub enum SpecError {
     },
 }
 
-/// Refuses values of a spec; errors name the spec's origin.
+/// Rejects values of a spec; errors name the spec's origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuse<'a> {
     origin: &'a str,
@@ -88,7 +88,7 @@ impl<'a> Refuse<'a> {
         Self { origin }
     }
 
-    /// Refuses `key`. `problem` is the problem and the allowed values.
+    /// Rejects `key`; `problem` states the problem and the allowed values.
     pub fn because(&self, key: &str, problem: String) -> Result<(), SpecError> {
         Err(SpecError::Value { origin: self.origin.to_owned(), key: key.to_owned(), problem })
     }

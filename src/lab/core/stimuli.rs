@@ -26,7 +26,9 @@ pub enum StimuliError {
         /// Name of the model.
         model: String,
     },
-    #[error("only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows")]
+    #[error(
+        "only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words are in the model's vocabulary"
+    )]
     TooFew {
         model: String,
         /// Number of remaining examples.
@@ -42,7 +44,7 @@ pub enum StimuliError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Examples tokenized between two checks for cancellation, which take a few hundredths of a second.
+/// Number of examples tokenized between checks for cancellation, which takes a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
 /// The tokens behind a hidden state.
@@ -50,7 +52,7 @@ const AT_ONCE: usize = 256;
 pub enum Spot {
     /// A single token.
     At(usize),
-    /// The mean of the first tokens, by their number.
+    /// The mean of the first tokens; the value is their number.
     Mean(usize),
     /// Each token separately; `drawn`, chosen by a digest of the tokens, is used where one state is needed.
     Each { drawn: usize, all: Range<usize> },
@@ -116,14 +118,14 @@ impl Stimulus {
 pub struct Stimuli {
     /// Ordered like the examples.
     pub list: Vec<Stimulus>,
-    /// Examples dropped because a form is not a single token of the model.
+    /// Number of examples dropped because a form is not a single token of the model.
     pub dropped_forms: usize,
-    /// Examples dropped because the model cannot read them (no mask, or too long).
+    /// Number of examples dropped because the model cannot read them (no mask, or too long).
     pub dropped_texts: usize,
-    /// Examples dropped because the model's input equals an earlier one's. A causal model does not see text after the mask, so a split
-    /// could not separate them.
+    /// Number of examples dropped because the model's input equals that of an earlier example. A causal model does not see text after the
+    /// mask, so a split could not separate them.
     pub dropped_repeats: usize,
-    /// Examples longer than the model's maximum length, of which it reads a part or nothing.
+    /// Number of examples longer than the model's maximum length, which it reads in part or not at all.
     pub long: usize,
     /// Maximum number of tokens in one forward pass, including padding.
     pub tokens_per_batch: usize,
@@ -138,8 +140,8 @@ impl Stimuli {
         Self::read(model, examples, Long::Drop, examples.len().div_ceil(2), pulse)
     }
 
-    /// Tokenizes `examples` and accepts any share of usable ones from `fewest` on, because natural sentences have many rare verbs. `long`
-    /// determines the treatment of texts longer than the model's maximum length.
+    /// Tokenizes `examples` and accepts any share of usable examples if at least `fewest` remain, because natural sentences have many rare
+    /// verbs. `long` determines the treatment of texts longer than the model's maximum length.
     ///
     /// # Errors
     /// [`StimuliError`] if the model cannot be queried or fewer remain.
@@ -291,7 +293,7 @@ struct Shown {
     places: [Place; 2],
     /// The mask token of a masked model, if the text has a mask.
     mask: Option<u32>,
-    /// True if the model predicts its form after the text.
+    /// True if the model predicts the form after the text.
     ends: bool,
     /// True if there are forms to predict. A text without forms can be read even if its mask is cut off.
     says: bool,
@@ -424,7 +426,7 @@ mod tests {
         }
     }
 
-    /// Regression: examples longer than the model's maximum length used to be dropped whatever their position.
+    /// Regression: examples longer than the model's maximum length used to be dropped regardless of their position.
     #[test]
     fn long_examples_are_read_at_their_position_or_left_out() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();

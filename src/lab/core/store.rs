@@ -1,4 +1,4 @@
-//! The cache between runs: trained probes and hidden states, found by everything that affects them.
+//! The cache between runs: trained probes and hidden states, with keys made from everything that affects them.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use kernels::simd::Level;
 use model::dtype::Dtype;
 use model::{HookPoint, Model, Readout};
 
-/// Must increase when a change of the program alters the bits of hidden states.
+/// Version of the computation of hidden states; must increase when a change of the program alters their bits.
 const VERSION: u32 = 1;
 /// Length of a key in bytes.
 pub const KEY: usize = 16;

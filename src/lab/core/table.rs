@@ -40,7 +40,7 @@ pub struct Entry {
     pub value: Option<Estimate>,
     /// Number of inputs or pairs.
     pub n: usize,
-    /// Decimals, if different from the table's.
+    /// Number of decimals, if different from the table's.
     pub decimals: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
 //! Derives descriptions of findings from their declarations, so that each kind and its keys are declared once.
 //!
-//! `#[derive(Columns)]` on a struct describes its keys by the doc comments of its fields. `#[derive(Kinds)]` on the enum of a lab's
-//! findings describes each kind by the doc comment of its variant and the columns of its struct. `#[interval]` marks kinds with intervals;
-//! `#[id]` marks the fields by which a later finding replaces an earlier one. Both derives use only names, doc comments and serde's
-//! `flatten`, `skip` and `rename`, and so need no type parser.
+//! `#[derive(Columns)]` on a struct describes its keys with the doc comments of its fields. `#[derive(Kinds)]` on the enum of a lab's
+//! findings describes each kind with the doc comment of its variant and the columns of its struct. `#[interval]` marks kinds with
+//! intervals; `#[id]` marks the fields by which a later finding replaces an earlier one. Both derives use only names, doc comments and
+//! serde's `flatten`, `skip` and `rename`, and so need no type parser.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -46,7 +46,7 @@ impl Member {
     }
 }
 
-/// The words among tokens at any depth.
+/// Words among the tokens, at any nesting depth.
 fn words_of(tokens: TokenStream) -> Vec<String> {
     let words = |token| match token {
         TokenTree::Group(group) => words_of(group.stream()),
@@ -125,7 +125,7 @@ fn code(text: &str) -> TokenStream {
     text.parse().unwrap_or_else(|e| panic!("the derived code does not parse: {e}: {text}"))
 }
 
-/// Describes the keys of a struct by the doc comments of its fields.
+/// Describes the keys of a struct with the doc comments of its fields.
 #[proc_macro_derive(Columns, attributes(id))]
 pub fn columns(tokens: TokenStream) -> TokenStream {
     let (name, members) = item(tokens);
@@ -158,7 +158,7 @@ pub fn columns(tokens: TokenStream) -> TokenStream {
     ))
 }
 
-/// Describes the kinds of a lab's findings, and which of them have intervals.
+/// Describes the kinds of a lab's findings and states which of them have intervals.
 #[proc_macro_derive(Kinds, attributes(interval))]
 pub fn kinds(tokens: TokenStream) -> TokenStream {
     let (name, members) = item(tokens);

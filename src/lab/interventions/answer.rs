@@ -23,10 +23,10 @@ use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
-/// From this number of training runs on, a comparison omits the smallest detectable gap.
+/// Number of training runs from which a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
-/// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
-/// best strength is chosen on one half and measured on the other.
+/// Number of test examples with the property to keep below which it is hard to show that an oracle still reads the property after an edit,
+/// because the best strength is chosen on one half and measured on the other.
 pub(crate) const FEW_TO_KEEP: usize = 200;
 /// Number of methods named after each best one.
 const NEXT: usize = 4;
@@ -307,8 +307,8 @@ pub(crate) fn compared<'a>(
     versus.map(|v| &v.value)
 }
 
-/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. Without
-/// significance, adds the smallest gap that the training runs could have shown.
+/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. If it is not
+/// significant, adds the smallest gap that the training runs could have shown.
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };

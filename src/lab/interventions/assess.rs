@@ -1,7 +1,7 @@
 //! Assessment of a sweep: both bands at every strength, readability of the other property, and the optimum.
 //!
-//! One [`assess`] is for one method under one oracle with all replicates. It uses only per-example scores, not hidden states or probes, so
-//! it can be repeated whenever a replicate arrives.
+//! One call of [`assess`] covers one method under one oracle with all replicates. It uses only per-example scores, not hidden states or
+//! probes, so it can be repeated whenever a replicate arrives.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use stats::special::normal_quantile;
 pub struct Readable {
     /// Recall for each value, averaged over replicates; NaN for a value without examples.
     pub recalls: Vec<f64>,
-    /// Mean of the recalls. The interval is symmetric. Each recall enters by Wilson's centre, so the width is never 0.
+    /// Mean of the recalls. The interval is symmetric. Each recall enters as the centre of its Wilson interval, so the width is never 0.
     pub balanced: Estimate,
     /// True if the lower end is above chance. Otherwise the oracle no longer reads the property, its selectivity is that of a constant
     /// answer, and the strength cannot be an optimum.
@@ -39,17 +39,17 @@ pub struct Strength {
     pub value: f64,
     /// Mean over all examples.
     pub completeness: Bands,
-    /// Mean over the examples with the other property; `None` if there are none. With several properties, the mean over them.
+    /// Mean over the examples with the other property, averaged over the properties if there are several; `None` if there are none.
     pub selectivity: Option<Bands>,
     /// Harmonic mean of completeness and selectivity.
     pub reliability: Option<Bands>,
     /// Completeness over the examples with the other property.
     pub(crate) completeness_where_selective: Option<Bands>,
-    /// Selectivity averaged over the values of the other property; with several properties, the mean over them.
+    /// Selectivity averaged over the values of the other property, and over the properties if there are several.
     pub(crate) selectivity_by_class: Option<Bands>,
     /// Readability of the other property after the intervention.
     pub readable: Option<Readable>,
-    /// Scores by property if there are several: the other one, then the further ones.
+    /// Scores by property if there are several: the other property, then the further properties.
     pub kept: Vec<KeptStrength>,
     /// Number of examples behind completeness.
     pub n_c: usize,
@@ -203,8 +203,8 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     Some(Readable { recalls, balanced, eligible })
 }
 
-/// Balanced accuracy of (right, all) counts by class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k` with r_j by
-/// Wilson's centre. NaN if a class has no example.
+/// Balanced accuracy of (right, all) counts by class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k` where r_j is
+/// the centre of the recall's Wilson interval. NaN if a class has no example.
 pub(super) fn balanced(counts: impl Iterator<Item = (f64, f64)>, z: f64) -> (f64, f64) {
     let (mut sum, mut variance, mut classes) = (0.0, 0.0, 0.0);
     for (right, n) in counts {

@@ -24,7 +24,7 @@ pub struct Banded {
     /// The narrow band: sampling of examples only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<[f64; 2]>,
-    /// Least and largest value of a single replicate: the range that single runs would have reported.
+    /// Smallest and largest value of a single replicate: the range that single runs would have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// Standard deviation of single replicates on these examples; `None` with one replicate.
@@ -112,8 +112,8 @@ mod tests {
         assert_eq!(narrow.spread(1), "[.49, .51]");
     }
 
-    /// Regression: two training runs used to show S .95 [.02, 1.00] beside R .92 [.75, .98], both by Student's t with
-    /// one degree of freedom.
+    /// Regression: two training runs used to show S .95 [.02, 1.00] next to R .92 [.75, .98], both by Student's t with one degree of
+    /// freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {
         let range = Some([0.93, 0.97]);

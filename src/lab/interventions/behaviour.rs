@@ -13,7 +13,7 @@ use super::key::MethodKey;
 /// Behaviour of the language model with the edited hidden state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BehaviourFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -30,9 +30,9 @@ pub struct BehaviourFinding {
     pub value: f64,
     /// Share of examples whose preferred word form changes.
     pub flip_rate: Banded,
-    /// Probability of the correct form before, relative to both forms.
+    /// Probability of the correct form before the intervention, relative to both forms.
     pub correct_before: Banded,
-    /// Probability of the correct form after, relative to both forms.
+    /// Probability of the correct form after the intervention, relative to both forms.
     pub correct_after: Banded,
     /// Number of training runs behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,20 +45,20 @@ pub struct BehaviourFinding {
 /// Rank of the correct form, and the intervention's effect on the model's preference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Told {
-    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, before.
+    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, before the intervention.
     pub rank_before: Banded,
-    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, after.
+    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, after the intervention.
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples for which the model prefers the correct form before but not after, by the first training run.
+    /// Number of examples for which the model prefers the correct form before but not after, in the first training run.
     pub lost: u64,
-    /// Examples for which the model prefers the correct form after but not before.
+    /// Number of examples for which the model prefers the correct form after but not before.
     pub won: u64,
     /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
-    /// p-value of no change at any strength of the sweep: max-T over all of them. Absent before the sweep is complete,
-    /// and in recordings made by older versions.
+    /// p-value for no change at any strength of the sweep, by max-T over all strengths. Absent before the sweep is complete, and in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,
 }

@@ -36,7 +36,7 @@ pub(crate) struct Site {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
-    /// Rows among the stimuli.
+    /// Indices of the examples among the stimuli.
     pub rows: Vec<usize>,
     /// Hidden states (n x D) at the layer and position of the intervention.
     pub h: Matrix,
@@ -72,7 +72,7 @@ pub struct Scores {
     pub right: Vec<Option<f64>>,
     /// Completeness toward a value other than the oracle's earlier prediction, for counterfactual methods.
     pub predicted: Vec<f64>,
-    /// Answers of the oracle of the other property, by true value (rows).
+    /// Confusion matrix of the other property's oracle, with true values as rows.
     pub(crate) confusion: Vec<Vec<f64>>,
     /// Scores of the further properties to keep.
     pub further: Vec<Kept>,
@@ -83,13 +83,13 @@ pub struct Scores {
 pub struct ModelBehaviour {
     /// 1 if the preferred form changes.
     pub flipped: Vec<f64>,
-    /// Probability of the correct form relative to both forms, before.
+    /// Probability of the correct form relative to both forms, before the intervention.
     pub correct_before: Vec<f64>,
-    /// Probability of the correct form relative to both forms, after.
+    /// Probability of the correct form relative to both forms, after the intervention.
     pub correct_after: Vec<f64>,
-    /// Reciprocal rank of the correct form among the verb forms of all sentences, before.
+    /// Reciprocal rank of the correct form among the verb forms of all sentences, before the intervention.
     pub rank_before: Vec<f64>,
-    /// Reciprocal rank of the correct form among the verb forms of all sentences, after.
+    /// Reciprocal rank of the correct form among the verb forms of all sentences, after the intervention.
     pub rank_after: Vec<f64>,
     pub forms: usize,
 }
@@ -104,7 +104,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// No examples yet, for `oracles` oracles.
+    /// Empty scores for `oracles` oracles.
     pub fn empty(oracles: usize) -> Self {
         Self { scores: vec![Scores::default(); oracles], behaviour: None, distances: Distances::default() }
     }
@@ -122,7 +122,7 @@ impl Outcome {
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// For each shift, the wanted value of every example and the prepared intervention. A property with k values has k - 1 shifts.
+    /// For each shift, the intended value of every example and the prepared intervention. A property with k values has k - 1 shifts.
     shifts: Vec<(Vec<usize>, Prepared<'a>)>,
 }
 
@@ -287,7 +287,7 @@ impl Applied<'_> {
     /// Scores one strength.
     ///
     /// # Errors
-    /// From the method, or from the model if the pass continues.
+    /// Errors of the method, and of the model if the forward pass continues.
     pub(crate) fn judge(
         &mut self,
         value: f64,
@@ -325,11 +325,11 @@ impl Applied<'_> {
         Ok(Outcome { scores, behaviour, distances })
     }
 
-    /// Scores one strength at several layers, by reader and oracle. Readers at `layer`, that of the intervention, see the edited states
-    /// themselves; for the others one pass of the model continues from there. `prior` is the share of each target value.
+    /// Scores one strength at several layers, by reader and oracle. Readers at `layer`, the intervention's layer, read the edited states
+    /// themselves; for the others, one forward pass continues from there. `prior` is the share of each target value.
     ///
     /// # Errors
-    /// From the method, or from the model.
+    /// Errors of the method and of the model.
     pub(crate) fn judge_at(
         &mut self,
         value: f64,

@@ -7,7 +7,7 @@ use lab::stimuli::{Spot, Stimuli, StimuliError, Where, average};
 use model::array::Array;
 use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 
-/// Sentences that have run up to a layer and can be continued from there any number of times.
+/// Hidden states of sentences at a layer, from which the forward pass can be continued any number of times.
 #[derive(Debug, Clone)]
 pub(crate) struct Continuation {
     layer: usize,
@@ -104,15 +104,15 @@ struct Part {
 pub(crate) struct Continued {
     /// Logits of the two forms, per row; `None` without a language model head.
     pub forms: Option<Vec<[f32; 2]>>,
-    /// Ranks of the two forms among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is.
+    /// Ranks of the two forms among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is `None`.
     pub ranks: Option<Vec<[u32; 2]>>,
     /// Hidden states at the verb's position (rows x D) at each requested later layer, in order.
     pub later: Vec<Matrix>,
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1). States will replace `before` (rows x D; needed only for means) at a position
-    /// and at the tokens of `rest`.
+    /// Runs the stimuli `rows` up to block `layer` (from 1). Edited states later replace the states `before` (rows x D; needed only for
+    /// means) at a position and at the tokens of `rest`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -281,8 +281,8 @@ mod tests {
     use model::builtin::BUILTINS;
     use model::{Device, ModelSource};
 
-    /// Reference: a BERT in NumPy. After block 1 the words with the property, every token or their mean are moved by `step`; the states are
-    /// read after block 2.
+    /// Reference: a BERT in NumPy. After block 1, `step` is added to the states of the words with the property, to those of every token, or
+    /// to their mean; states are read after block 2.
     #[test]
     fn states_changed_at_one_position_are_read_at_another() {
         use corpus::agreement::Position::{Every, Marked, Mask, Mean};
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family. A BART's encoder is
+    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family. BART's encoder is
     /// followed by its decoder, not its head.
     #[test]
     fn going_on_from_unchanged_states_is_the_model_itself() {

@@ -1,13 +1,13 @@
 //! Distance of edited hidden states from real ones.
 //!
-//! A state that no sentence produces shows little about the model, even if an oracle reads the wanted value from it. Four distances are
+//! A state that no sentence produces shows little about the model, even if an oracle reads the intended value from it. Four distances are
 //! measured for the same examples, before and after the edit:
 //!
-//! - to the nearest real state (Euclidean),
+//! - the Euclidean distance to the nearest real state,
 //! - the Mahalanobis distance from the mean of the real states, `sqrt((h - m)' S⁻¹ (h - m))`, with S shrunk as in LEACE; for a real state
 //!   it is about the root of the dimension,
 //! - the ratio of the norms after and before,
-//! - to the state of the example's true counterfactual, if it has one.
+//! - the Euclidean distance to the state of the example's true counterfactual, if it has one.
 //!
 //! The real states are those on which interventions are fitted.
 
@@ -29,7 +29,7 @@ pub(crate) const REAL_STATES: usize = 2_048;
 /// Real states, prepared for comparison.
 #[derive(Debug, Clone)]
 pub struct Meter {
-    /// R x D.
+    /// The real states, R x D.
     real: Matrix,
     /// Half the squared norm of each real state.
     halves: Vec<f32>,
@@ -38,16 +38,16 @@ pub struct Meter {
     whiten: Matrix,
 }
 
-/// Distances of some edited states, one of each kind per example.
+/// Distances of edited states, one of each kind per example.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distances {
-    /// To the nearest real state.
+    /// Distances to the nearest real state.
     pub nearest: Vec<f64>,
     /// Mahalanobis distance from the mean of the real states.
     pub mahalanobis: Vec<f64>,
     /// Norm after divided by norm before; NaN if the latter is 0.
     pub norm_ratio: Vec<f64>,
-    /// To the state of the true counterfactual; empty if there is none.
+    /// Distances to the state of the true counterfactual; empty if there is none.
     pub counterfactual: Vec<f64>,
 }
 
@@ -120,7 +120,7 @@ impl Distances {
         self.nearest.is_empty()
     }
 
-    /// Adds the distances of the same examples edited toward another value, with weight `w`.
+    /// Adds the distances of the same examples edited toward a different value, with weight `w`.
     pub(crate) fn add(&mut self, part: &Self, w: f64) {
         let each = |sum: &mut Vec<f64>, part: &[f64]| {
             sum.resize(part.len(), 0.0);
@@ -137,7 +137,7 @@ impl Distances {
 /// finding is the number of measured examples; intervals are by Student's t over them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -161,7 +161,7 @@ pub struct DistanceFinding {
     /// Mean Euclidean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Estimate>,
-    /// Mean distances of the same examples, unedited.
+    /// Mean distances of the same examples before the edit.
     pub before: Unchanged,
     /// Number of real states.
     pub real_states: usize,
@@ -170,13 +170,13 @@ pub struct DistanceFinding {
 /// Mean distances of unedited states.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Unchanged {
-    /// To the nearest real state.
+    /// Mean distance to the nearest real state.
     #[serde(deserialize_with = "number_or_null")]
     pub nearest: f64,
-    /// Mahalanobis distance from the mean of the real states.
+    /// Mean Mahalanobis distance from the mean of the real states.
     #[serde(deserialize_with = "number_or_null")]
     pub mahalanobis: f64,
-    /// To the state of the true counterfactual, if there is one.
+    /// Mean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<f64>,
 }
@@ -189,7 +189,7 @@ impl Unchanged {
     }
 }
 
-/// References of measured distances.
+/// Level and reference values shared by distance findings.
 #[derive(Debug, Clone, Copy)]
 pub struct Held {
     pub level: f64,
@@ -251,9 +251,9 @@ mod tests {
         (a - b).abs() < 1e-5
     }
 
-    /// By hand. The covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean is 0. (3, 4) is sqrt(10) from the
-    /// nearest of them, (0, 3). Its Mahalanobis distance is sqrt(25/6), it is 5 times as long as (1, 0), and 5 from the counterfactual (0,
-    /// 0).
+    /// Computed by hand. The covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean is 0. The nearest of these
+    /// states to (3, 4) is (0, 3), at distance sqrt(10). The Mahalanobis distance of (3, 4) is sqrt(25/6), its norm is 5 times that of (1,
+    /// 0), and its distance from the counterfactual (0, 0) is 5.
     #[test]
     fn distances_by_hand() {
         let meter = Meter::new(&matrix(&[&[3.0, 0.0], &[-3.0, 0.0], &[0.0, 3.0], &[0.0, -3.0]])).unwrap();

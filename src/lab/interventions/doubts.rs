@@ -171,7 +171,7 @@ fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
 
-/// The worst oracle of each kind: no better than the most frequent answer, little better, or poorly calibrated.
+/// The worst oracle with each fault: no better than the most frequent answer, little better, or poorly calibrated.
 fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String>; 3] {
     let judges = || {
         let of = |p: &&Tagged<ProbeFinding>| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle);

@@ -151,7 +151,7 @@ fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
     leader.filter(|_| drawn.len() > 1).map(|c| &c.key)
 }
 
-/// One of the paper's figures, with those of its methods that the run has; `None` if the run has none.
+/// One of the paper's figures, with its methods that the run also has; `None` if the run has none of them.
 pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -268,7 +268,7 @@ fn parameter(name: &str) -> (String, String) {
     }
 }
 
-/// Median over a model's features of their standard deviation, for judging absolute strengths.
+/// Median standard deviation of a model's features, for judging absolute strengths.
 pub fn deviation(results: &Results, model: &str) -> Option<f64> {
     let data = results.data.iter().find(|d| d.model == model)?;
     Some(data.value.scale.1).filter(|sd| sd.is_finite() && *sd > 0.0)

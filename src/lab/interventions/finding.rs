@@ -85,29 +85,29 @@ pub struct DataFinding {
     pub layers: usize,
     /// Width of the hidden states.
     pub dim: usize,
-    /// Test examples by value of the target (rows) and of the other property (columns; the last one for undefined).
+    /// Number of test examples by value of the target (rows) and of the other property (columns; the last one for undefined).
     pub counts: Vec<Vec<usize>>,
     /// Names of the target's values.
     pub target_values: Vec<String>,
     /// Names of the values of the other property.
     pub other_values: Vec<String>,
-    /// Training examples of the oracles before and after decorrelation.
+    /// Number of training examples of the oracles before and after decorrelation.
     pub n_oracle: (usize, usize),
-    /// Training examples of the interventions.
+    /// Number of training examples of the interventions.
     pub n_intervention: usize,
-    /// Test examples.
+    /// Number of test examples.
     pub n_test: usize,
     /// Phi between target and other property in the oracles' training data, before and after decorrelation.
     pub phi: (f64, f64),
-    /// Median Euclidean norm of the hidden states, and the median over coordinates of their standard deviation.
+    /// Median Euclidean norm of the hidden states, and median standard deviation of their coordinates.
     pub scale: (f64, f64),
     /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
-    /// Distance behind C and S: `js` for Jensen-Shannon; absent for total variation.
+    /// Distance that defines C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// Examples longer than the model's context: dropped, truncated or read in a window, as set in the spec.
+    /// Number of examples longer than the model's context, which are dropped, truncated or read in a window, as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
@@ -118,7 +118,7 @@ pub struct ProbeFinding {
     /// `oracle` or `interventional`.
     #[id]
     pub role: ProbeRole,
-    /// The property it predicts.
+    /// The property that the probe predicts.
     #[id]
     pub property: String,
     /// The chosen classifier, for example `MLP 2x256, lr 0.001`.
@@ -130,7 +130,7 @@ pub struct ProbeFinding {
     /// Layer whose hidden states the probe reads.
     #[id]
     pub layer: usize,
-    /// Test accuracy with the interval of a proportion.
+    /// Test accuracy with an interval for a proportion.
     pub accuracy: Estimate,
     /// Share of the most frequent class.
     pub majority: f64,
@@ -150,15 +150,15 @@ pub struct ProbeFinding {
 /// Choice of probe settings, and the variation between training runs with them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
-    /// Number of replicates that the audit averages.
+    /// Number of replicates over which the audit averages.
     pub replicates: usize,
-    /// Least and largest accuracy of a single replicate.
+    /// Smallest and largest accuracy of a single replicate.
     pub accuracy_range: [f64; 2],
-    /// Least and largest calibration error of a single replicate.
+    /// Smallest and largest calibration error of a single replicate.
     pub calibration_range: [f64; 2],
-    /// Accuracy of the chosen settings on the validation examples, and the best of any settings.
+    /// Accuracy of the chosen settings on the validation examples, and the best of all settings.
     pub validation: [f64; 2],
-    /// Adam steps to the chosen validation.
+    /// Number of Adam steps up to the chosen validation.
     pub steps: usize,
     /// Other settings that validate as well as the chosen ones, the simplest first.
     pub rivals: Vec<String>,
@@ -168,7 +168,7 @@ pub struct ChoiceFinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeRole {
-    /// Judges interventions; trained on data that no intervention saw.
+    /// Judges interventions; trained on data that no intervention uses.
     Oracle,
     /// Attacked by gradient-based interventions.
     Interventional,
@@ -177,7 +177,7 @@ pub enum ProbeRole {
 /// Completeness, selectivity and reliability at one strength (Canby et al., equations 1 to 4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ReliabilityFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -201,7 +201,7 @@ pub struct ReliabilityFinding {
     pub value: f64,
     /// Completeness: mean over all test examples.
     pub completeness: Banded,
-    /// Mean over the test examples that have the other property; with several properties, the mean over them.
+    /// Selectivity: mean over the test examples that have the other property, averaged over the properties if there are several.
     pub selectivity: Banded,
     /// Reliability: harmonic mean of `completeness` and `selectivity`; 0 if both are 0.
     pub reliability: Banded,
@@ -215,12 +215,12 @@ pub struct ReliabilityFinding {
     /// For nullifying methods: completeness toward the class prior instead of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
-    /// Basis of the point, and its further scores.
+    /// Number of training runs behind the point, and its further scores.
     #[serde(flatten)]
     pub beside: Beside,
 }
 
-/// Basis of a point, and its further scores; absent from the oldest recordings.
+/// Number of training runs behind a point, and its further scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
     /// Number of training runs judged so far; 0 if unknown.
@@ -238,17 +238,16 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness toward a value other than the predicted one (rather than the true one).
+    /// Completeness toward a value other than the predicted value (instead of the true value).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_before: Option<f64>,
-    /// Balanced accuracy of the oracle of the other property after the intervention.
+    /// Balanced accuracy of the other property's oracle after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ze_balanced_accuracy: Option<Estimate>,
-    /// Answers of the oracle of the other property after the intervention, by true value (rows), as mean counts over
-    /// training runs.
+    /// Confusion matrix of the other property's oracle after the intervention, with true values as rows and mean counts over training runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
     /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals). Otherwise this strength
@@ -273,7 +272,7 @@ fn is_false(b: &bool) -> bool {
 /// The best strength of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct OptimumFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -298,14 +297,14 @@ pub struct OptimumFinding {
     pub completeness: Banded,
     /// Selectivity on examples not used for the choice.
     pub selectivity: Banded,
-    /// Reliability on examples not used for the choice; its bands cover the choice.
+    /// Reliability on examples not used for the choice; its bands account for the choice.
     pub reliability: Banded,
     /// Details of the choice; absent from the oldest recordings.
     #[serde(flatten)]
     pub how: How,
 }
 
-/// The choice of an optimum, and the optimum as in the paper.
+/// The choice of an optimum, and the optimum chosen as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
     /// Number of training runs behind the values; 0 if unknown.
@@ -338,7 +337,7 @@ pub struct PaperFinding {
     pub completeness: Banded,
     /// Selectivity at that strength.
     pub selectivity: Banded,
-    /// Reliability at that strength; the bands do not cover the choice.
+    /// Reliability at that strength; its bands do not account for the choice.
     pub reliability: Banded,
     /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -362,7 +361,7 @@ pub struct ExampleFinding {
     pub of: usize,
     /// The sentence with its mask.
     pub text: String,
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,12 +1,12 @@
 //! The Pareto front: the settings of all methods that trade completeness for selectivity, and the settings that they dominate.
 //!
 //! Scores are estimates, and the outermost of many noisy points form a spurious front. So one setting dominates another only if the
-//! intervals show it. On one axis it must be better by more than [`MARGIN`] (its lower end against the other's upper end). On the other
-//! axis, by the same comparison, it must not be worse by more than [`MARGIN`]. Each setting has a separate interval, so a difference must
-//! be larger than for a paired test, which also guards against the many pairs compared.
+//! intervals show it. On one axis the lower end of its interval must exceed the upper end of the other's by more than [`MARGIN`]. On the
+//! other axis, by the same comparison, it must not be worse by more than [`MARGIN`]. Each setting has a separate interval, so a difference
+//! must be larger than for a paired test, which also guards against the many pairs compared.
 //!
 //! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the others are
-//! indistinguishable from it. Dominance has no cycles: around one, each axis would have to lose more than it gains. Where the oracle no
+//! indistinguishable from it. Dominance has no cycles: in a cycle, each axis would have to lose more than it gains. Where the oracle no
 //! longer reads the other property, selectivity is that of a constant answer. Such a setting is not on the front and dominates nothing.
 //!
 //! The knee is the setting furthest above the straight line between the front's ends (Das 1999).
@@ -21,7 +21,7 @@ use super::key::MethodKey;
 use super::oracle::OracleKind;
 use stats::Estimate;
 
-/// Differences of completeness or selectivity up to this size do not make a setting better.
+/// Largest difference of completeness or selectivity that does not make a setting better.
 pub const MARGIN: f64 = 0.01;
 
 /// The rule on one line, for figures and tables.
@@ -37,7 +37,7 @@ pub const MIXED: &str =
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     Front,
-    /// Another setting has better means, but only within the intervals.
+    /// Another setting has better means, but the intervals do not show that it is better.
     Open,
     /// Dominated by another setting.
     Dominated,
@@ -49,7 +49,7 @@ pub enum Standing {
 pub struct Front {
     /// Standing of each setting, in order.
     pub(crate) standings: Vec<Standing>,
-    /// Indices of the settings on the front, by increasing completeness.
+    /// Indices of the settings on the front, in order of increasing completeness.
     pub order: Vec<usize>,
     pub knee: Result<Knee, NoKnee>,
 }
@@ -68,10 +68,10 @@ pub struct Knee {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
-    /// Only two ends.
+    /// The front has only two ends.
     #[error("the front has fewer than three different settings")]
     Few,
-    /// A front that is straight within the intervals.
+    /// The front is straight within the intervals.
     #[error("no setting is above the line between the front's ends by more than its interval")]
     Straight,
 }
@@ -130,7 +130,7 @@ impl Front {
     }
 }
 
-/// The knee of the settings of a front, given by increasing completeness.
+/// The knee of the settings of a front, given in order of increasing completeness.
 fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
     let (Some((_, first)), Some((_, last))) = (front.first(), front.last()) else { return Err(NoKnee::Few) };
     let (wide, deep) = (last.0.mean - first.0.mean, first.1.mean - last.1.mean);
@@ -179,7 +179,7 @@ pub struct FrontFinding {
     pub open: usize,
     /// Number of settings that are not rated, because the oracle no longer reads the other property.
     pub unread: usize,
-    /// The settings on the front, by increasing completeness.
+    /// The settings on the front, in order of increasing completeness.
     pub front: Vec<FrontSetting>,
     /// The knee of the front; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,7 +191,7 @@ pub struct FrontFinding {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FrontSetting {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -279,8 +279,8 @@ mod tests {
 
     use Standing::{Dominated, Front as On, Open, Unread};
 
-    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1. (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2), and (.8, .8)
-    /// is better than the latter on both axes.
+    /// Computed by hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1. (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2), and
+    /// (.8, .8) is better than the latter on both axes.
     #[test]
     fn a_known_front_its_knee_and_what_is_dominated() {
         let list = [

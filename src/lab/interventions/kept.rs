@@ -10,9 +10,9 @@ use stats::estimate::Estimate;
 pub struct FurtherData {
     pub property: String,
     pub values: Vec<String>,
-    /// Test examples by value of the target (rows) and of this property (columns; the last one for undefined).
+    /// Number of test examples by value of the target (rows) and of this property (columns; the last one for undefined).
     pub counts: Vec<Vec<usize>>,
-    /// Training examples of its oracles after decorrelation from the target.
+    /// Number of training examples of its oracles after decorrelation from the target.
     pub n_oracle: usize,
     /// Association with the target (phi, or Cramér's V) in the oracles' training data, before and after decorrelation.
     pub phi: (f64, f64),
@@ -33,6 +33,6 @@ pub struct OnFinding {
     /// Balanced accuracy of its oracle after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balanced_accuracy: Option<Estimate>,
-    /// True if the lower end of that accuracy is above chance.
+    /// True if the lower end of the interval of that accuracy is above chance.
     pub eligible: bool,
 }

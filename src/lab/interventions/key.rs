@@ -11,7 +11,7 @@ use base::numbers::short;
 /// A method with its hyperparameters. Different settings of one method have different keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MethodKey {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub name: String,
     /// Hyperparameters that differ from the method's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

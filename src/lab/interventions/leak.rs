@@ -22,8 +22,8 @@ pub struct Left {
     pub before: Estimate,
     /// Trained and tested on edited states.
     pub after: Estimate,
-    /// Share of the accuracy above chance that remains; its interval comes from that of `after`, with `before` as exact. `None` if nothing
-    /// was above chance before. Negative if the fresh probe is worse than the majority answer.
+    /// Share of the accuracy above chance that remains; its interval comes from that of `after`, with `before` treated as exact. `None` if
+    /// the accuracy was not above chance before. Negative if the fresh probe is worse than the majority answer.
     pub share: Option<Estimate>,
 }
 
@@ -87,8 +87,8 @@ mod tests {
     use probe::{Matrix, Split};
     use stats::rng::{stream, unit};
 
-    /// A property encoded twice: linearly in the first coordinate and as a product in the next two. Removing the first blinds only the
-    /// linear probe; removing all leaves chance.
+    /// A property encoded twice: linearly in the first coordinate and as a product in the next two. Removing the first coordinate defeats
+    /// only the linear probe; removing all three leaves both probes at chance.
     #[test]
     fn what_one_probe_cannot_see_another_can() {
         let n = 3_000;

@@ -1,7 +1,7 @@
-//! The logit lens: the model's prediction if the hidden states of a layer were its last ones.
+//! The logit lens: the model's prediction if the hidden states of a layer were those of the last layer.
 //!
 //! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist 2020). The result is
-//! shown beside a linear oracle of the same states, which may read what the head does not use.
+//! shown next to that of a linear oracle on the same states, which may read information that the head does not use.
 
 use serde::{Deserialize, Serialize};
 

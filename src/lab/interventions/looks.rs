@@ -48,7 +48,7 @@ mod tests {
     use super::super::{Method, registry};
     use super::*;
 
-    /// Regression: the table had `random_subspace` where the registry has `random`.
+    /// Regression: the table used to contain `random_subspace`, but the registry contains `random`.
     #[test]
     fn every_registered_method_has_a_look() {
         for method in registry() {

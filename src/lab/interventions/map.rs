@@ -15,7 +15,7 @@ use super::oracle::OracleKind;
 use super::results::Results;
 use lab::results::Tagged;
 
-/// Origin of the strength of a row of the map.
+/// Origin of the strength in a row of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
@@ -28,7 +28,7 @@ pub enum Chosen {
 }
 
 impl Chosen {
-    /// As text, for tables and screens.
+    /// The origin as text, for tables and screens.
     pub fn title(self) -> &'static str {
         match self {
             Chosen::Optimum => "best of its layer",
@@ -51,7 +51,7 @@ pub struct MapFinding {
 /// A row of the map without a strength, and therefore without cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoMapFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -84,9 +84,9 @@ pub enum Score {
     /// Harmonic mean of the other two.
     #[default]
     Reliability,
-    /// How completely the target changed.
+    /// Degree to which the target changed.
     Completeness,
-    /// How little the other property changed.
+    /// Degree to which the other property was preserved.
     Selectivity,
 }
 
@@ -114,7 +114,7 @@ impl Score {
 /// The map of one model, method and oracle, with the cells so far.
 #[derive(Debug, Clone)]
 pub struct Map<'a> {
-    /// Ascending: rows are layers of the intervention, columns layers of the oracle.
+    /// Layers in ascending order: rows are layers of the intervention, columns are layers of the oracle.
     pub layers: Vec<usize>,
     cells: Vec<&'a Tagged<MapFinding>>,
     unmapped: Vec<&'a Tagged<NoMapFinding>>,

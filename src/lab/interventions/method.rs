@@ -12,9 +12,9 @@ use std::borrow::Cow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Another value; completeness by equation 1 of Canby et al.
+    /// Sets a different value; completeness is defined by equation 1 of Canby et al.
     Counterfactual,
-    /// No value; completeness by equation 2.
+    /// Removes the value; completeness is defined by equation 2.
     Nullifying,
 }
 
@@ -28,14 +28,14 @@ pub struct Needs {
     /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one fit for all
     /// replicates.
     pub random: bool,
-    /// The state of each example's true counterfactual, see [`Known::twins`].
+    /// The state of each example's true counterfactual; see [`Known::twins`].
     pub twins: bool,
-    /// The user's file, see [`FitData::given`].
+    /// The user's file; see [`FitData::given`].
     pub file: bool,
 }
 
 impl Needs {
-    /// Embeddings and labels only.
+    /// Needs only embeddings and labels.
     pub(crate) const NONE: Self = Self { mlp: false, binary: false, random: false, twins: false, file: false };
 }
 
@@ -55,7 +55,7 @@ pub struct FitData<'a> {
 }
 
 impl<'a> FitData<'a> {
-    /// Only examples: no perceptron, no values of the other property, seed 0.
+    /// Data with examples only: no perceptron, no values of the other property, seed 0.
     pub fn new(data: &'a TrainingData<Intervention>) -> Self {
         Self { data, mlp: None, other: &[], given: None, seed: 0 }
     }
@@ -85,7 +85,7 @@ pub enum InterventionError {
     #[error("{method} attacks the interventional perceptron, but none was trained")]
     NoProbe { method: &'static str },
     /// A property with more values than the method can handle.
-    #[error("{method} is defined for properties with two values, this one has {classes}")]
+    #[error("{method} is defined for properties with two values, but this one has {classes}")]
     NotBinary {
         method: &'static str,
         /// Number of the property's values.
@@ -101,14 +101,14 @@ pub enum InterventionError {
         /// Largest allowed value.
         max: f64,
     },
-    /// Embeddings of a different size from those fitted on, or targets that do not match them.
+    /// Embeddings whose size differs from that of the embeddings used for fitting, or targets that do not match them.
     #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
     Shape {
         rows: usize,
         /// Size of these embeddings.
         found: usize,
         targets: usize,
-        /// Size of the embeddings fitted on.
+        /// Size of the embeddings used for fitting.
         wanted: usize,
     },
     /// A target that is not a class.
@@ -119,12 +119,10 @@ pub enum InterventionError {
         /// Number of classes.
         classes: usize,
     },
-    /// No training example can replace another.
-    #[error(
-        "no training example has the wanted value {target} and the same value of the other property; set same_other to 0"
-    )]
+    /// No training example has the intended value and the same value of the other property.
+    #[error("no training example has the value {target} and the same value of the other property; set same_other to 0")]
     NoDonor {
-        /// The wanted value.
+        /// The intended value.
         target: usize,
     },
     /// Examples without a known true counterfactual.
@@ -153,7 +151,7 @@ pub struct Method {
     pub id: &'static str,
     /// The name on screens.
     pub title: &'static str,
-    /// One line: what it does, and its paper.
+    /// One line: description of the method, with its paper.
     pub doc: &'static str,
     pub goal: Goal,
     /// Required parts of [`FitData`].
@@ -168,7 +166,7 @@ pub struct Method {
     /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that a cache keeps one fit. Methods of one family
     /// can read each other's bytes.
     pub family: &'static str,
-    /// For a fit whose time does not depend on the number of examples; forecasts measure a short one.
+    /// Set for a fit whose time does not depend on the number of examples; forecasts then measure a short fit.
     pub(crate) short: Option<Short>,
     pub(crate) learn: fn(&FitData<'_>, &Options, &mut dyn Pulse) -> Learning,
     /// Reads the output of [`Learnt::to_bytes`].
@@ -219,7 +217,7 @@ pub struct Preimages {
 /// Returns the edited embeddings (n x D) at a value of the parameter. Embeddings are not images and are never clamped to a range.
 pub(crate) type Change<'a> = Box<dyn FnMut(f64, &mut dyn Pulse) -> Result<Matrix, InterventionError> + Send + 'a>;
 
-/// What a method has learnt, ready to edit states.
+/// The fitted part of a method, ready to edit states.
 pub(crate) trait Learnt: Send + Sync {
     /// Size of the embeddings and number of values of the property.
     fn shape(&self) -> (usize, usize);
@@ -243,7 +241,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Prepares the method for the rows of `h` (n x D). `targets` contains the wanted value for each row, used only by counterfactual
+    /// Prepares the method for the rows of `h` (n x D). `targets` contains the intended value for each row, used only by counterfactual
     /// methods; most methods ignore `known`. Work shared by the swept values is done here.
     ///
     /// # Errors
@@ -261,7 +259,7 @@ impl Fitted {
         Ok(Prepared { parameter: self.parameter, change: self.learnt.prepare(h, targets, known)? })
     }
 
-    /// [`Self::on_known`] with nothing known about the examples.
+    /// [`Self::on_known`] without known properties of the examples.
     pub fn on<'a>(
         &'a self,
         h: &'a Matrix,
@@ -281,7 +279,7 @@ impl Fitted {
     }
 }
 
-/// A fitted method prepared for some embeddings.
+/// A fitted method prepared for a set of embeddings.
 pub struct Prepared<'a> {
     parameter: &'static Parameter,
     change: Change<'a>,
@@ -316,7 +314,7 @@ pub(crate) fn replace_by(states: Matrix) -> Change<'static> {
     Box::new(move |_, _| Ok(states.clone()))
 }
 
-/// Checks embeddings and targets against what a method was fitted on.
+/// Checks that embeddings and targets match the data on which a method was fitted.
 pub(crate) fn check_rows(
     h: &Matrix,
     targets: &[usize],

@@ -2,11 +2,11 @@
 //!
 //! The largest of 29 noisy numbers tends to exceed the largest of the 29 true ones, so a strength chosen and reported on the same examples
 //! looks too good. Here it is chosen on one half of the examples and reported on the other, both ways, and averaged over random halvings.
-//! The choice is repeated in every resample, so the interval covers it. The paper's optimum, chosen and reported on all examples, is
+//! The choice is repeated in every resample, so the interval accounts for it. The paper's optimum, chosen and reported on all examples, is
 //! reported too.
 //!
-//! One strength is chosen in each half, by the mean over training runs. C and S are means over halves and training
-//! runs, and R is the harmonic mean of the two.
+//! One strength is chosen in each half, by the mean over training runs. C and S are means over halves and training runs, and R is the
+//! harmonic mean of the two.
 //!
 //! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than chance. An oracle
 //! with a constant answer has a selectivity of about the majority share.
@@ -49,7 +49,7 @@ pub struct Optimum {
     /// Index of the best eligible strength on all examples.
     pub index: usize,
     pub value: f64,
-    /// Reliability on examples not used for the choice, with bands that cover the choice.
+    /// Reliability on examples not used for the choice, with bands that account for the choice.
     pub reliability: Bands,
     /// Completeness and selectivity on the same examples; the reliability is their harmonic mean.
     pub held_out: [Bands; 2],
@@ -67,7 +67,7 @@ pub struct Paper {
     /// Index among the strengths.
     pub index: usize,
     pub value: f64,
-    /// Reliability at that strength; the interval does not cover the choice.
+    /// Reliability at that strength; the interval does not account for the choice.
     pub reliability: Bands,
     /// Set if the optimum is at an end of the grid.
     pub end: Option<End>,
@@ -128,9 +128,9 @@ pub enum NoOptimum {
 /// An optimum's reliability on all examples and in every resample, by replicate (see [`linearised`]).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draws {
-    /// On the examples themselves; `None` without an optimum.
+    /// Reliability on the examples themselves; `None` without an optimum.
     pub theta: Option<Vec<f64>>,
-    /// In each resample; `None` if no strength was eligible.
+    /// Reliability in each resample; `None` if no strength was eligible.
     pub rows: Vec<Option<Vec<f64>>>,
 }
 
@@ -187,7 +187,7 @@ impl<'a> Halved<'a> {
         Self { table, halves, z: normal_quantile(0.5 + 0.5 * level) }
     }
 
-    /// Chooses on every half of the set with these block sums.
+    /// Chooses a strength on every half, from block sums.
     pub(super) fn choose(&self, sums: &[f32]) -> Chosen {
         let (k, m) = (self.table.replicates, self.table.strengths);
         let slim = self.slim(sums);

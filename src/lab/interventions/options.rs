@@ -28,7 +28,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A number from `min` to `max`.
+    /// A setting whose value is a number from `min` to `max`.
     pub(crate) const fn real(
         name: &'static str,
         label: &'static str,
@@ -39,7 +39,7 @@ impl Setting {
         Self { name, label, doc, kind: SettingKind::Real, default, min, max }
     }
 
-    /// A whole number from 1 to `max`.
+    /// A setting whose value is a whole number from 1 to `max`.
     pub(crate) const fn whole(
         name: &'static str,
         label: &'static str,
@@ -50,7 +50,7 @@ impl Setting {
         Self { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
     }
 
-    /// 0 or 1.
+    /// A setting whose value is 0 or 1.
     pub(crate) const fn flag(name: &'static str, label: &'static str, doc: &'static str, default: f64) -> Self {
         Self { name, label, doc, kind: SettingKind::Flag, default, min: 0.0, max: 1.0 }
     }
@@ -71,7 +71,7 @@ pub enum OptionError {
         /// The existing names.
         known: String,
     },
-    /// Out of bounds, or not an integer.
+    /// The value is out of bounds or not an integer.
     #[error("option '{name}' of {method} is {shown}: must be {kind} from {min} to {max}", shown = base::numbers::brief(.value))]
     Range {
         method: &'static str,
@@ -84,7 +84,7 @@ pub enum OptionError {
     },
 }
 
-/// A value for every setting of one method.
+/// Values for all settings of one method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     values: Vec<(&'static str, f64)>,
@@ -125,7 +125,7 @@ impl Options {
         Ok(options)
     }
 
-    /// A copy with other values for some names.
+    /// A copy with different values for the given names.
     pub(crate) fn with(&self, others: &[(&str, f64)]) -> Self {
         let value = |name: &str, own: f64| others.iter().find(|(n, _)| *n == name).map_or(own, |(_, v)| *v);
         Self { values: self.values.iter().map(|(name, own)| (*name, value(name, *own))).collect() }
@@ -139,7 +139,7 @@ impl Options {
     /// The value of `name`.
     ///
     /// # Panics
-    /// If the options are of a method without this setting.
+    /// If the options belong to a method without this setting.
     pub fn real(&self, name: &str) -> f64 {
         let found = self.values.iter().find(|(n, _)| *n == name);
         found.unwrap_or_else(|| panic!("option '{name}' of another method")).1

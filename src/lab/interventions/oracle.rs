@@ -1,4 +1,4 @@
-//! Oracles: probes that judge interventions, trained on data that no intervention has seen (Canby et al., section 4.4).
+//! Oracles: probes that judge interventions, trained on data that no intervention uses (Canby et al., section 4.4).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ impl std::fmt::Display for OracleKind {
 }
 
 impl OracleKind {
-    /// The other kind, with which a verdict is checked.
+    /// The other kind of oracle, used to check a result.
     pub(crate) fn other(self) -> Self {
         match self {
             OracleKind::Mlp => OracleKind::Linear,

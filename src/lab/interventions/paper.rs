@@ -6,7 +6,7 @@ use super::oracle::OracleKind;
 /// A row of Table 3: scores at the strength of highest reliability, chosen and reported on the same test examples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: &'static str,
     pub completeness: f64,
     pub selectivity: f64,
@@ -35,7 +35,7 @@ pub fn published(method: &str) -> Option<&'static Published> {
 }
 
 /// Table 1, in thousands of test examples: rows by the subject's number (singular, plural, both), columns by the attractor's (singular,
-/// plural, none, all). Totals are those printed, of the unrounded counts.
+/// plural, none, all). Totals are as printed, from the unrounded counts.
 pub const TABLE_1: [[f64; 4]; 3] = [[31.0, 5.0, 176.0, 213.0], [10.0, 4.0, 78.0, 92.0], [41.0, 9.0, 254.0, 305.0]];
 
 /// Table 2: accuracies of the oracle and of the interventional perceptron on the target and on the other property.
@@ -46,7 +46,7 @@ pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
 pub struct Drawing {
     /// The name by which it can be requested.
     pub name: &'static str,
-    /// Methods in the registry.
+    /// Names of the methods in the registry.
     pub methods: &'static [&'static str],
     pub oracle: OracleKind,
 }

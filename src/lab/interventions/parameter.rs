@@ -46,10 +46,10 @@ pub const EPSILONS: [f64; 29] = [
     0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
-/// The radii of Canby et al. and further ones at their last ratio. Their grid suits embeddings with coordinates near 1; models with larger
-/// ones (such as GPT-2) have not reached their plateau at 5. At 61 the last built-in model has (gpt2-mini, whose coordinates vary five
-/// times as much as those of bert-mini). The grid does not depend on the data, because radii fitted to the embeddings could not be compared
-/// between models.
+/// The radii of Canby et al., continued with the ratio of their last two. Their grid suits embeddings with coordinates near 1; models with
+/// larger coordinates (such as GPT-2) have not reached their plateau at 5. At 61 all built-in models have; the last one is gpt2-mini, whose
+/// coordinates vary five times as much as those of bert-mini. The grid does not depend on the data, because radii fitted to the embeddings
+/// could not be compared between models.
 pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
@@ -77,8 +77,8 @@ pub const EPSILON: Parameter = Parameter {
     default: 0.112,
 };
 
-/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, fine where completeness rises (.1 to 1) and
-/// long enough to reach the plateau.
+/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid. This grid is ours: it is fine where completeness rises (.1 to 1)
+/// and long enough to reach the plateau.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
@@ -115,7 +115,7 @@ pub(crate) const RANK: Parameter = Parameter {
     default: 8.0,
 };
 
-/// Number of directions that RLACE removes. For k classes it is k - 1 times as many, like INLP at the same rank.
+/// Number of directions that RLACE removes; for k classes, k - 1 times as many, like INLP at the same rank.
 pub(crate) const ERASED_RANK: Parameter = Parameter {
     doc: "directions removed: r for two classes, r (k - 1) for k, as many as INLP removes in r iterations",
     ..RANK
@@ -156,7 +156,7 @@ pub const SHARE: Parameter = Parameter {
     default: 1.0,
 };
 
-/// For methods without a strength.
+/// Parameter of methods without a strength.
 pub const WHOLE: Parameter = Parameter {
     name: "none",
     symbol: "-",
@@ -168,7 +168,7 @@ pub const WHOLE: Parameter = Parameter {
     default: 1.0,
 };
 
-/// For the control that does nothing.
+/// Parameter of the control that does nothing.
 pub const NONE: Parameter = Parameter {
     name: "strength",
     symbol: "s",

@@ -49,7 +49,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::further(
         "reliability",
-        "C, S and R of one or several methods by strength, with rivals and baselines for a single one.",
+        "C, S and R of one or several methods by strength, with rivals and baselines for a single method.",
     ),
     FigureEntry::further(
         "map-completeness",
@@ -58,7 +58,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("map-selectivity", "Selectivity of one method by layer of the edit and layer of the oracle."),
 ];
 
-/// Picks and draws a figure; omitted choices take the first one.
+/// Picks and draws a figure; an omitted choice means the first possibility.
 ///
 /// # Errors
 /// A message that lists the choices.
@@ -90,7 +90,7 @@ pub fn pick(
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
-    let none = || format!("no points of model {model} with the {oracle} oracle");
+    let none = || format!("the session has no points of model {model} with the {oracle} oracle");
     if name == "pareto" {
         return pareto(results, engine, &model, oracle).ok_or_else(none);
     }
@@ -144,7 +144,7 @@ fn is_control(curve: &Curve) -> bool {
     find(&curve.key.method.name).is_some_and(|method| method.is_control)
 }
 
-/// The curves with the requested name; without a name, those of the first model or oracle.
+/// The curves with the requested name; without a name, those with the first model or oracle.
 fn narrowed<'a>(
     what: &str,
     wanted: Option<&str>,

@@ -19,7 +19,7 @@ pub enum Question {
 pub struct PointQuestion {
     /// One of the models of the experiment.
     pub model: String,
-    /// Method in the registry.
+    /// Name of the method in the registry.
     pub method: String,
     /// Hyperparameters other than the swept one.
     pub options: BTreeMap<String, f64>,

@@ -12,11 +12,11 @@ use stats::rng::{below, stream};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
-    /// The methods by decreasing reliability on the examples themselves; those without an optimum last.
+    /// The methods in order of decreasing reliability on the examples themselves; those without an optimum last.
     pub order: Vec<usize>,
     /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; a method without an optimum ranks last.
     pub better: Vec<Vec<f64>>,
-    /// `places[a][p]`: share of resamples in which a is at place p (0 is the best).
+    /// `places[a][p]`: share of resamples in which a has rank p (0 is the best).
     pub places: Vec<Vec<f64>>,
     /// Share of resamples with exactly this order.
     pub stability: f64,
@@ -60,7 +60,7 @@ impl Ranking {
         Self { order, better, places, stability: same }
     }
 
-    /// Pairs (a, b) in which a is better here and b under another oracle or other probe settings.
+    /// Pairs (a, b) in which a is better here, but b is better under the other oracle or other probe settings.
     pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, row) in self.better.iter().enumerate() {
@@ -103,7 +103,7 @@ fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Indices of the values in decreasing order; the earlier first on ties.
+/// Indices of the values in decreasing order of value; ties stay in the original order.
 fn ordered(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
@@ -136,7 +136,7 @@ mod tests {
         assert!(close(r.stability, 1.0) && close(r.places[2][0], 1.0) && close(r.better[0][1], 0.0));
     }
 
-    /// Regression: a sum of a thousand thousandths was 1.0000000000000007.
+    /// Regression: a sum of a thousand thousandths used to be 1.0000000000000007.
     #[test]
     fn shares_of_resamples_stay_within_1() {
         for resamples in [49, 1_000, 4_001] {
@@ -153,13 +153,13 @@ mod tests {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // Against a method whose replicates agree, the spread shows, and is wider than that of four draws from four.
+        // In a comparison with a method whose replicates agree, the spread is visible and wider than that of four draws from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
     }
 
-    /// Five training runs of two methods that differ only by training: the difference, and the t test of the paired
+    /// Five training runs of two methods that differ only by training: the contrast has the difference and the t test of the paired
     /// differences.
     #[test]
     fn a_contrast_is_that_of_paired_trainings() {

@@ -22,7 +22,7 @@ use super::methods::{
     square::SQUARE,
 };
 
-/// In listing order, controls last.
+/// All methods in listing order, controls last.
 static METHODS: [Method; 20] = [
     INLP,
     RLACE,

@@ -17,13 +17,13 @@ use lab::results::{Tagged, put, replace};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// One entry per model.
+    /// The data behind the run, one entry per model.
     pub data: Vec<Tagged<DataFinding>>,
     /// Probes in the order of their training.
     pub probes: Vec<Tagged<ProbeFinding>>,
     /// One curve for each key.
     pub curves: Vec<Curve>,
-    /// Per model and method, by increasing strength.
+    /// Behaviour of the models, per model and method, in order of increasing strength.
     pub behaviour: Vec<Tagged<BehaviourFinding>>,
     pub optima: Vec<Tagged<OptimumFinding>>,
     /// Methods without an optimum, with the reason.
@@ -54,7 +54,7 @@ pub struct Results {
 pub struct Curve {
     pub key: CurveKey,
     pub parameter: String,
-    /// Points by increasing strength; a later estimate of the same strength replaces an earlier one.
+    /// Points in order of increasing strength; a later estimate of the same strength replaces an earlier one.
     pub points: Vec<Tagged<ReliabilityFinding>>,
 }
 
@@ -121,7 +121,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to question `ticket`. False if there is already a later answer.
+    /// Records the answer to question `ticket`. Returns false if there is already a later answer.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
@@ -152,7 +152,7 @@ impl Results {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
-    /// Examples behind completeness and selectivity of an optimum: those of the point on its curve.
+    /// Numbers of examples behind completeness and selectivity of an optimum, taken from the point on its curve.
     pub fn counts(&self, o: &Tagged<OptimumFinding>) -> (usize, usize) {
         let curve = self.curve(&o.model, &o.value.method_key(), o.value.oracle);
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));

@@ -87,7 +87,7 @@ fn optimum(point: &ReliabilityFinding) -> OptimumFinding {
     }
 }
 
-/// Adds a second property to keep. The displayed mean is unchanged; the curves of the two are .04 and .06 below it.
+/// Adds a second property to keep. The displayed mean is unchanged; the curves of the two properties are .04 and .06 below it.
 pub fn several(mut results: Results) -> Results {
     let further = FurtherData {
         property: "subject_animacy".into(),

@@ -45,7 +45,7 @@ impl Distance {
         }
     }
 
-    /// The largest possible distance from `p`, which is that to a one-hot distribution.
+    /// The largest possible distance from `p`, which is the distance to a one-hot distribution.
     pub fn farthest(self, p: &[f64]) -> f64 {
         match self {
             Distance::Tv => {
@@ -83,8 +83,8 @@ pub fn nullifying_completeness(distance: Distance, after: &Dense<f64>) -> Vec<f6
     nullifying_completeness_to(distance, after, &vec![1.0 / k; after.cols()])
 }
 
-/// Nullifying completeness toward a given distribution, such as the class shares: an oracle that knows these never outputs the uniform
-/// distribution. With a uniform prior this is equation 2.
+/// Nullifying completeness toward a given distribution, such as the class shares: an oracle that has learned these never outputs the
+/// uniform distribution. With a uniform prior this is equation 2.
 ///
 /// # Panics
 /// If the prior has a different number of classes.
@@ -93,10 +93,9 @@ pub(crate) fn nullifying_completeness_to(distance: Distance, after: &Dense<f64>,
     after.iter_rows().map(|p| (1.0 - distance.between(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
 
-/// Reliability by training, linearised about the means over training runs. The mean of these values is the harmonic
-/// mean of mean completeness and mean selectivity; their spread is the contribution of training. (Means of the training
-/// runs' own harmonic means would not agree with the C and S that are shown.) For one training run, its reliability;
-/// NaN if a score is undefined.
+/// Reliability of each training run, linearised about the means over training runs. The mean of these values is the harmonic mean of mean
+/// completeness and mean selectivity; their spread is the contribution of training. (Means of the training runs' own harmonic means would
+/// not agree with the C and S that are shown.) For one training run, its reliability; NaN if a score is undefined.
 pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (c, s) = (mean(completeness), mean(selectivity));
@@ -137,7 +136,7 @@ pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
     after.iter_rows().zip(labels).map(one).collect()
 }
 
-/// The oracle's answers by true value: `counts[true][answered]` over the examples that have a value.
+/// Confusion matrix of the oracle, `counts[true][answered]` over the examples that have a value.
 ///
 /// # Panics
 /// If there is not one label per row or a label is not a class.
@@ -153,7 +152,7 @@ pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec
 }
 
 /// The floor of selectivity: that of an oracle that answers `value` with probability 1 for every example after the intervention. With the
-/// majority value, it is the selectivity of an intervention that leaves nothing to read.
+/// majority value, it is the selectivity of an intervention that removes all information about the property.
 ///
 /// # Panics
 /// If `value` is not a class.

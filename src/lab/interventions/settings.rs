@@ -52,8 +52,8 @@ pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
 }
 
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
-    let help = "A safetensors file with `directions`, or with edited `states` of the table that `probity states` \
-                wrote. The method needs one.";
+    let help = "A safetensors file with `directions`, or with `states` edited from the table that \
+                `probity states` writes. The method needs such a file.";
     row(option_key(method, "file"), "Method file", help).file(
         "none yet",
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
@@ -99,13 +99,13 @@ fn task() -> Setting<Spec> {
 }
 
 fn data() -> Setting<Spec> {
-    row("task.data", "Data", "A file whose sentences are used as examples instead of generated ones.").file(
+    row("task.data", "Data", "A file whose sentences are used as examples instead of generated sentences.").file(
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
             s.task.data = path.map(|p| typed(&s.task.base, p));
             match s.task.data {
-                // The rows of the file decide the correlation, and its labels are the properties.
+                // The rows of the file determine the correlation, and its labels are the properties.
                 Some(_) => {
                     s.task.phi = None;
                     let found = s.task.data_path().and_then(|file| corpus::own::suggested(&file, &s.task.target));
@@ -130,7 +130,7 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the edit changes; the other one should stay unchanged. For a file, any of its labels.",
+        "The property that the edit changes; the other property should stay unchanged. With a file, any of its labels.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("subject_number"),
             None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
@@ -325,7 +325,7 @@ fn oracle_layer() -> Setting<Spec> {
     Setting::new(
         "site.oracle_layer",
         "Oracle layer",
-        "The layer that the oracles read: that of the intervention, or a later one.",
+        "The layer that the oracles read: the intervention's layer or a later one.",
         |spec, known| {
             let (first, layers) = oracle_layers(spec, known);
             let stops = (first + 1..=layers).map(|l| l as f64).collect();
@@ -385,8 +385,7 @@ fn replicates() -> Setting<Spec> {
 }
 
 fn distance() -> Setting<Spec> {
-    let help =
-        "The distance between an oracle's answers behind completeness and selectivity; the paper uses total variation.";
+    let help = "The distance between an oracle's outputs that defines completeness and selectivity; the paper uses total variation.";
     row("distance", "Distance", help)
         .one_of(&Distance::ALL, |d| d.title().to_owned(), |s: &Spec, d| s.distance == *d, |s, d| s.distance = *d)
         .shown(|spec, _| spec.distance.title().to_owned())

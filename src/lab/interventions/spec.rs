@@ -32,10 +32,10 @@ pub struct Spec {
     /// The seed of every random stream of the run except those of training.
     #[serde(default)]
     pub seed: u64,
-    /// Version of the procedure, see [`PROCEDURE`]. Changing it changes the spec's hash.
+    /// Version of the procedure; see [`PROCEDURE`]. Changing it changes the spec's hash.
     #[serde(default = "procedure")]
     pub procedure: u32,
-    /// Distance between an oracle's answers behind C and S: `tv`, total variation, or `js`, Jensen-Shannon.
+    /// Distance between an oracle's outputs that defines C and S: `tv`, total variation, or `js`, Jensen-Shannon.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
     #[serde(default)]
@@ -129,8 +129,8 @@ impl MethodSpec {
     }
 }
 
-/// Version 2: probes are trained by steps, the simplest within one standard error of the best is kept, attacks use exact signs, and
-/// everything is retrained several times. A different number means a different procedure.
+/// Version 2: probe training is counted in steps, the simplest probe within one standard error of the best is kept, attacks use exact
+/// signs, and everything is retrained several times. A different number means a different procedure.
 const PROCEDURE: u32 = 2;
 
 fn procedure() -> u32 {
@@ -198,7 +198,7 @@ impl Spec {
                     return refuse.because("method.file", problem);
                 }
                 (Some(_), false) => {
-                    return refuse.because("method.file", format!("cannot be used: {} reads no file", m.name));
+                    return refuse.because("method.file", format!("cannot be used: {} does not read a file", m.name));
                 }
                 (Some(file), true) => refuse.no_file("method.file", file)?,
                 (None, false) => {}
@@ -253,7 +253,8 @@ impl LabSpec for Spec {
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
         if self.procedure != PROCEDURE {
-            let problem = format!("is {}: this program only has procedure {PROCEDURE}; omit the key", self.procedure);
+            let problem =
+                format!("is {}: this program supports only procedure {PROCEDURE}; omit the key", self.procedure);
             return refuse.because("procedure", problem);
         }
         refuse.outside("probe.replicates", self.probe.replicates, 1..=MOST_REPLICATES)?;

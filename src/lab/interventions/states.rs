@@ -1,6 +1,6 @@
 //! Hidden states, labels and parts of an experiment as a table, for interventions made with other programs.
 //!
-//! The rows are all examples that the model can answer, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
+//! The rows are all examples that the model can process, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
 //! same rows.
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub struct States {
     pub h: Matrix,
     /// Labels of both properties.
     pub labels: PropertyLabels,
-    /// The part of each row: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 is for testing.
+    /// The part of each row: 0 oracle training, 1 oracle validation, 2 intervention training, 3 intervention validation, 4 test.
     pub part: Vec<u8>,
     /// States of the examples' true counterfactuals, n x D, if all have one and it differs in the target.
     pub twins: Option<Matrix>,
@@ -146,7 +146,7 @@ mod tests {
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
-        // Counterfactuals have other states; a property that the swap leaves unchanged has no label for them.
+        // Counterfactuals have different states; a property that the swap leaves unchanged has no label for them.
         assert!(states.twins.unwrap() != states.h);
         spec.task.also = vec!["subject_animacy".into()];
         let bytes = read(&spec, &model, &mut NoPulse).unwrap().to_bytes().unwrap();

@@ -1,4 +1,4 @@
-//! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one product.
+//! The scores of a sweep as one table of columns over examples, so that a resample of the examples needs only one matrix product.
 //!
 //! For every replicate k and strength m the table has columns of completeness, of completeness where the other property is defined, and of
 //! selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a property
@@ -48,15 +48,15 @@ pub struct Sweep<'a> {
 pub(super) enum Statistic {
     /// Mean completeness over all examples.
     Completeness,
-    /// Mean selectivity over the examples with the property; with several properties, the mean over them.
+    /// Mean selectivity over the examples with the property, averaged over the properties if there are several.
     Selectivity,
     /// Harmonic mean of the two means over replicates, linearised by replicate.
     Reliability,
     /// Completeness over the examples with the other property.
     CompletenessWhereSelective,
-    /// Selectivity averaged over the values of a property; with several, the mean over them.
+    /// Selectivity averaged over the values of a property, and over the properties if there are several.
     SelectivityByClass,
-    /// Selectivity on one of several properties: 0 is the other one, then the further ones.
+    /// Selectivity on one of several properties: 0 is the other property, then come the further properties.
     SelectivityOn(usize),
 }
 
@@ -82,7 +82,7 @@ impl Statistic {
 pub(super) struct Stays {
     /// Number of values.
     pub(super) classes: usize,
-    /// Number of values of the properties before it.
+    /// Total number of values of the properties before it.
     from: usize,
     /// Number of examples with the property.
     pub(super) defined: usize,
@@ -103,14 +103,14 @@ pub(super) struct Centre {
 pub(super) struct Table {
     pub(super) replicates: usize,
     pub(super) strengths: usize,
-    /// The properties to keep: the other one, then the further ones.
+    /// The properties to keep: the other property, then the further properties.
     pub(super) stays: Vec<Stays>,
     /// Total number of their values.
     pub(super) classes: usize,
     pub(super) examples: usize,
-    /// Number of examples with a value of some property to keep.
+    /// Number of examples with a value of at least one property to keep.
     pub(super) defined: usize,
-    /// For completeness and the selectivity on each property, by replicate and strength.
+    /// Centres of the columns for completeness and for the selectivity on each property, by replicate and strength.
     pub(super) centres: Vec<Vec<Centre>>,
     /// `examples x width`: ones, the properties as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
     pub(super) columns: Matrix,

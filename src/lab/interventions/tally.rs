@@ -11,7 +11,7 @@ pub struct Tally {
     selectivity: Vec<f32>,
     right: Vec<f32>,
     harmonics: f64,
-    /// Examples behind `harmonics`.
+    /// Number of examples behind `harmonics`.
     with_both: usize,
     prior: Option<f64>,
     predicted: f64,
@@ -114,7 +114,7 @@ impl Tally {
         self.predicted / self.len() as f64
     }
 
-    /// The answers of the oracle of the other property by true value, as counts.
+    /// Confusion matrix of the other property's oracle, as counts, with true values as rows.
     pub(crate) fn confusion(&self) -> &[Vec<f64>] {
         &self.confusion
     }

@@ -16,7 +16,7 @@ use stats::Estimate;
 /// The reason why a method has no optimum under an oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoOptimumFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -41,11 +41,11 @@ pub struct NoOptimumFinding {
     pub paper: Option<PaperFinding>,
 }
 
-/// One strength under probes with other settings that validate as well as the chosen ones: one training run on some of
-/// the test examples, whose number is `n`.
+/// One strength under probes with different settings that validate as well as the chosen ones: one training run on `n` of the test
+/// examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -73,7 +73,7 @@ pub struct RivalFinding {
     pub recipes: Vec<String>,
     /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean selectivity over those of these examples that have the other property; null if there are none.
+    /// Mean selectivity over the examples among these that have the other property; null if there are none.
     pub selectivity: Option<f64>,
     /// Harmonic mean of the two means.
     pub reliability: Option<f64>,
@@ -82,10 +82,10 @@ pub struct RivalFinding {
 /// Comparison of `a` and `b` by reliability at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct VersusFinding {
-    /// A method with its options.
+    /// The first method with its options.
     #[id]
     pub a: MethodKey,
-    /// Another method with its options.
+    /// The second method with its options.
     #[id]
     pub b: MethodKey,
     /// The judging oracle.
@@ -98,7 +98,7 @@ pub struct VersusFinding {
     /// optimum, with a single training run, and in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value of no difference, by Student's t on the paired differences of training runs. In recordings made by older
+    /// p-value for the hypothesis of no difference, by Student's t on the paired differences of training runs. In recordings made by older
     /// versions, without `difference`: twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
@@ -134,7 +134,7 @@ pub struct RankingFinding {
 /// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the number of test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LeakFinding {
-    /// Method in the registry.
+    /// Name of the method in the registry.
     #[id]
     pub method: String,
     /// Hyperparameters that differ from the method's defaults.
@@ -169,7 +169,7 @@ impl VersusFinding {
     }
 
     /// The comparison as text. "More reliable" requires that the test rejects and that neither other probe settings nor the other oracle
-    /// reverse the order. The guide's page on intervals has the check over seeds.
+    /// reverse the order. The guide's page on intervals describes the check over seeds.
     pub fn verb(&self) -> &'static str {
         let shown = self.deciding_p().is_some_and(|p| p <= ALPHA) && self.turns_with.is_empty();
         if shown { "more reliable than" } else { "ahead of" }

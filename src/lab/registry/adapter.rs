@@ -36,7 +36,7 @@ impl<I: Listed> Lab for I {
     }
 
     fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault> {
-        let other = || problem(&"this spec is for another lab", "lab", "correct `lab` in the spec");
+        let other = || problem(&"this spec is for a different lab", "lab", "correct `lab` in the spec");
         let spec = I::Spec::within(spec).ok_or_else(other)?;
         spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
         Ok(Box::new(Opened::<I>(I::begin(spec.clone()))))
@@ -125,7 +125,7 @@ fn explained(mut figure: Figure) -> Figure {
 }
 
 fn for_another_lab() -> Problem {
-    Problem::new("this question is for another lab", "question", "")
+    Problem::new("this question is for a different lab", "question", "")
 }
 
 /// Adapts an experiment of one lab to the types of all labs.

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(told("my.task.examples, task.examples_2"), "my.task.examples, task.examples_2");
     }
 
-    /// Regression: a list of runs used to show `site.layer last → 2`.
+    /// Regression: a list of runs used to show the key `site.layer` instead of the setting's label.
     #[test]
     fn changes_are_named_as_the_settings_are() {
         let a = Spec::shipped(LABS[0].id());

@@ -1,6 +1,6 @@
 //! The list of labs, and the types with one case per lab.
 //!
-//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and generates [`Spec`], [`enum@Kinds`],
+//! Each lab is a crate that implements [`Instrument`] with its own types. `labs!` below lists them and generates [`Spec`], [`enum@Kinds`],
 //! [`Question`] and [`Results`]. The rest of the program uses a lab through [`Lab`] and an experiment through [`Experiment`]. The shared
 //! parts (`lab`) are re-exported here with these types filled in.
 
@@ -245,7 +245,7 @@ macro_rules! labs {
                 }
             }
 
-            /// Adds the answer to the question with this number. False if a later answer is already present.
+            /// Adds the answer to the question with this number. Returns false if a later answer is already present.
             pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
                 match self { $( Results::$Lab(results) => {
                     let own = findings.iter().filter_map(|f| match &f.body {
@@ -309,7 +309,7 @@ labs! {
     Prompts = prompts;
     /// Comparisons: the amount of data they need (Zhu et al., Card et al.).
     Power = power;
-    /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
+    /// Saliency: the words that a prediction depends on, and agreement with annotators (Shen et al.).
     Saliency = saliency;
 }
 

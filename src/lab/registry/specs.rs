@@ -24,7 +24,7 @@ impl Spec {
 
     /// Makes relative paths of the spec relative to the folder of this file.
     pub(crate) fn lies_beside(&mut self, path: &Path) {
-        // Pipes and standard input have no folder of the user's.
+        // Pipes and standard input are not in any folder of the user.
         if !path.starts_with("/dev") {
             self.common_mut().lies_in(path.parent().map(Path::to_owned).unwrap_or_default());
         }
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for Spec {
 mod tests {
     use super::*;
 
-    /// The second spelling would only repeat the first.
+    /// A second spelling of the same model would only repeat its results.
     #[test]
     fn one_model_twice_is_refused_by_every_lab_under_any_spelling() {
         let folder = tempfile::tempdir().unwrap();

@@ -38,7 +38,7 @@ impl Dense {
         self.weight.len() / self.width
     }
 
-    /// Appends a layer below the existing ones.
+    /// Appends a layer's rows to the existing ones.
     fn push(&mut self, layer: &Layer) {
         for (o, bias) in layer.bias.iter().enumerate() {
             let at = self.weight.len();
@@ -117,7 +117,7 @@ struct Net {
     /// The lowest validation loss, and the number of epochs since then.
     lowest: f64,
     since: usize,
-    /// Correct answers on the validation examples so far.
+    /// Number of correct answers on the validation examples so far.
     correct: usize,
     loss: f64,
 }
@@ -125,7 +125,7 @@ struct Net {
 /// Networks of one shape and batch size.
 struct Squad {
     batch: usize,
-    /// First-layer outputs of each network.
+    /// Number of first-layer outputs of each network.
     each: usize,
     classes: usize,
     nets: Vec<Net>,
@@ -197,7 +197,7 @@ impl Squad {
         self.below.descend(x, &self.z, &self.steps, self.each);
     }
 
-    /// Runs the layers of a network above its first; leaves the logits in `logits`.
+    /// Runs a network's layers above the first and leaves the logits in `logits`.
     fn above(&mut self, net: usize, rows: usize) {
         let all = self.each * self.nets.len();
         let layers = &self.nets[net].above;
@@ -216,7 +216,8 @@ impl Squad {
         }
     }
 
-    /// Takes a step of the layers of a network above its first. Its part of `z` becomes the gradient of the first layer's outputs.
+    /// Takes an optimiser step for a network's layers above the first. The network's part of `z` becomes the gradient of its first-layer
+    /// outputs.
     fn learn_above(&mut self, net: usize, y: &[usize]) {
         self.above(net, y.len());
         let (all, step) = (self.each * self.nets.len(), self.steps[net]);
@@ -241,7 +242,7 @@ impl Squad {
         }
     }
 
-    /// Adds the correct answers of every network on some validation examples.
+    /// Adds each network's number of correct answers on a block of validation examples.
     fn judge(&mut self, x: &[f32], y: &[usize]) {
         self.below.forward(x, &mut self.z);
         let all = self.each * self.nets.len();
@@ -296,16 +297,16 @@ impl Squad {
 
 pub(crate) struct Crew {
     squads: Vec<Squad>,
-    /// Rows fetched at a time: whole batches of every network.
+    /// Number of rows fetched at a time: whole batches of every network.
     block: usize,
     rows: Rows,
 }
 
-/// Minimum rows fetched at a time; they stay in the L2 cache while all networks learn from them.
+/// Minimum number of rows fetched at a time; they stay in the L2 cache while all networks learn from them.
 const NEAR: usize = 64;
 
 impl Crew {
-    /// Networks with the indices of their settings, for embeddings of size `inputs`.
+    /// Creates networks with the indices of their settings, for embeddings of size `inputs`.
     pub(crate) fn new<'a>(
         (inputs, classes): (usize, usize),
         nets: impl Iterator<Item = (usize, &'a Recipe, Mlp)>,
@@ -331,7 +332,7 @@ impl Crew {
         self.squads.iter().map(|s| s.nets.len()).sum()
     }
 
-    /// Makes one pass over the examples in the given order. `poll` is called regularly and can stop it.
+    /// Makes one pass over the examples in the given order. `poll` is called regularly and can stop the pass.
     pub(crate) fn learn(
         &mut self,
         data: &Labelled,

@@ -1,8 +1,8 @@
 //! Training as in Zhu et al. (2022): Adam over a grid of learning rates and batch sizes, at most 50 epochs, with early stopping after five
-//! epochs without a lower validation loss. The weights are those of the epoch with the best validation accuracy.
+//! epochs without a lower validation loss. The weights are taken from the epoch with the best validation accuracy.
 //!
-//! [`super::train`] counts steps and prefers the simplest of equal networks. This module reproduces a published procedure, so it uses the
-//! best epoch of the best settings, for each seed separately.
+//! [`super::train`] counts steps and prefers the simplest of networks that validate equally well. This module reproduces a published
+//! procedure, so it uses the best epoch of the best settings, for each seed separately.
 
 mod crew;
 
@@ -17,7 +17,7 @@ use stats::rng::shuffle;
 
 /// Maximum passes over the data.
 pub const EPOCHS: usize = 50;
-/// Training ends after this many epochs without a lower validation loss.
+/// Number of epochs without a lower validation loss after which training ends.
 pub const PATIENCE: usize = 5;
 /// Learning rates of the published grid.
 pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
@@ -37,25 +37,25 @@ pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     pub mlp: Mlp,
-    /// Correct answers on the validation examples.
+    /// Number of correct answers on the validation examples.
     pub correct: usize,
     /// Mean cross entropy on the validation examples, in nats.
     pub loss: f64,
-    /// Counted from 1.
+    /// The epoch, counted from 1.
     pub epoch: usize,
     pub recipe: Recipe,
 }
 
 impl Chosen {
-    /// True if `self` has more correct answers, or as many with a lower loss.
+    /// True if `self` has more correct answers, or equally many with a lower loss.
     fn beats(&self, other: &Self) -> bool {
         (self.correct, -self.loss) > (other.correct, -other.loss)
     }
 }
 
-/// Trains one network per recipe side by side, on the same examples in the same order. Returns their best states in this order, `None` if
-/// weights or losses were not finite from the first epoch on. `beat` is called with 1 before every epoch of each network, and with 0 within
-/// epochs, to poll for cancellation.
+/// Trains one network per recipe side by side, on the same examples in the same order. Returns their best states in the order of the
+/// recipes; a state is `None` if weights or losses were not finite from the first epoch on. `beat` is called with 1 before every epoch of
+/// each network, and with 0 within epochs, to poll for cancellation.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -86,8 +86,8 @@ pub fn train(
 }
 
 /// Trains every recipe with every seed and returns the best network of each seed, in order; `None` if all of them diverged. The recipes of
-/// a seed train side by side on one order of the examples. Seeds (and, with more threads than seeds, batch sizes) run on separate threads,
-/// which changes no result. `pulse` counts epochs; early stopping leaves it short of its total.
+/// a seed are trained side by side with the same order of examples. Seeds (and, with more threads than seeds, batch sizes) run on separate
+/// threads, which changes no result. `pulse` counts epochs; with early stopping it ends below its total.
 pub fn best_of(
     data: &Labelled,
     validation: &Labelled,
@@ -98,7 +98,7 @@ pub fn best_of(
     let seeds = purposes.len();
     let shared = SharedPulse::new(pulse, recipes.len() * seeds * EPOCHS);
     let parts = parts(recipes, seeds, rayon::current_num_threads());
-    // The largest groups of all seeds first.
+    // Start the largest groups of all seeds first.
     let found = in_order(parts.len() * seeds, |i| {
         let (part, purpose) = (&parts[i / seeds], &purposes[i % seeds]);
         let mine: Vec<&Recipe> = part.iter().map(|at| &recipes[*at]).collect();
@@ -119,8 +119,8 @@ pub fn best_of(
     Ok((0..seeds).map(of_seed).collect())
 }
 
-/// Groups recipes to be trained side by side, the costliest group first. One group if the seeds alone keep the threads busy; otherwise by
-/// batch size, with small batches (which take more steps) paired with large ones.
+/// Groups recipes to be trained side by side, the costliest group first. Returns one group if the seeds alone keep the threads busy.
+/// Otherwise groups by batch size and pairs small batches, which take more steps, with large ones.
 fn parts(recipes: &[Recipe], seeds: usize, threads: usize) -> Vec<Vec<usize>> {
     let mut sizes: Vec<usize> = recipes.iter().map(|r| r.batch).collect();
     sizes.sort_unstable();
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The weights equal those of [`Trainer`], which multiplies matrices and stores gradients, after every step.
+    /// After every step, the weights equal those of [`Trainer`], which multiplies matrices and stores gradients.
     #[test]
     fn every_step_is_that_of_the_plain_trainer() {
         let (data, validation, purpose) = (points(100, 7), points(60, 8), Purpose::new(4, "side", "any"));

@@ -11,7 +11,7 @@ use super::data::{DataError, Labelled};
 use base::{Cancelled, Pulse};
 use stats::Purpose;
 
-/// Bits of the labels, one number per purpose; random orders and weights come from the purpose's streams.
+/// Code length of the labels in bits, one number per purpose; random orders and weights come from the purpose's streams.
 pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
 
 #[derive(Debug, Clone, Copy)]
@@ -21,10 +21,10 @@ pub struct Method {
     pub bits: Bits,
 }
 
-/// All codes. To add one, add a file here and a line.
+/// All codes. To add one, add a file to this module and an entry to this list.
 pub static METHODS: [Method; 2] = [prequential::METHOD, variational::METHOD];
 
-/// Bits of a code that knows only the number of classes.
+/// Length in bits of a code that uses only the number of classes.
 pub fn uniform(data: &Labelled) -> f64 {
     data.len() as f64 * (data.classes() as f64).log2()
 }

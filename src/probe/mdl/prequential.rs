@@ -1,8 +1,9 @@
-//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next ones are sent with the
+//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next labels are sent with the
 //! code that this probe implies.
 //!
-//! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This follows the definition; the
-//! published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
+//! The code length is `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This follows
+//! the definition; the published program trains on the block alone and adds mean training losses. Random labels cost more than uniform
+//! coding.
 
 use super::{MdlError, Method};
 use crate::data::Labelled;
@@ -14,7 +15,7 @@ use stats::rng::shuffle;
 
 pub const METHOD: Method = Method { name: "prequential", bits };
 
-/// Bits with the examples in an order drawn for each purpose.
+/// Code length in bits, with a random order of the examples for each purpose.
 fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<f64>, MdlError> {
     let one = |(done, purpose): (usize, &Purpose)| {
         let mut order: Vec<usize> = (0..data.len()).collect();
@@ -36,7 +37,7 @@ pub struct Block {
     pub train: usize,
     /// Number of coded examples.
     pub coded: usize,
-    /// Bits of the coded examples.
+    /// Code length of the coded examples in bits.
     pub bits: f64,
     /// Accuracy on the coded examples; `None` if the training data lacked a class and the block was coded uniformly.
     pub accuracy: Option<f64>,
@@ -44,10 +45,10 @@ pub struct Block {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codelength {
-    /// Bits of the first block, coded uniformly.
+    /// Code length of the first block in bits, coded uniformly.
     pub first: f64,
     pub blocks: Vec<Block>,
-    /// Bits of a uniform code for all examples.
+    /// Length of a uniform code for all examples, in bits.
     pub uniform: f64,
 }
 
@@ -56,7 +57,7 @@ impl Codelength {
         self.first + self.blocks.iter().map(|b| b.bits).sum::<f64>()
     }
 
-    /// Length of the uniform code divided by this one.
+    /// Length of the uniform code divided by the length of this one.
     pub fn compression(&self) -> f64 {
         self.uniform / self.bits()
     }

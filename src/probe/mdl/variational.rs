@@ -1,16 +1,16 @@
 //! Variational coding: sends a probe whose weights are distributions, and the labels with the code that it implies.
 //!
-//! `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any q over the weights and a prior p: the bits-back argument of Hinton and van Camp
-//! (1993), as in Voita and Titov (2020, section 3.1). They use the prior and posterior of Bayesian compression (Louizos et al. 2017). Every
-//! input has a scale z with the improper prior 1/|z| (group normal-Jeffreys), and `w = z u` with u ~ N(0, 1) a priori, so that
-//! uninformative inputs cost nothing. A posteriori all are independent normals.
+//! The code length is `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any distribution q over the weights and a prior p. This is the
+//! bits-back argument of Hinton and van Camp (1993), as in Voita and Titov (2020, section 3.1). They use the prior and posterior of
+//! Bayesian compression (Louizos et al. 2017). Every input has a scale z with the improper prior 1/|z| (group normal-Jeffreys), and `w = z
+//! u` with u ~ N(0, 1) a priori, so that uninformative inputs cost nothing. A posteriori, all scales and weights are independent normals.
 //!
-//! The divergence of z is the approximation of Molchanov et al. (2017, equation 14), which is 0 for a dropped input. An improper prior
-//! defines it only up to a constant; this is the published choice.
+//! The divergence of z is approximated as in Molchanov et al. (2017, equation 14); it is 0 for a dropped input. An improper prior defines
+//! it only up to a constant; the constant is the published one.
 //!
-//! Any q gives a valid code; a longer search finds shorter ones. The objective is not convex, and seeds end a few percent apart. At 8
-//! inputs the lengths agree with another program (golden test). At 128 and 256 inputs and 2,000 and 4,000 examples, four times as many
-//! steps gave codes 1 to 4 % shorter (2026-11-26).
+//! Any q gives a valid code; a longer search finds shorter ones. The objective is not convex, and the results of different seeds differ by
+//! a few percent. With 8 inputs, the lengths agree with those of another program (golden test). With 128 and 256 inputs and 2,000 and 4,000
+//! examples, four times as many steps gave codes 1 to 4 % shorter (2026-11-26).
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -31,14 +31,14 @@ const STEPS: usize = 2_000;
 const BATCH: usize = 256;
 /// Adam's learning rate at the first step; it falls to 0 along a cosine.
 const RATE: f64 = 0.1;
-/// Passes over the examples, averaged to estimate the expectation over the weights.
+/// Number of passes over the examples that are averaged to estimate the expectation over the weights.
 const PASSES: usize = 16;
-/// Log variances before the first step (Louizos et al.): nearly a plain probe.
+/// Initial log variances (Louizos et al.), so small that the probe is nearly an ordinary one.
 const CERTAIN: f32 = -9.0;
 /// Avoids the logarithm of 0.
 const TINY: f32 = 1e-8;
 
-/// Independent normals.
+/// Independent normal distributions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Normals {
     pub mean: Vec<f32>,
@@ -120,7 +120,7 @@ impl Posterior {
         }
     }
 
-    /// Zeros in this shape.
+    /// A posterior of the same shape, filled with zeros.
     pub fn zeros(&self) -> Self {
         let of = |n: &Normals| Normals::zeros(n.mean.len());
         Self { scale: of(&self.scale), weight: of(&self.weight), bias: of(&self.bias) }
@@ -173,9 +173,9 @@ impl Posterior {
 /// Standard normal numbers for one draw of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct Draw {
-    /// For the scales: rows x D.
+    /// Numbers for the scales, rows x D.
     pub scale: Vec<f32>,
-    /// For the logits: rows x K. Sampling logits replaces sampling weights (local reparametrisation, Kingma et al. 2015).
+    /// Numbers for the logits, rows x K. Sampling logits replaces sampling weights (local reparametrisation, Kingma et al. 2015).
     pub logit: Vec<f32>,
 }
 
@@ -288,12 +288,12 @@ impl Workspace {
     }
 }
 
-/// Examples per step of a search on `n` examples.
+/// Number of examples per step of a search on `n` examples.
 pub fn step(n: usize) -> usize {
     BATCH.min(n)
 }
 
-/// Examples processed by a search on `n` examples, with repetitions.
+/// Number of examples processed by a search on `n` examples, counting repetitions.
 pub fn looks(n: usize) -> usize {
     STEPS * step(n) + PASSES * n
 }
@@ -301,9 +301,9 @@ pub fn looks(n: usize) -> usize {
 /// A code length and its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Codelength {
-    /// Bits of the probe.
+    /// Code length of the probe in bits.
     pub model: f64,
-    /// Bits of the labels given the probe.
+    /// Code length of the labels given the probe, in bits.
     pub data: f64,
 }
 
@@ -340,7 +340,7 @@ impl Batch<'_> {
     }
 }
 
-/// Finds a posterior for the labels of `data`, without rescaling its columns, and its code length. `beat` is called before every step.
+/// Finds a posterior for the labels of `data` and its code length, without rescaling the columns. `beat` is called before every step.
 fn search(
     data: &Labelled,
     purpose: &Purpose,
@@ -389,7 +389,7 @@ fn search(
     if q.is_finite() && (code.model + code.data).is_finite() { Ok(code) } else { Err(MdlError::Diverged) }
 }
 
-/// Codes the labels of `data` by a linear probe, once per purpose; searches run side by side.
+/// Codes the labels of `data` with a linear probe, once per purpose; searches run side by side.
 pub fn codes(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<Codelength>, MdlError> {
     let data = Labelled::new(standardised(data.x()), data.y().to_vec(), data.classes())?;
     let shared = SharedPulse::new(pulse, purposes.len() * (STEPS + PASSES));
@@ -435,7 +435,7 @@ mod tests {
         }
         assert_ne!(codes[0], codes[1]);
         assert!((codes[0].model + codes[0].data - codes[1].model - codes[1].data).abs() < 6.0);
-        // A probe without information costs almost nothing: the code is at most a few bits longer than the uniform one.
+        // A probe without information costs almost nothing: its code is at most a few bits longer than the uniform code.
         let free = points(300, false);
         let bits = METHODS[1].bits;
         let all = bits(&free, &purposes(1), &mut NoPulse).unwrap();

@@ -51,7 +51,7 @@ fn run(other: &[Option<usize>], values: &[f64], judged: &[Vec<Judged>], resample
     assess(&sweep, &resamples, &halves, LEVEL).unwrap()
 }
 
-/// Point estimates by their definitions, and the narrow band of one replicate by the paired bootstrap.
+/// Point estimates follow their definitions, and the narrow band of one replicate follows the paired bootstrap.
 #[test]
 fn statistics_are_those_of_the_definitions() {
     let (n, k, m) = (240, 3, 4);
@@ -117,8 +117,8 @@ fn statistics_are_those_of_the_definitions() {
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }
 
-/// Regression: R used to be the mean of the training runs' R. With training runs that trade completeness for
-/// selectivity this is .046 off the R of the C and S shown.
+/// Regression: R used to be the mean of the training runs' R. With training runs that trade completeness for selectivity, that differs by
+/// .046 from the R computed from the displayed C and S.
 #[test]
 fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     let other = labels(300);
@@ -218,7 +218,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         j.0.scores.selectivity.clone_from(&j.1.further[0].selectivity);
         j.0.right.clone_from(&j.1.further[0].right);
     }
-    // The same blocks, so that rounding is the same.
+    // Uses the same blocks, so that rounding is the same.
     let halves = Halves::new(&other.iter().map(|o| o.unwrap_or(2)).collect::<Vec<_>>(), 20, 1);
     let at = |k: usize, m: usize| alone[k][m].clone();
     let sweep =
@@ -238,7 +238,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         let (c, r) = (s.completeness.narrow.mean, s.reliability.unwrap().narrow.mean);
         assert!((r - reliability(c, mean(s))).abs() < 0.01, "{r}");
         assert_eq!((s.n_c, s.n_s, s.eligible()), (600, 600, Some(true)));
-        // Half the spread of the noisier one would be too little, all of it too much.
+        // The width must be more than half that of the noisier property, and less than that width.
         let width = |s: &Strength| s.selectivity.unwrap().narrow.hi - s.selectivity.unwrap().narrow.lo;
         assert!(width(s) > 0.4 * width(a).max(width(b)) && width(s) < width(a).max(width(b)));
     }
@@ -259,7 +259,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
 }
 
-/// A further property that the oracle no longer reads counts like the other one, and is named.
+/// A further property that the oracle no longer reads is treated like the other property, and is named.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {
     let (other, further, judged) = with_further(true);
@@ -293,7 +293,7 @@ fn without_the_other_property_there_is_no_optimum() {
     assert_eq!(run(&other, &[1.0, 2.0], &judged, 40).optimum, Err(NoOptimum::OneValue { values: 1, classes: 2 }));
 }
 
-/// Strengths that differ only by chance: the paper's choice finds an inflated winner, the halves do not.
+/// With strengths that differ only by chance, the paper's choice overestimates the winner and the choice by halves does not.
 #[test]
 fn the_optimum_has_no_optimism() {
     let other = labels(300);
@@ -308,11 +308,11 @@ fn the_optimum_has_no_optimism() {
         paper += got.paper.unwrap().reliability.narrow.mean / f64::from(rounds);
         honest += got.optimum.unwrap().reliability.narrow.mean / f64::from(rounds);
     }
-    // The true value is .5; the largest of 20 means of 300 flips is about .5 + 1.87 x .029 in C, half that in R.
+    // The true value is .5; the largest of 20 means of 300 coin flips is about .5 + 1.87 x .029 in C, half that in R.
     assert!(paper > 0.52 && (honest - 0.5).abs() < 0.006, "{paper} {honest}");
 }
 
-/// Small coverage simulation: the wide band of completeness, and a mean near 0, where resampling alone covers .7.
+/// Small coverage simulation for the wide band of completeness, and for a mean near 0, where resampling alone covers only .7.
 #[test]
 fn bands_cover() {
     let other = labels(120);
@@ -332,7 +332,7 @@ fn bands_cover() {
         let b = run(&other, &[1.0], &judged, 200).strengths[0].completeness.narrow;
         edge += usize::from(b.lo <= 0.01 && 0.01 <= b.hi);
     }
-    // .95 minus five standard deviations of a proportion of 120 is .85.
+    // .95 minus five standard deviations of a proportion in 120 trials is .85.
     assert!(wide as f64 >= 0.85 * f64::from(rounds), "{wide} of {rounds}");
     assert!(edge as f64 >= 0.85 * f64::from(rounds), "{edge} of {rounds}");
 }

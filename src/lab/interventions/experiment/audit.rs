@@ -1,4 +1,4 @@
-//! The audit of every probe of a panel: its accuracy on the test examples, and the choice of its settings.
+//! The audit of every probe of a panel: accuracy on the test examples, and the choice of its settings.
 
 use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
@@ -55,7 +55,7 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Interval of a mean proportion over training runs: the outer ends of the intervals for the whole numbers of answers below and above.
+/// Interval of a mean proportion over training runs: the outer ends of the intervals for the number of right answers rounded down and up.
 fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     let count = mean * n as f64;
     // A mean of integers may miss an integer by rounding.
@@ -141,13 +141,13 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
     })
 }
 
-/// A warning about a probe that may have learned nothing, which puts every score based on it in doubt.
+/// A warning about a probe that may have learned nothing, which makes every score based on it doubtful.
 fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(slot.role()).replace('_', " ");
     let (who, what) = match slot {
-        Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
+        Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust completeness scores from it"),
         Slot::Oracle(kind, Roles::Other | Roles::Further(_)) => {
-            (format!("{kind} oracle"), "do not trust the selectivity that it judges")
+            (format!("{kind} oracle"), "do not trust selectivity scores from it")
         }
         Slot::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
     };
@@ -158,7 +158,7 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
         bench.model.name(),
-        "raise task.examples, or choose another layer or model",
+        "raise task.examples, or choose a different layer or model",
     )
 }
 
@@ -171,6 +171,6 @@ fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
             score(error)
         ),
         bench.model.name(),
-        "compare the other oracle, and the range over equally good probes",
+        "compare with the other oracle and with the range over equally good probes",
     )
 }

@@ -18,8 +18,8 @@ const ATTACK: u128 = 40;
 /// Number of values of a typical property.
 const CLASSES: usize = 2;
 
-/// Multiply-adds: running texts through the model up to the layer, training probes, and applying and judging every strength up to the
-/// model's own prediction.
+/// Number of multiply-adds for running texts through the model up to the layer, training probes, and applying and judging every strength up
+/// to the model's own prediction.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let examples = spec.task.examples as u128;
     let (test, replicates) = (examples / 5, spec.probe.replicates as u128);
@@ -30,7 +30,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         let rest = WORDS * (size.through(size.blocks) - size.through(layer));
         let mut training = 0;
         for kind in &spec.probe.oracles {
-            // For every property: all probe settings once, and the chosen ones again for every replicate.
+            // For every property, all probe settings are trained once, and the chosen settings again for every replicate.
             let list = kind.grid(&grid).recipes;
             let step = |recipe| BOTH_WAYS * 64 * parameters(recipe, size.width, CLASSES) as u128;
             let searched: u128 = list.iter().map(step).sum();
@@ -47,7 +47,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         };
         let swept = spec.methods.iter().map(|m| strengths(m) as u128 * strength(m, rest));
         let map = map::multiply_adds(spec, size, (training, &|m| strength(m, 0)));
-        // The first estimate of each strength is compared with real states, by Mahalanobis distance too.
+        // The edited states of the first estimate at each strength are compared with real states, also by Mahalanobis distance.
         let measured = spec.methods.iter().map(|m| strengths(m) as u128).sum::<u128>();
         let held = (REAL_STATES + size.width) as u128 * size.width as u128 * FIRST_CHUNK as u128;
         read + training + swept.sum::<u128>() + measured * held + map

@@ -1,4 +1,4 @@
-//! Forecast of a run: memory by arithmetic over counts, time by counted work.
+//! Forecast of a run: memory computed from counts, time from counted work.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -38,17 +38,17 @@ use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 use stats::rng::stream;
 
-/// Test rows in a timed sample of reading.
+/// Number of test rows in a timed sample of reading.
 const SLICE: usize = 192;
-/// Steps in a timed sample of training.
+/// Number of steps in a timed sample of training.
 const STEPS: usize = 100;
-/// Steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
+/// Number of steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
-/// Strengths in a timed sample of a sweep, spread over the grid.
+/// Number of strengths in a timed sample of a sweep, spread over the grid.
 const APPLIED: usize = 6;
-/// Strengths in a timed sample of assessment.
+/// Number of strengths in a timed sample of assessment.
 const ASSESSED: usize = 8;
-/// Maximum resamples in a timed sample of assessment.
+/// Maximum number of resamples in a timed sample of assessment.
 const RESAMPLED: usize = 1_000;
 /// Cost of all assessments of a sweep relative to the last one, including the interim bands and the rivals on part of the examples.
 const ASSESSMENTS: f64 = 2.6;
@@ -58,7 +58,7 @@ const LEAKS: (f64, f64) = (2.0, 2.0);
 /// Forecasts a run on this bench, within the host's memory limit if there is one.
 ///
 /// # Errors
-/// [`Fault::Failed`] if the limit cannot be kept, or the model refuses.
+/// [`Fault::Failed`] if the limit cannot be kept, or the model fails.
 pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fault> {
     let limit = host.memory_limit();
     let (bytes, parts, tokens_per_batch) = memory(bench, limit)?;
@@ -141,12 +141,12 @@ pub(super) const ASSESS: &str = "assess";
 const GAUGE: &str = "gauge";
 const MEASURE: &str = "measure";
 
-/// Seconds of the remaining stages: the expected value, and bounds if training time is uncertain.
+/// Time in seconds of the remaining stages: the expected value, and bounds if training time is uncertain.
 fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
-    // The samples of the sweeps use these fits. Otherwise the time of a fit, longer than the few strengths it is applied at, would count as
-    // theirs.
+    // The samples of the sweeps use these fits. Otherwise the time of a fit, which exceeds that of the few strengths in a sample, would be
+    // counted as theirs.
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
@@ -160,7 +160,7 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 
 
 /// The work of the run, with the training steps of each network counted separately. Trained probes and texts already read cost nothing.
 fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
-    // The meter reads the counterfactuals of the first examples, which are as long as these.
+    // The meter reads the counterfactuals of the first examples, which are as long as the examples themselves.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
     let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };
     let store = host.store();
@@ -226,7 +226,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mu
         grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
-    // Assumes that the smallest settings are chosen; their replicates are cached exactly if the choice is.
+    // Assumes that the smallest settings are chosen; their replicates are cached if and only if the choice is.
     for (slot, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
         add(&training_of(*slot), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
@@ -241,7 +241,7 @@ fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
 
-/// Name of the work of one method of the spec; rates differ between models.
+/// Name of the work of one of the spec's methods; rates differ between models.
 pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
@@ -277,14 +277,14 @@ pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
 }
 
-/// Timed samples of the run's work, on its first test examples and untrained networks of its shapes.
+/// Timed samples of the run's work, on its first test examples and untrained networks of the same shapes.
 struct Slices<'a> {
     bench: &'a Bench,
     data: TrainingData<Intervention>,
     labelled: Labelled,
     mlp: Probe<Intervention>,
     oracles: Vec<Oracle>,
-    /// By index of the method in the spec.
+    /// Fits by index of the method in the spec.
     fits: RefCell<HashMap<usize, Fitted>>,
 }
 
@@ -296,7 +296,7 @@ impl<'a> Slices<'a> {
         let split = Split::new(chunk.len(), bench.seed)?;
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
-        // The selection rule prefers the smallest of equals, so this is usually the attacked and judging network.
+        // The selection rule prefers the smallest of equally good networks, so this is usually the attacked and judging network.
         let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
         let mut rng = stream(bench.seed, "slices of work");
         let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
@@ -328,7 +328,7 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// A meter with as many states as the run's: the first test examples, repeated.
+    /// A meter with as many states as the run's meter: the first test examples, repeated.
     fn distance_meter(&self) -> Result<Meter, Fault> {
         let h = &self.bench.chunks[0].h;
         let rows: Vec<usize> = (0..real_states(self.bench)).map(|i| i % h.rows()).collect();
@@ -379,7 +379,7 @@ impl<'a> Slices<'a> {
         Ok(units)
     }
 
-    /// Applies the method at `index` of the spec at some of its strengths.
+    /// Applies the method at `index` of the spec at a sample of its strengths.
     fn intervene(&self, kind: &str, index: usize) -> Result<f64, Fault> {
         let bench = self.bench;
         if !self.fits.borrow().contains_key(&index) {
@@ -412,8 +412,8 @@ impl<'a> Slices<'a> {
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        // The run prepares the rows once for all strengths, this sample for a few. Returns the units that would have taken as long at the
-        // run's rate.
+        // The run prepares the rows once for all strengths, but this sample prepares them for a few. Returns the units that would have
+        // taken as long at the run's rate.
         let all = begun.elapsed().as_secs_f64();
         let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
         let unit = (all - ready) / count.max(1) as f64 + ready / strengths;

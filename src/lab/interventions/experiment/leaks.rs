@@ -23,7 +23,7 @@ use probe::{Labelled, Oracle, TrainingData};
 
 /// Recovered accuracy above which a warning is given.
 const GIVEN_BACK: f64 = 0.05;
-/// Rows edited together.
+/// Number of rows edited together.
 const TOGETHER: usize = 512;
 
 /// Trains fresh probes on the states after every nullifying method except the controls.

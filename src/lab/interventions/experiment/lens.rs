@@ -1,4 +1,4 @@
-//! The logit lens of a run: at each layer the model's own head and a linear oracle.
+//! The logit lens of a run, which compares the model's own head with a linear oracle at each layer.
 
 use super::forecast::READ;
 use super::prepare::Bench;
@@ -26,7 +26,8 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
     let name = bench.model.name().to_owned();
     let notice = |what: String, hint: &str| Problem::new(what, name.clone(), hint);
     if !bench.asks() {
-        let what = "no logit lens: the model has no language model head, or the target does not have two values with word forms";
+        let what = "the logit lens was not computed: the model has no language model head, or the target does not have \
+                    two values with word forms";
         return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "remove [lens]"))?);
     }
     let depth = bench.model.depth();
@@ -36,8 +37,10 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
     let (layers, before): (Vec<usize>, Vec<usize>) =
         layers.into_iter().partition(|l| arch.after_block(*l).in_decoder() == arch.after_block(depth).in_decoder());
     if !before.is_empty() {
-        let what =
-            format!("no logit lens at {} encoder layers: the language model head reads only the decoder", before.len());
+        let what = format!(
+            "the logit lens was not computed at {} encoder layers: the language model head reads only the decoder",
+            before.len()
+        );
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
     let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, (depth, Where::Said), (None, None), host)?;
@@ -57,7 +60,8 @@ pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Proble
     })
 }
 
-/// Adds the texts not yet read at some layer of the lens. One unit is one token through the model up to the spec's own layer.
+/// Adds the texts whose states are missing at one or more layers of the lens. One unit is the pass of one token through the model up to the
+/// spec's own layer.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();

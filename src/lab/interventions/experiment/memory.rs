@@ -1,4 +1,4 @@
-//! Memory of a run, by arithmetic over counts.
+//! Memory of a run, computed from counts.
 
 use super::prepare::FIRST_CHUNK;
 use crate::distance::REAL_STATES;
@@ -12,14 +12,14 @@ pub(crate) struct Counts {
     /// Width D of hidden states.
     pub width: usize,
     pub stimuli: usize,
-    /// Rows that oracles read (interventions read as many).
+    /// Number of rows that oracles read (interventions read equally many).
     pub part: usize,
     pub test: usize,
-    /// Tokens of the longest text.
+    /// Number of tokens in the longest text.
     pub longest: usize,
-    /// Tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
+    /// Number of tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
     pub(crate) continued: usize,
-    /// Parameters of the largest probe of the grid.
+    /// Number of parameters of the largest probe of the grid.
     pub probe: usize,
     pub threads: usize,
     pub resamples: usize,
@@ -36,14 +36,14 @@ pub(crate) struct Counts {
     pub(crate) map_continued: usize,
 }
 
-/// Copies of a network's numbers during training: weights, gradients, two moments, the best epoch.
+/// Number of copies of a network's parameters during training: weights, gradients, two moments, the best epoch.
 const TRAINING_COPIES: usize = 5;
 /// Measured bytes of allocator, stacks, notices and findings.
 const REST: usize = 6 << 20;
 /// Ratio of a run's resident memory to its largest phase: the allocator keeps some memory freed by other phases. Measured with the system's
 /// allocator on Linux.
 const HELD: f64 = 1.7;
-/// Numbers per example and strength: completeness always, selectivity and related ones where defined.
+/// Numbers per example and strength: completeness always, selectivity and related scores where they are defined.
 const TALLY: usize = 6;
 /// Numbers per example and strength for each further property to keep, which most examples have.
 const FURTHER: usize = 8;
@@ -97,8 +97,8 @@ impl Counts {
         parts
     }
 
-    /// Memory for scores: the first replicate of every method and all replicates of one. Assessing that one also needs its columns and
-    /// every statistic in every resample.
+    /// Memory for scores: the first replicate of every method and all replicates of one method. Assessing that method also needs its
+    /// columns and every statistic in every resample.
     fn scores(&self) -> usize {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
@@ -141,8 +141,8 @@ impl Counts {
         self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
-    /// Chooses the number of tokens in a batch: the usual one, or fewer to keep a limit. `resident` is the process's memory so far, `pass`
-    /// the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
+    /// Chooses the number of tokens in a batch: the usual number, or fewer to stay within a limit. `resident` is the process's memory so
+    /// far, `pass` the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
     ///
     /// # Errors
     /// A problem that names settings that would fit, if not even one text fits.
@@ -174,12 +174,12 @@ impl Counts {
                     show(needed),
                     show(limit.unwrap_or(0))
                 );
-                // Resident memory differs by some pages from one start to the next.
+                // Resident memory differs by a few pages between starts.
                 let megabytes = ((needed + needed / 20) >> 20) + 1;
                 let hint = match self.examples_within(|c| fits(sum_of(c))) {
-                    Some(n) => format!("task.examples = {n} would fit, or --memory-limit {megabytes}M"),
+                    Some(n) => format!("set task.examples = {n}, or use --memory-limit {megabytes}M"),
                     None => format!(
-                        "model and program alone take {}; use --memory-limit {megabytes}M",
+                        "the model and the program alone take {}; use --memory-limit {megabytes}M",
                         show(sum_of(&self.scaled(0)))
                     ),
                 };
@@ -202,7 +202,7 @@ impl Counts {
         }
     }
 
-    /// Number of stimuli that would fit, in round hundreds; `None` if fewer than 200 would.
+    /// Largest multiple of 100 stimuli that would fit; `None` if fewer than 200 would.
     fn examples_within(&self, fits: impl Fn(&Counts) -> bool) -> Option<usize> {
         let (mut low, mut high) = (1, self.stimuli / 100 + 1);
         while high - low > 1 {

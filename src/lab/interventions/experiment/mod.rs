@@ -178,7 +178,7 @@ impl Run {
         let list: Vec<Which> = replicates.chain(rivals).collect();
         bench.train_panels(&list, &slots, host)?;
         audit::audit_probes(bench, true, host)?;
-        // The methods' share of the time grows with the examples and the panels; their first fits are done.
+        // The time for the methods grows with the numbers of examples and panels; their first fits are already done.
         let applied: f64 = sweeps.iter().map(Sweep::first_seconds).sum();
         let first = bench.chunks[0].len();
         let judged = bench.judged(bench.replicates(), bench.panels.len() - bench.replicates());

@@ -20,7 +20,7 @@ pub(crate) enum Which {
     Provisional,
     /// A replicate with the chosen settings, from 1.
     Replicate(usize),
-    /// One training run with other settings that validate equally well, by rank from 1.
+    /// One training run with other settings that validate equally well, identified by rank from 1.
     Rival(usize),
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
-    /// The kind of classifier, as in the names of streams.
+    /// The kind of classifier, as named in random streams.
     pub(crate) fn classifier(self) -> String {
         match self {
             Slot::Oracle(kind, _) => kind.to_string(),
@@ -125,7 +125,7 @@ impl SlotProbe {
 #[derive(Clone)]
 pub(crate) struct Panel {
     pub which: Which,
-    /// In the spec's order. A provisional panel has only the first.
+    /// The oracles in the spec's order; a provisional panel has only the first.
     pub oracles: Arc<Vec<Oracle>>,
     /// The attacked probe; `None` if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
@@ -148,7 +148,7 @@ impl Panel {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // The oracle of the other property, of the same kind, comes before.
+                // The other property's oracle of the same kind comes first.
                 (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);

@@ -33,8 +33,8 @@ pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault>
     })
 }
 
-/// The findings that answer a question, from the first chunk of test examples or from all read so far. They have the hash of the spec that
-/// would produce them, which differs from the run's if the options do.
+/// The findings that answer a question, from the first chunk of test examples or from all read so far. Their spec hash is that of the spec
+/// that would produce them; it differs from the run's hash if the options differ.
 pub(crate) fn answer(
     bench: &mut Bench,
     request: &PointQuestion,
@@ -119,7 +119,7 @@ fn method_twins(bench: &mut Bench, named: &Named, index: usize, host: &mut Host<
     if named.method.needs.twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }
 
-/// One test example before and after, by the first replicate.
+/// One test example before and after the edit, for the first replicate.
 fn example(
     bench: &mut Bench,
     named: &Named,

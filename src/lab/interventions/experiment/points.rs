@@ -45,7 +45,7 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Numbers of examples whose correct form the model prefers only before, and only after.
+    /// Numbers of examples whose correct form the model prefers only before and only after the intervention.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
@@ -62,7 +62,7 @@ impl Behaved {
     }
 }
 
-/// p-value of no change of preference at any strength, from the model's behaviour at each; `None` if one is missing.
+/// p-value for the hypothesis that the preference changes at no strength, from the model's behaviour at each; `None` if one is missing.
 pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
     let n = strengths.first()?.len();
     let whole = n > 0 && strengths.iter().all(|b| b.len() == n);
@@ -80,18 +80,18 @@ pub(crate) struct Named {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     c_before: Option<f64>,
-    /// For each property to keep.
+    /// Selectivity of a constant answer for each property to keep.
     floors: Vec<Option<f64>>,
 }
 
-/// The baselines under oracle `o` for the first `n` test examples, over the replicates behind a point only: other replicates would shift
-/// the baseline away from the curve at strength 0.
+/// The baselines under oracle `o` for the first `n` test examples, only over the replicates behind a point, because other replicates would
+/// shift the baseline away from the curve at strength 0.
 pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of training runs with these oracle outputs: by training, then oracle, on every chunk.
+/// The baselines of training runs with these oracle outputs: by training run, then oracle, on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,

@@ -1,4 +1,4 @@
-//! From a spec to a bench: data, splits, test examples, and the random draws shared by all of them.
+//! Prepares a bench from a spec: data, splits, test examples, and the random draws shared by all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,9 +35,9 @@ use probe::{Grid, Intervention, Split, TrainingData};
 use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
-/// Test examples for answering a slider and for the first estimate of each point.
+/// Number of test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
-/// Test examples edited together afterwards; the run checks for commands between chunks.
+/// Number of test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
 /// Number of chunks that a rival judges. The range over rivals needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;
@@ -220,13 +220,13 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Number of test examples judged at each strength, times replicates and rivals.
+    /// Number of test examples judged at each strength, counted once for every replicate and rival.
     pub(crate) fn judged(&self, replicates: usize, rivals: usize) -> usize {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet; at its own layer, the
-    /// bench's probes are reused without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at its own
+    /// layer, the bench's probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {
@@ -311,7 +311,7 @@ impl Bench {
         let names = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let target = self.labels.target_property;
         if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
-            let what = format!("{} of {} rows of {} dropped", source.lost(), source.rows, source.path);
+            let what = format!("{} of {} rows in {} were dropped", source.lost(), source.rows, source.path);
             let hint = "run `probity data doctor` on the file for details";
             host.notice(NoticeLevel::Info, Problem::new(what, "task.data", hint))?;
         }
@@ -322,7 +322,7 @@ impl Bench {
                 NoticeLevel::Info,
                 Problem::new(format!(
                         "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
-                         texts cannot be read, {dropped_repeats} give the model the same input as another)",
+                         texts cannot be read, {dropped_repeats} give the model the same input as another example)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),
             )?;
@@ -390,7 +390,7 @@ impl Bench {
         .collect()
     }
 
-    /// True values of the other property of the first `n` test examples.
+    /// True values of the other property for the first `n` test examples.
     pub(crate) fn other(&self, n: usize) -> Vec<Option<usize>> {
         self.test[..n].iter().map(|r| self.labels.other[*r]).collect()
     }

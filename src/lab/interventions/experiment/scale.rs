@@ -2,7 +2,7 @@
 
 use base::matrix::Matrix;
 
-/// Median norm of the rows, and median over the columns of the standard deviation.
+/// Median norm of the rows, and median standard deviation of the columns.
 pub(crate) fn scale(h: &Matrix) -> (f64, f64) {
     let norms = h.iter_rows().map(|r| r.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt());
     let n = h.rows() as f64;

@@ -1,6 +1,5 @@
-//! Names of a run's stages: hidden states, searches for probe settings, training runs, fits and strengths of the
-//! methods, probes on edited states, the map, and the lens. The forecast counts work and the progress looks up seconds
-//! under these names.
+//! Names of a run's stages: hidden states, searches for probe settings, training runs, fits and strengths of the methods, probes on edited
+//! states, the map, and the lens. The forecast counts work and the progress display looks up times under these names.
 
 use super::panel::Slot;
 use crate::key::MethodKey;

@@ -41,9 +41,9 @@ pub(crate) struct Sweep {
     named: Named,
     options: Options,
     values: Vec<f64>,
-    /// By replicate.
+    /// Results by replicate.
     seen: Vec<Seen>,
-    /// Seconds for the first chunk at all strengths, without the fit.
+    /// Time in seconds for the first chunk at all strengths, without the fit.
     first_seconds: f64,
 }
 
@@ -71,12 +71,12 @@ impl Sweep {
         &self.options
     }
 
-    /// Ascending.
+    /// The strengths, in ascending order.
     pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Seconds for the first chunk at all strengths.
+    /// Time in seconds for the first chunk at all strengths.
     pub(crate) fn first_seconds(&self) -> f64 {
         self.first_seconds
     }
@@ -97,7 +97,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// Runs all test examples, all replicates and all rivals, then finds the optimum. Takes about `seconds`.
+    /// Runs all test examples, all replicates and all rivals, then finds the optimum. Expected to take about `seconds`.
     pub(crate) fn finish(
         &mut self,
         bench: &mut Bench,
@@ -158,7 +158,7 @@ impl Sweep {
         // A fit shared by all panels changes the model's answers in the same way, and a control needs only one fit.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control);
         // If only the head remains, the model's own answer is cheap. Otherwise the intermediate blocks run again for every value, so it is
-        // computed only for the first training.
+        // computed only for the first training run.
         let everywhere = model.ends_at(site.layer);
         let (total, asks) = (self.values.len(), bench.asks());
         let which = self.seen.len() - 1;
@@ -166,8 +166,8 @@ impl Sweep {
         self.seen[which].behaved.resize(total, Behaved::default());
         self.seen[which].distances.resize(total, Distances::default());
         let distance_meter = bench.distance_meter.clone();
-        // Intermediate blocks take memory for every chunk in flight. Without them, chunks run side by side, as many as keep all threads
-        // busy and sliders responsive.
+        // Intermediate blocks take memory for every chunk in flight. Without them, as many chunks run side by side as keep all threads busy
+        // and sliders responsive.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
         for i in 0..total {
             for group in applied.chunks_mut(abreast) {

@@ -105,7 +105,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Expected seconds to read this number of examples.
+    /// Expected time in seconds to read this number of examples.
     pub(super) fn states_of(&self, rows: usize) -> f64 {
         self.stages.of(STATES) * rows as f64 / self.stimuli.list.len().max(1) as f64
     }
@@ -159,7 +159,7 @@ impl Bench {
         self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
     }
 
-    /// The settings of a probe on a panel, and the maximum steps of its training.
+    /// The settings of a probe on a panel, and the maximum number of its training steps.
     pub(crate) fn recipe(&self, slot: Slot, which: Which) -> Option<(Recipe, usize)> {
         let first = || match slot {
             Slot::Oracle(OracleKind::Linear, _) => {

@@ -33,7 +33,7 @@ impl Bench {
         Ok(())
     }
 
-    /// States of the counterfactuals of some test examples at the layer of the intervention, n x D.
+    /// States of the counterfactuals of a range of test examples at the layer of the intervention, n x D.
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason if there are no counterfactuals.

@@ -1,4 +1,4 @@
-//! Comparison of methods by reliability, with its certainty and what reverses it, and the front of all settings.
+//! Comparison of methods by reliability, with its certainty and the changes that reverse it, and the front of all settings.
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
@@ -75,7 +75,7 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let question = format!("preference for the correct form, after vs. before the edit, {}", finding.model);
             let method = b.method_key().title();
             let least = mcnemar::exact(told.lost + told.won, 0);
-            // Recordings made by older versions have no test of the whole sweep, so each strength is a comparison.
+            // Recordings made by older versions have no test of the whole sweep, so each strength is a separate comparison.
             let Some(p) = told.sweep_p else {
                 let what = format!("{method} at {} {}: {question}", b.parameter, short(b.value));
                 return Some(Comparison { p: told.p, least, ..about(question, what, "exact McNemar") });

@@ -1,4 +1,4 @@
-//! The logit lens by layer, beside a linear oracle.
+//! The logit lens by layer, next to a linear oracle.
 
 use crate::lens::LensFinding;
 use crate::results::Results;

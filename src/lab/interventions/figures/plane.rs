@@ -26,7 +26,7 @@ pub struct Rated<'a> {
 }
 
 impl<'a> Rated<'a> {
-    /// The settings in some results.
+    /// Collects the settings from results.
     pub fn of(results: &'a Results, model: &str, oracle: OracleKind) -> Self {
         let mine = results.curves.iter().filter(|c| c.key.model == model && c.key.oracle == oracle);
         let points: Vec<&Tagged<ReliabilityFinding>> = mine.flat_map(|c| &c.points).collect();
@@ -151,7 +151,7 @@ fn dashed(look: Role) -> Role {
 }
 
 fn place(f: &ReliabilityFinding) -> Datum {
-    // In the plane no point of a line shows its spread, so its training runs are not drawn.
+    // Points of a line in the plane show no spread, so their training runs are not drawn.
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 

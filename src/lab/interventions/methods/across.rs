@@ -1,9 +1,9 @@
 //! Attacks that search for a point across the probe's boundary, and their combination.
 //!
-//! The protocol of AutoAttack (Croce and Hein 2020). Rows to which the probe already gives the wanted value stay unchanged. Attacks run in
-//! turn on the rows where none has succeeded, and the first point found is kept. A row on which all fail is returned unchanged. Such points
-//! are just across the boundary or wherever the attack ended, so completeness stays below that of PGD, which continues. Embeddings are not
-//! images: they are clamped to the ball, not to a range of values.
+//! The protocol is that of AutoAttack (Croce and Hein 2020). Rows to which the probe already assigns the intended value stay unchanged.
+//! Attacks run in turn on the rows where none has succeeded, and the first point found is kept. A row on which all fail is returned
+//! unchanged. Such points are just across the boundary or wherever the attack ended, so completeness stays below that of PGD, which
+//! continues beyond the boundary. Embeddings are not images: they are clamped to the ball, not to a range of values.
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};
@@ -16,7 +16,7 @@ use probe::{Intervention, Matrix, Mlp, Probe};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
-    /// Toward the class, or away from it to any other.
+    /// Direction of the attack: toward the class, or away from it to any other.
     pub aim: Aim,
     pub class: usize,
 }
@@ -57,13 +57,13 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
-    /// Passes through the probe for a row on which the attack fails, if they outnumber those of a thorough proof.
+    /// Number of passes through the probe for a row on which the attack fails, if a thorough proof needs fewer.
     fn dear(&self) -> Option<usize> {
         None
     }
 }
 
-/// Creates the attacks of a method for a number of classes. They may reuse what they found at one radius for the next.
+/// Creates the attacks of a method for a number of classes. They may reuse points found at one radius for the next.
 pub(crate) type Chain = fn(&Options, usize) -> Vec<Box<dyn Attack>>;
 
 /// A probe attacked by a chain.
@@ -95,7 +95,7 @@ impl Learnt for Target {
     fn prepare<'a>(&'a self, h: &'a Matrix, targets: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
         let mlp = self.probe.mlp();
         let from: Vec<usize> = mlp.logits(h).iter_rows().map(argmax).collect();
-        // With two classes, away from one is toward the other, as in the authors' code.
+        // With two classes, moving away from one means moving toward the other, as in the authors' code.
         let wish = |target: &usize| match mlp.classes() {
             2 => Wish { aim: Aim::AwayFrom, class: 1 - target },
             _ => Wish { aim: Aim::Towards, class: *target },

@@ -1,4 +1,4 @@
-//! Every method on hostile data: a clear refusal or finite numbers, never a panic.
+//! Tests every method on hostile data: it must refuse them clearly or return finite numbers, and must not panic.
 
 use crate::method::{FitData, Goal, InterventionError, Known, Method};
 use crate::options::Options;
@@ -112,7 +112,7 @@ fn collinear_and_constant_embeddings() {
     }
 }
 
-/// A rank beyond the size of the embeddings removes all of them and nothing else.
+/// A rank beyond the size of the embeddings removes all dimensions and has no further effect.
 #[test]
 fn ranks_above_the_dimension() {
     let hard = Hard::new(noise(60, 5), 2);
@@ -122,7 +122,7 @@ fn ranks_above_the_dimension() {
     }
 }
 
-/// One class, NaN or infinity, or no examples: refused before any method can be fitted.
+/// Data with one class, with NaN or infinity, or without examples are refused before any method can be fitted.
 #[test]
 fn data_that_teach_nothing_are_refused_before_any_method() {
     let one = Labelled::new(noise(9, 3), vec![1; 9], 2).unwrap();

@@ -5,9 +5,9 @@
 //! sign rule written out; Canby et al. print h for the last w, a misprint. At alpha = 0 it is INLP, not the identity. Biases of the
 //! classifiers are ignored.
 //!
-//! The paper does not treat k > 2 values. Here each round has a row of weights per value, and the embedding moves to
-//! `h_N + alpha * sum over rounds and values j of s_j |w_j.h| w_j` with s = 1 for the wanted value and -1 for the others. For two values
-//! this is the formula above.
+//! The paper does not treat k > 2 values. Here each round has a row of weights per value, and the embedding moves to `h_N + alpha * sum
+//! over rounds and values j of s_j |w_j.h| w_j` with s = 1 for the intended value and -1 for the others. For two values this is the formula
+//! above.
 
 use super::inlp::{CLASSIFIER, Directions, INLP};
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, move_along};
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 pub(crate) const ALTERREP: Method = Method {
     id: "alterrep",
     title: "AlterRep",
-    doc: "mirrors the embedding to the wanted side of INLP's classifiers (Ravfogel et al. 2021)",
+    doc: "mirrors the embedding to the intended side of INLP's classifiers (Ravfogel et al. 2021)",
     goal: Goal::Counterfactual,
     parameter: &ALPHA,
     settings: &SETTINGS,
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// Three values by the definition, in double precision; a classifier then finds the wanted value.
+    /// Edits among three values follow the definition in double precision, and a classifier then finds the intended value.
     #[test]
     fn three_values_follow_the_definition() {
         let s = sample(3);

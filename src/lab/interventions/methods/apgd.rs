@@ -1,8 +1,8 @@
 //! APGD: projected gradient descent that halves its own steps (Croce and Hein 2020).
 //!
-//! A hundred steps with momentum from a random point of the ball. At each checkpoint some rows halve their step and return to their best
-//! point: those whose loss rose in at most three quarters of the steps since the last one, or whose best loss has not changed since. The
-//! result is the last point across the boundary, as in the authors' code, not the point of highest loss.
+//! It takes a hundred steps with momentum from a random point of the ball. At each checkpoint some rows halve their step and return to
+//! their best point: those whose loss rose in at most three quarters of the steps since the last checkpoint, or whose best loss has not
+//! changed since. The result is the last point across the boundary, as in the authors' code, not the point of highest loss.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
@@ -15,7 +15,7 @@ use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use stats::rng::{stream, unit};
 
-/// APGD on the cross entropy, by itself.
+/// APGD on the cross entropy, as a separate method.
 pub(crate) const APGD: Method = Method {
     id: "apgd",
     title: "APGD",
@@ -41,7 +41,7 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// The cross entropy of the class to leave, or minus that of the class to reach.
+    /// The cross entropy of the class to leave, or the negative cross entropy of the class to reach.
     CrossEntropy,
     /// The difference of logits ratio, which does not vanish for confident probes but needs three classes.
     LogitsRatio,

@@ -9,12 +9,12 @@ use probe::mlp::{CHUNK, Pass};
 use probe::{Dense, Mlp};
 use rayon::prelude::*;
 
-/// Direction of an attack. With two classes both are the same up to rounding.
+/// Direction of an attack. With two classes both directions are the same up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// Down the cross entropy of the given classes: toward them. The default.
+    /// Toward the given classes, by decreasing their cross entropy. The default.
     Towards,
-    /// Up the cross entropy of the given classes: away from them, the sign printed in Canby et al.
+    /// Away from the given classes, by increasing their cross entropy: the sign printed in Canby et al.
     AwayFrom,
 }
 
@@ -58,9 +58,9 @@ pub struct Schedule<T> {
     pub steps: usize,
 }
 
-/// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times
-/// `x <- clip(x + step * sign, h ± epsilon)`. `first` contains the signs at h, which all radii share. Rows are divided among threads in
-/// fixed groups. `pulse` counts steps of groups; groups that finish early leave it short of its total.
+/// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times `x <- clip(x + step * sign, h ±
+/// epsilon)`. `first` contains the signs at h, which all radii share. Rows are divided among threads in fixed groups. `pulse` counts steps
+/// of groups; it ends below its total if groups finish early.
 ///
 /// # Panics
 /// If the shapes do not fit or a class is out of range for the perceptron.
@@ -222,7 +222,7 @@ mod tests {
     use probe::mlp::Layer;
     use stats::rng::{stream, unit};
 
-    /// The definition: every row, every step.
+    /// Reference implementation, which runs every step for every row.
     fn plain(mlp: &Mlp<f64>, h: &Dense<f64>, classes: &[usize], aim: Aim, s: Schedule<f64>) -> Dense<f64> {
         let mut x = h.clone();
         for _ in 0..s.steps {

@@ -1,7 +1,7 @@
 //! AutoAttack (Croce and Hein 2020) as Canby et al. use it on probes: APGD, FAB and Square in turn.
 //!
 //! With two values APGD uses only the cross entropy, because the difference of logits ratio needs three. With three or more, both forms of
-//! APGD run. See [`super::across`] for the protocol and for why its completeness stays below that of PGD at the same radius.
+//! APGD run. [`super::across`] describes the protocol, and why its completeness stays below that of PGD at the same radius.
 
 use super::across::{Attack, Target};
 use super::apgd::{ITERATIONS, Loss, Walk};
@@ -64,7 +64,7 @@ mod tests {
         s.probe.mlp().logits(h).iter_rows().map(argmax).collect()
     }
 
-    /// Rows stay in the ball; a row is either unchanged or has reached the wanted value; radius zero is the identity.
+    /// Rows stay in the ball; a row is either unchanged or has reached the intended value; radius zero is the identity.
     #[test]
     fn a_row_has_crossed_or_has_not_moved() {
         for classes in [2, 3] {
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// The combination succeeds wherever one of its parts does. Compared with FAB, which draws no random numbers.
+    /// The combination succeeds wherever one of its parts does. The test compares it with FAB, which draws no random numbers.
     #[test]
     fn together_they_leave_no_more_standing_than_each() {
         let s = sample(2);
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// The protocol without proofs: every attack on every row where none has succeeded.
+    /// The protocol without proofs: runs every attack on every row on which no earlier attack has succeeded.
     fn plain(s: &Sample, epsilon: f64) -> Matrix {
         let (mlp, targets) = (s.probe.mlp(), s.targets());
         let from = answers(s, &s.test);

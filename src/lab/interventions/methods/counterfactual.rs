@@ -1,8 +1,8 @@
-//! The true counterfactual: the state of the same sentence with the subject in the other number.
+//! The true counterfactual: the state of the same sentence with the subject in the opposite number.
 //!
-//! The result of a perfect intervention, as far as grammar defines it: nothing else in the sentence changes, so
-//! everything else that the state encodes may remain. It is the ceiling for counterfactual methods, interchange in
-//! particular. Every example needs such a counterfactual, which generated sentences have. The method has no strength.
+//! It is the result of a perfect intervention, as far as grammar defines one: nothing else in the sentence changes, so everything else that
+//! the state encodes may remain. It is the ceiling for counterfactual methods, interchange in particular. Every example needs such a
+//! counterfactual, which generated sentences have. The method has no strength.
 
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, check_rows, replace_by};
 use crate::parameter::WHOLE;
@@ -12,7 +12,7 @@ use probe::bytes::{Reader, Writer};
 pub(crate) const COUNTERFACTUAL: Method = Method {
     id: "counterfactual",
     title: "true counterfactual",
-    doc: "replaces the state by that of the same sentence with its subject in the other number: the ceiling for other methods",
+    doc: "replaces the state by that of the same sentence with its subject in the opposite number: the ceiling for other methods",
     goal: Goal::Counterfactual,
     needs: Needs { binary: true, twins: true, ..Needs::NONE },
     parameter: &WHOLE,
@@ -30,7 +30,7 @@ pub(crate) const COUNTERFACTUAL: Method = Method {
     },
 };
 
-/// The states come with the examples, so nothing is learnt.
+/// The states come with the examples, so there is nothing to learn.
 struct Twins {
     dimension: usize,
 }

@@ -1,10 +1,10 @@
 //! DAS: distributed alignment search, the interchange of a learned subspace (Geiger et al. 2024).
 //!
-//! In an r-dimensional subspace an embedding gets the content of a donor with the wanted value, and keeps the rest: `h' = h + Qᵀ Q (d - h)`
-//! with orthonormal rows of Q (r x D). This swaps the first r coordinates of a rotation. Q is learned so that a reader finds the donor's
-//! value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples with different values. In the
-//! paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of this program, so that the
-//! oracles are not part of the fit.
+//! In an r-dimensional subspace an embedding gets the content of a donor with the intended value and keeps the rest: `h' = h + Qᵀ Q (d -
+//! h)` with orthonormal rows of Q (r x D). This swaps the first r coordinates in a rotated basis. Q is learned so that a reader finds the
+//! donor's value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples with different values.
+//! In the paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of this program, so that
+//! the oracles are not part of the fit.
 //!
 //! There are two differences from the authors' code. Q is re-orthonormalised after each step instead of being parametrised as a rotation.
 //! The curve over ranks is one search, in which each rank starts from the result of the previous one plus a random direction. Donors are
@@ -24,7 +24,7 @@ use stats::rng::{below, stream};
 pub(crate) const DAS: Method = Method {
     id: "das",
     title: "DAS on a probe",
-    doc: "swaps a learned subspace for that of a donor with the wanted value; after Geiger et al. 2024, who learn it on the model, not on a probe",
+    doc: "swaps a learned subspace for that of a donor with the intended value; after Geiger et al. 2024, who learn it on the model, not on a probe",
     goal: Goal::Counterfactual,
     needs: Needs { mlp: true, random: true, ..Needs::NONE },
     parameter: &SWAPPED_RANK,
@@ -49,12 +49,12 @@ pub(crate) const DAS: Method = Method {
         let donors = Donors::read(&mut reader)?;
         let count = reader.number()?;
         if count > MOST_ITERATIONS {
-            return Err(malformed("impossible number of ranks").into());
+            return Err(malformed("invalid number of ranks").into());
         }
         let bases = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;
         if bases.iter().any(|q| q.cols() != donors.dimension || !q.is_finite()) {
-            return Err(malformed("bases of a different size").into());
+            return Err(malformed("the bases have different sizes").into());
         }
         Ok(Box::new(Swap { donors, bases }))
     },
@@ -109,7 +109,7 @@ fn search(
 
 /// Training examples with donors of other values.
 struct Pairs {
-    /// n x D.
+    /// Embeddings, n x D.
     h: Dense<f64>,
     /// Donor minus embedding, n x D.
     away: Dense<f64>,
@@ -261,7 +261,7 @@ mod tests {
         Options::new(&DAS, [("steps", 300.0), ("further", 20.0)]).unwrap()
     }
 
-    /// The class is visible only in the first coordinate: one dimension is enough, and it is that one.
+    /// The class is visible only in the first coordinate, so one dimension is enough and the search must find it.
     #[test]
     fn it_finds_the_dimension_that_holds_the_property_and_changes_nothing_else() {
         let s = sample(2);
@@ -331,7 +331,7 @@ mod tests {
     fn the_slope_is_that_of_the_loss() {
         let (reader, pairs, rotation) = fixed();
         let (slope, _) = rotation.slope(&reader, &pairs);
-        // Along a tangent of the orthonormal bases.
+        // Moves along a tangent of the orthonormal bases.
         let mut tangent = Dense::from_fn(2, 5, |i, j| ((3 * i + 2 * j) as f64).cos());
         let within = tangent.dot_t(&rotation.basis).dot(&rotation.basis);
         tangent.add_scaled(-1.0, &within);
@@ -346,7 +346,7 @@ mod tests {
         assert!((numeric - exact).abs() < 1e-8, "{numeric} {exact}");
     }
 
-    /// Reference: an implementation in NumPy, with gradients by differences and orthonormal bases by Householder reflections.
+    /// Reference: an implementation in NumPy, with finite-difference gradients, and orthonormal bases from Householder reflections.
     #[test]
     fn fifty_steps_end_where_those_of_another_implementation_do() {
         let (reader, pairs, mut rotation) = fixed();

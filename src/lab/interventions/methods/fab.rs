@@ -1,11 +1,11 @@
-//! FAB: the fast adaptive boundary attack (Croce and Hein 2020), maximum norm.
+//! FAB: the fast adaptive boundary attack (Croce and Hein 2020) in the maximum norm.
 //!
 //! Searches for the nearest point across the boundary. The probe is linearised at the current point, which gives a hyperplane where the two
 //! classes meet. The current and the original point are projected onto it, and the next point is between the two projections, slightly
 //! beyond the hyperplane. Once across the boundary, the search steps back toward the original.
 //!
 //! The search runs once, independent of the radius, and a point counts if it is within the radius. So points are just across the boundary,
-//! however large the radius. Exact for linear probes.
+//! regardless of the radius. The search is exact for linear probes.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::apgd::ITERATIONS;
@@ -19,7 +19,7 @@ use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// FAB by itself.
+/// FAB as a separate method.
 pub(crate) const FAB: Method = Method {
     id: "fab",
     title: "FAB",
@@ -62,7 +62,7 @@ impl Attack for Search {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
-        // Products of batches are rounded by their size. Whole groups of rows at a time make a row's point independent of the other
+        // Products of batches are rounded by their size. Processing whole groups of rows makes a row's point independent of the other
         // attacked rows.
         let mut wanted: Vec<usize> = rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
         wanted.dedup();

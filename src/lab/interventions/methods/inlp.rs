@@ -116,7 +116,8 @@ impl Directions {
         self.classes
     }
 
-    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. `rounds` beyond the last count as all of them.
+    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. A number beyond the last round means all
+    /// rounds.
     ///
     /// # Errors
     /// [`SvdError`], which does not happen for finite weights.
@@ -135,9 +136,9 @@ impl Directions {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut r = Reader::open(bytes, "directions")?;
         let header = r.numbers()?;
-        let [dimension, classes, rounds] = header[..] else { return Err(malformed("no header").into()) };
+        let [dimension, classes, rounds] = header[..] else { return Err(malformed("the header is missing").into()) };
         if rounds > MOST_ITERATIONS || classes < 2 {
-            return Err(malformed("impossible header").into());
+            return Err(malformed("invalid header").into());
         }
         let mut found = Self::none(dimension, classes);
         for _ in 0..rounds {

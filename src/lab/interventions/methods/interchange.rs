@@ -1,9 +1,9 @@
-//! Interchange: the hidden state of another input that has the wanted value (Geiger et al. 2021).
+//! Interchange: the hidden state of a different input that has the intended value (Geiger et al. 2021).
 //!
-//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that have the wanted value.
-//! Their other properties are ignored, unless the option requires the same value of the other property. If there are many donors, a random
-//! part of each group is kept, which leaves all donors equally likely. The draw depends only on the seed, the embedding and the wanted
-//! value, not on the other edited embeddings. The method has no strength.
+//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that have the intended
+//! value. Their other properties are ignored, unless the option requires the same value of the other property. If there are many donors, a
+//! random part of each group is kept, which leaves all donors equally likely. The draw depends only on the seed, the embedding and the
+//! intended value, not on the other edited embeddings. The method has no strength.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs, replace_by};
 use crate::options::Setting;
@@ -15,7 +15,7 @@ use stats::rng::{below, sample_indices, stream};
 pub(crate) const INTERCHANGE: Method = Method {
     id: "interchange",
     title: "interchange",
-    doc: "replaces the embedding by the state of another input with the wanted value (Geiger et al. 2021)",
+    doc: "replaces the embedding by the state of a different input with the intended value (Geiger et al. 2021)",
     goal: Goal::Counterfactual,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &WHOLE,
@@ -46,13 +46,13 @@ pub(super) const SAME_OTHER: Setting = Setting::flag(
 
 /// Maximum number of donors kept, over all groups.
 const MOST_DONORS: usize = 4096;
-/// Minimum number kept per group (if it has as many), however many groups there are.
+/// Minimum number of donors kept per group (if the group has that many), regardless of the number of groups.
 const FEWEST_DONORS: usize = 16;
 
 /// Maximum number of groups (values of one property times values of the other); a header with more is damaged.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// Donor embeddings, by wanted value and (if it matters) value of the other property, with undefined last.
+/// Donor embeddings, by intended value and (if required) by value of the other property, with undefined last.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Donors {
     pub(super) classes: usize,
@@ -119,13 +119,13 @@ impl Donors {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, InterventionError> {
         let header = reader.numbers()?;
         let [classes, columns, dimension, high, low] = header[..] else {
-            return Err(malformed("no header").into());
+            return Err(malformed("the header is missing").into());
         };
         let groups = classes.checked_mul(columns).filter(|g| *g > 0 && *g <= MOST_GROUPS);
-        let groups = groups.ok_or_else(|| malformed("impossible header"))?;
+        let groups = groups.ok_or_else(|| malformed("invalid header"))?;
         let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
-            return Err(malformed("donors of the wrong size").into());
+            return Err(malformed("the donors have the wrong size").into());
         }
         Ok(Self { classes, columns, dimension, seed: (high as u64) << 32 | low as u64, groups })
     }

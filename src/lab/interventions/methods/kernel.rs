@@ -6,14 +6,14 @@
 //! is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
 //!
 //! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
-//! direction of a hundred, it is close to the embedding itself. So the finding reports what a fresh classifier with the same kernel reads
-//! before, from the erased features, and from the states found. States that restore the property give a warning. Probes with other kernels
-//! may still find the property, as the authors report too.
+//! direction of a hundred, it is close to the embedding itself. So the finding reports the accuracy of a fresh classifier with the same
+//! kernel on the original features, on the erased features, and on those of the states found. If they restore the property, a warning is
+//! given. Probes with other kernels may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
-//! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Verified
-//! against an implementation in PyTorch: features, loss, and 50 steps of training. A share below 1 moves each embedding that part of the
-//! way to its pre-image.
+//! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Features,
+//! loss and 50 steps of training are verified against an implementation in PyTorch. A share below 1 moves each embedding the corresponding
+//! part of the way to its pre-image.
 
 mod features;
 mod preimage;
@@ -69,13 +69,25 @@ const SETTINGS: [Setting; 8] = [
         4_096.0,
     ),
     Setting::whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
-    Setting::whole("steps", "steps", "maximum steps of the R-LACE game", 5_000.0, 1e7),
+    Setting::whole("steps", "steps", "maximum number of steps of the R-LACE game", 5_000.0, 1e7),
     Setting::whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
-    Setting::whole("iterations", "iterations", "training steps of that network, with 128 examples each", 1_000.0, 1e6),
-    Setting::real("learning_rate", "learning rate", "Adam's learning rate in that training", 1e-3, [1e-6, 100.0]),
+    Setting::whole(
+        "iterations",
+        "iterations",
+        "training steps of the pre-image network, with 128 examples each",
+        1_000.0,
+        1e6,
+    ),
+    Setting::real(
+        "learning_rate",
+        "learning rate",
+        "Adam's learning rate for the pre-image network",
+        1e-3,
+        [1e-6, 100.0],
+    ),
 ];
 
-/// Examples per step of the training of pre-images.
+/// Number of examples per training step of the pre-image network.
 const BATCH: usize = 128;
 
 /// The features, the subspace removed from them, and the network that maps back.
@@ -92,7 +104,7 @@ impl Eraser {
         let mut reader = Reader::open(bytes, "kernel")?;
         let classes = reader.number()?;
         let [reproduced, before, erased, found] = reader.reals()?[..] else {
-            return Err(malformed("no scores").into());
+            return Err(malformed("the scores are missing").into());
         };
         let preimages = Preimages { reproduced, before, erased, found };
         let features = Features::read(&mut reader)?;
@@ -101,7 +113,7 @@ impl Eraser {
         reader.finish()?;
         let (d, m) = (features.dimension(), features.len());
         if basis.cols() != m || net.sizes() != (m, d) {
-            return Err(malformed("parts of the wrong size").into());
+            return Err(malformed("the parts have the wrong sizes").into());
         }
         let removed = Subspace::row_space(&basis)?;
         Ok(Self { classes, features, removed, net, preimages })

@@ -1,7 +1,7 @@
 //! LEACE: least-squares concept erasure in closed form (Belrose et al. 2023).
 //!
-//! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the column space of
-//! `W Cov(h, Z)` with one-hot Z. This is the smallest change, in mean squares, after which no linear classifier finds the property. The
+//! The edit is `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the column space
+//! of `W Cov(h, Z)` with one-hot Z. This is the smallest change, in mean squares, after which no linear classifier finds the property. The
 //! covariance is shrunk towards a multiple of the identity as in the authors' code (Bodnar et al. 2014) unless this is switched off. LEACE
 //! has no strength; here the change is scaled by a share, and share 1 is LEACE.
 
@@ -43,13 +43,13 @@ pub const LEACE: Method = Method {
         reader.finish()?;
         let d = bias.len();
         if left.cols() != d || right.cols() != d || left.rows() != right.rows() {
-            return Err(malformed("parts of the wrong size").into());
+            return Err(malformed("the parts have the wrong sizes").into());
         }
         Ok(Box::new(Eraser { classes, bias, left, right }))
     },
 };
 
-/// Singular values of the whitened cross-covariance at or below this count as zero, as in the authors' code.
+/// Size up to which singular values of the whitened cross-covariance count as zero, as in the authors' code.
 const LEAST: f64 = 0.01;
 
 /// LEACE's eraser: `h' = h - Lᵀ R (h - m)`.

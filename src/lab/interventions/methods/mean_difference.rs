@@ -1,7 +1,7 @@
-//! Mean difference: the embedding moved along the difference of class means.
+//! Mean difference: moves the embedding along the difference of class means.
 //!
-//! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others. With two values this is the
-//! difference of the two means. A baseline that shows what other methods gain over the means.
+//! `h' = h + a v`, with v the mean of the intended value's training embeddings minus the mean of the others. With two values this is the
+//! difference of the two means. This baseline shows how much other methods gain over the means.
 
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, move_along};
 use crate::parameter::SHIFT;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub const MEAN_DIFFERENCE: Method = Method {
     id: "mean_difference",
     title: "mean difference",
-    doc: "moves the embedding by a times the difference between the mean of the wanted value and that of the others",
+    doc: "moves the embedding by a times the difference between the mean of the intended value and that of the others",
     goal: Goal::Counterfactual,
     needs: Needs::NONE,
     parameter: &SHIFT,

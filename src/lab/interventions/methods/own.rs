@@ -29,18 +29,18 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
         let (classes, directions): (usize, Dense<f64>) = (reader.number()?, reader.matrix()?);
         reader.finish()?;
         if !directions.is_finite() {
-            return Err(malformed("directions with NaN or infinity").into());
+            return Err(malformed("the directions contain NaN or infinity").into());
         }
         Ok(Box::new(Directions { classes, directions }))
     },
     ..ERASED_STATES
 };
 
-/// Replaces states by the user's own, with another value of the property.
+/// Replaces states by the user's own, with a different value of the property.
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",
-    doc: "replaces states by externally edited ones, toward another value, from the given `file`",
+    doc: "replaces states by externally edited ones with a different value, from the given `file`",
     goal: Goal::Counterfactual,
     family: "states",
     learn: |data, _, pulse| Edited::learn(Goal::Counterfactual, data, pulse),
@@ -65,12 +65,12 @@ pub(crate) const ERASED_STATES: Method = Method {
         let mut reader = Reader::open(bytes, "own states")?;
         let (classes, count) = (reader.number()?, reader.number()?);
         if count == 0 || count > classes {
-            return Err(malformed("impossible header").into());
+            return Err(malformed("invalid header").into());
         }
         let states = (0..count).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         reader.finish()?;
         if states.iter().any(|s| s.cols() != states[0].cols() || s.rows() != states[0].rows()) {
-            return Err(malformed("states of different sizes").into());
+            return Err(malformed("the states have different sizes").into());
         }
         Ok(Box::new(Edited { classes, states }))
     },

@@ -1,7 +1,7 @@
 //! PGD: projected gradient descent (Madry et al. 2018) on the interventional perceptron.
 //!
-//! T = 40 steps (Canby et al.) from the embedding itself, each clipped to the maximum-norm ball. The paper does not give the step size;
-//! here it is a share of ε, by default ε/10.
+//! It takes T = 40 steps (Canby et al.) from the embedding itself, each clipped to the maximum-norm ball. The paper does not give the step
+//! size; here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs};

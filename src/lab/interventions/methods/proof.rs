@@ -18,9 +18,9 @@ use rayon::prelude::*;
 /// Method for the ranges of hidden units after the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// By intervals: costs about one step of an attack.
+    /// By interval arithmetic, which costs about one step of an attack.
     Quick,
-    /// With separate bounds for each unit: costs about as many passes as the network has hidden units.
+    /// By separate bounds for each unit, which cost about as many passes as the network has hidden units.
     Thorough,
 }
 
@@ -61,7 +61,7 @@ impl Proofs {
     }
 }
 
-/// Some rows at one radius.
+/// Rows to be proved at one radius.
 struct Bounds<'a> {
     field: &'a Field<'a>,
     sizes: &'a [Matrix],
@@ -108,9 +108,9 @@ impl Bounds<'_> {
         stands
     }
 
-    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th one for each row, and whether the
-    /// row has that many. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin of the row's
-    /// current class.
+    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th margin of each row, and whether
+    /// the row has that many margins. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin
+    /// of the row's current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -188,7 +188,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// A lower bound over the ball of functions of the outputs of the hidden layers before layer `layer`.
+    /// A lower bound, over the ball, on functions of hidden-layer outputs before layer `layer`.
     fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
         for below in (0..layer).rev() {
             linear.relax(&ranges[below]);
@@ -233,7 +233,7 @@ impl Linear {
                         self.sizes[i] += lift.abs();
                         *w *= slope;
                     } else if *high <= -low {
-                        // 0 and the diagonal are below it; this uses the one with the smaller gap.
+                        // Both 0 and the diagonal are lower bounds; the one with the smaller gap is used.
                         *w = 0.0;
                     }
                 }
@@ -270,7 +270,7 @@ mod tests {
     use probe::mlp::Layer;
     use stats::rng::{below, stream, unit};
 
-    /// A perceptron with sizeable margins, embeddings, and its answers on them.
+    /// A perceptron with sizeable margins, and embeddings with its predictions on them.
     fn ground(hidden: &[usize], classes: usize, seed: u64) -> (Mlp, Matrix, Vec<usize>) {
         let d = 9;
         let mut rng = stream(seed, "proof");
@@ -282,7 +282,7 @@ mod tests {
         (mlp, h, from)
     }
 
-    /// Away from every class and toward every other one.
+    /// Targets away from every class and toward every other class.
     fn wishes(from: &[usize], classes: usize) -> [Vec<Wish>; 2] {
         let away = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
         let towards = from.iter().map(|c| Wish { aim: Aim::Towards, class: (c + 1) % classes }).collect();

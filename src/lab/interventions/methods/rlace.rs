@@ -1,11 +1,11 @@
 //! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
 //!
-//! A game between a linear classifier and the subspace to remove:
-//! `min over (W, b), max over P in F_k, of the mean cross entropy of (h - h P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place
-//! of the projections of rank k, which are its corners. As in the authors' code, both sides alternate stochastic gradient steps with weight
-//! decay, and P is projected back onto the Fantope after each of its steps. After every round of steps P is rounded to the projection onto
-//! its k leading eigenvectors and judged by a classifier trained on the training data after removal. The best projection has the highest
-//! loss; the game ends when the classifier's accuracy equals the majority's.
+//! RLACE is a game between a linear classifier and the subspace to remove: `min over (W, b), max over P in F_k, of the mean cross entropy
+//! of (h - h P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place of the projections of rank k, which are its corners. As in the
+//! authors' code, both players alternate stochastic gradient steps with weight decay, and P is projected back onto the Fantope after each
+//! of its steps. After every round of steps P is rounded to the projection onto its k leading eigenvectors and judged by a classifier
+//! trained on the training data after removal. The best projection has the highest loss; the game ends when the classifier's accuracy
+//! equals the majority's.
 //!
 //! Differences from the authors' code:
 //!
@@ -13,9 +13,10 @@
 //! projection, not from a random matrix. The judge minimises the same objective exactly; theirs is the best of three stochastic runs.
 //!
 //! The curve over ranks is one game, in which each rank starts from the result of the previous one plus a random direction. That game alone
-//! gets worse with rank: a fresh probe that reads nothing at rank 2 reads .77 at rank 8. So each rank has a second candidate, the previous
-//! rank's basis plus a direction from a rank-1 game on the states after its removal. A converged, nearly unpenalised classifier keeps the
-//! candidate with the larger loss. `judge = 1` plays and judges as the authors do, with only their penalised classifier.
+//! gets worse with rank: a fresh probe is at chance at rank 2, but its accuracy is .77 at rank 8. So each rank has a second candidate, the
+//! previous rank's basis plus a direction from a rank-1 game on the states after its removal. A converged, nearly unpenalised classifier
+//! keeps the candidate with the larger loss. With `judge = 1` the game and its judge follow the authors' code, with only their penalised
+//! classifier.
 //!
 //! Embeddings are first divided by their root mean square coordinate. This changes no subspace but makes the learning rate comparable
 //! between models; it can be switched off.
@@ -55,7 +56,13 @@ pub const RLACE: Method = Method {
 };
 
 const SETTINGS: [Setting; 9] = [
-    Setting::whole("steps", "steps", "maximum steps for the first rank (authors' code: 75,000)", 75_000.0, 1e7),
+    Setting::whole(
+        "steps",
+        "steps",
+        "maximum number of steps for the first rank (authors' code: 75,000)",
+        75_000.0,
+        1e7,
+    ),
     Setting::whole(
         "round",
         "steps per round",
@@ -95,14 +102,14 @@ const SETTINGS: [Setting; 9] = [
     Setting::flag(
         "judge",
         "authors' judge",
-        "0: of two candidates for each rank, keep the better one by an unpenalised classifier; 1: choose as in the authors' code",
+        "0: for each rank, an unpenalised classifier chooses between two candidates; 1: choose as in the authors' code",
         0.0,
     ),
 ];
 
 /// Typical number of steps for the first rank, for forecasts.
 const EXPECTED: f64 = 5_000.0;
-/// Steps between two polls of the pulse.
+/// Number of steps between checks for cancellation.
 const BEAT: usize = 20;
 
 /// Subspaces removed at each rank, and the result of the game for each.
@@ -115,14 +122,14 @@ pub struct Curve {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Erased {
-    /// The removed subspace: `rank (k - 1)` dimensions for k values, or all there are.
+    /// The removed subspace: `rank (k - 1)` dimensions for k values, or all dimensions if there are fewer.
     pub removed: Subspace,
-    /// Mean cross entropy of the judge, in nats: the label entropy if nothing linear is left. The authors' penalised judge reports that
-    /// value even if a little is left.
+    /// Mean cross entropy of the judge, in nats: the label entropy if no linear information is left. The authors' penalised judge reports
+    /// that value even if a little is left.
     pub loss: f64,
     /// Accuracy of the judge on the training examples.
     pub accuracy: f64,
-    /// Steps of the game so far, including those of lower ranks.
+    /// Number of steps of the game so far, including those of lower ranks.
     pub steps: usize,
 }
 
@@ -237,9 +244,9 @@ impl Curve {
     fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut r = Reader::open(bytes, "rlace")?;
         let header = r.numbers()?;
-        let [classes, dimension, count] = header[..] else { return Err(malformed("no header").into()) };
+        let [classes, dimension, count] = header[..] else { return Err(malformed("the header is missing").into()) };
         if count > MOST_ITERATIONS || classes < 2 {
-            return Err(malformed("impossible header").into());
+            return Err(malformed("invalid header").into());
         }
         let mut ranks = Vec::new();
         for _ in 0..count {
@@ -314,7 +321,7 @@ mod tests {
         -shares.iter().map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// A classifier finds little, far less than after removing the same number of random directions.
+    /// After the game a classifier finds little, far less than after removing the same number of random directions.
     #[test]
     fn the_game_takes_the_property_out() {
         for classes in [2, 3] {
@@ -352,8 +359,8 @@ mod tests {
         assert_ne!(of(2).ranks, first.ranks);
     }
 
-    /// Regression: the game used to get worse with rank, and a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave an
-    /// unpenalised classifier more than the rank before.
+    /// Regression: the game used to get worse with rank, and a fresh probe was at chance at rank 2, but had an accuracy of .77 at rank 8.
+    /// No rank may leave more for an unpenalised classifier than the previous rank.
     #[test]
     fn higher_ranks_leave_no_more() {
         for (classes, seed) in [(2, 1), (2, 2), (3, 1)] {

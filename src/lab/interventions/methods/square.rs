@@ -1,9 +1,9 @@
 //! Square: random search for a point across the boundary, using only the probe's outputs (Andriushchenko et al. 2020).
 //!
-//! Starts at a random corner of the ball. Each query sets a window of coordinates to the same random side and is kept if the margin falls.
-//! The method was written for images with square windows; neither its paper nor the one on probes defines windows for vectors. Here a
-//! window is a run of `max(1, round(p D))` neighbouring coordinates. With squares in a made-up image the robust accuracy changes by tens of
-//! points, so results of Square are not comparable between programs.
+//! The search starts at a random corner of the ball. Each query sets a window of coordinates to the same random side and is kept if the
+//! margin falls. The method was written for images with square windows; neither its paper nor the one on probes defines windows for
+//! vectors. Here a window is a run of `max(1, round(p D))` neighbouring coordinates. With square windows in an artificial image, robust
+//! accuracy changes by tens of points, so results of Square are not comparable between programs.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use stats::rng::{below, stream};
 use std::ops::Range;
 
-/// Square by itself.
+/// Square as a separate method.
 pub(crate) const SQUARE: Method = Method {
     id: "square",
     title: "Square",
@@ -38,11 +38,11 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
-    /// Points to try for each row.
+    /// Number of points to try for each row.
     pub queries: usize,
 }
 
-/// Share of the coordinates covered by the window of a query, by its number: .8, halved on the authors' schedule.
+/// Share of the coordinates covered by the window of the `query`-th query: .8, halved on the authors' schedule.
 fn share(query: usize) -> f64 {
     const HALVED_AFTER: [usize; 9] = [10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000];
     let halvings = HALVED_AFTER.iter().filter(|after| query > **after).count();
@@ -112,8 +112,8 @@ impl Draws {
 
 /// A row on which no attack has succeeded.
 ///
-/// A query changes a window of the best point, for most of the search a few coordinates. So the first layer of the perceptron is updated
-/// for the changed coordinates, and only the later layers are run in full.
+/// A query changes a window of the best point, which for most of the search contains only a few coordinates. So the first layer of the
+/// perceptron is updated for the changed coordinates, and only the later layers are run in full.
 struct Seeker {
     /// Index of the row in the chunk and in the field.
     place: usize,
@@ -150,7 +150,7 @@ impl Seeker {
         self.put.clear();
         let weight = field.mlp.layers().first().map(|l| &l.weight);
         for j in self.window.clone() {
-            // Twice the radius to one side, clipped to the ball, is that side from anywhere.
+            // From any point, moving by twice the radius and clipping to the ball reaches that side.
             let (x, put) = (self.best[j], h[j] + side);
             self.put.push(put);
             if let Some(weight) = weight.filter(|_| put != x) {

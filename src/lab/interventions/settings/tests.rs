@@ -107,7 +107,7 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     assert_eq!(spec, Spec::shipped());
 }
 
-/// Regression: externally made directions and states could be given only in a spec file.
+/// Regression: externally made directions and states used to be possible only in a spec file.
 #[test]
 fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
     use crate::spec::MethodSpec;

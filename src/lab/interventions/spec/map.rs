@@ -16,7 +16,7 @@ pub struct MapSpec {
     /// The layers, in any order; empty means all layers of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerRef>,
-    /// Names of methods in the spec; empty means all of them except those with a file for one layer.
+    /// Names of methods in the spec; empty means all of them except those whose file is for one layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
     /// Strength by method name, the same at every layer. A method without one uses its optimum at each layer.

@@ -166,12 +166,12 @@ fn the_procedure_is_written_out_and_no_other_is_accepted() {
     assert!(to_toml(&spelled).contains("procedure = 2"));
     for other in [1, 3] {
         let refused = with(&format!("seed = 0\nprocedure = {other}")).unwrap_err().to_string();
-        let told = format!("`procedure` is {other}: this program only has procedure 2; omit the key");
+        let told = format!("`procedure` is {other}: this program supports only procedure 2; omit the key");
         assert_eq!(refused, format!("x.toml: {told}"));
     }
 }
 
-/// Positions that no layer connects are refused with a remedy.
+/// Positions that no layer connects are refused with a suggestion.
 #[test]
 fn positions_are_checked_and_omitted_where_they_are_the_mask() {
     let with = |line: &str, site: &str| {

@@ -50,7 +50,7 @@ mod tests {
             let loads: Vec<u128> = (0..count).map(load).collect();
             let (most, least) = (loads.iter().max().unwrap(), loads.iter().min().unwrap());
             let largest = work.iter().max().unwrap();
-            // The fullest share received its last cell when it was the emptiest.
+            // When the share with the most work received its last cell, it had the least work.
             prop_assert!(most - least <= largest + work.len() as u128, "{loads:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of the expansion of grids and of refused grids.
+//! Tests of grid expansion and of grids that must be rejected.
 
 use super::*;
 

@@ -2,7 +2,7 @@
 //! one.
 //!
 //! Training, fits and states of a layer are stored under the same keys as in a run at that layer alone. So a stopped map can resume, and
-//! its diagonal equals such runs.
+//! the results on its diagonal equal those of such runs.
 
 mod work;
 
@@ -92,7 +92,7 @@ fn row(
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
     let (name, layer) = (here.model.name().to_owned(), here.site.layer);
-    // One stage for the states and probes of a layer, and one for each method on it.
+    // One stage for the states and probes of a layer, and one for each method at that layer.
     let methods = sweeps.iter().filter(|s| spec.has(s.named().method.id)).count();
     let seconds = main.stages.of(MAP) / (main.map.len().max(1) * (1 + methods)) as f64;
     host.stage(format!("{name}: map, states of layer {layer}"), "ex", seconds);
@@ -162,7 +162,7 @@ fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judg
     Ok(judges)
 }
 
-/// One method in one row.
+/// Computation of one method in one row of the map.
 struct Pass<'a> {
     /// The bench of the run, used to answer questions.
     main: &'a mut Bench,

@@ -22,7 +22,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     let rows = bench.split.intervention().train().len() as f64;
     let tokens: usize = bench.test.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
     let read = format!("{READ} {} {}", bench.model.hash(), bench.site.layer);
-    // One unit of reading is one token through the model up to the spec's own layer.
+    // One unit of reading is the pass of one token through the model up to the spec's own layer.
     let block = 1.0 / bench.site.layer as f64;
     let to = if bench.model.has_head() { bench.model.depth() } else { *last };
     let assess = format!("{ASSESS} {} {}", bench.test.len(), bench.resample_count);
@@ -53,9 +53,9 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     }
 }
 
-/// Multiply-adds of the map from its spec alone: texts through the model once for each of its layers, and onward from there for every
-/// method and replicate. `prepare` is the cost of the probes of one layer, `judge` that of one strength on all test examples and
-/// replicates.
+/// Number of multiply-adds of the map, from its spec alone. Texts run through the model once for each layer of the map, and onward from
+/// there for every method and replicate. `prepare` is the cost of the probes of one layer, `judge` that of one strength on all test
+/// examples and replicates.
 pub(crate) fn multiply_adds(spec: &Spec, size: &Size, (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128)) -> u128 {
     let Some(map) = &spec.map else { return 0 };
     let Ok(layers) = map.resolve(size.blocks) else { return 0 };

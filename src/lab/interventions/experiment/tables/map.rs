@@ -50,7 +50,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
             for (layer, read) in map.layers.iter().flat_map(|l| map.layers.iter().map(move |r| (*l, *r))) {
                 let strength = map.strength(layer).map_or_else(|| "n/a".into(), short);
                 let found = map.at(layer, read).map(|c| &c.value.point);
-                // Selectivity, and so reliability, is measured on the examples with the other property.
+                // Selectivity, and therefore reliability, is measured on the examples with the other property.
                 let n = found.map_or(0, |p| if score == Score::Completeness { p.n_c } else { p.n_s });
                 entries.push(Entry {
                     row: vec![model.clone(), method.title(), oracle.to_string(), layer.to_string(), strength],
@@ -66,7 +66,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
     (!entries.is_empty()).then(|| Table {
         name: "map".into(),
         caption: "Reliability, completeness and selectivity where an intervention writes at one layer and an oracle reads at \
-                  it or at a later one"
+                  the same or a later layer"
             .into(),
         stub: ["model", "method", "oracle", "written at", "strength"].map(str::to_owned).to_vec(),
         decimals: 3,

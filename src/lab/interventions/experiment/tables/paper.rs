@@ -1,5 +1,5 @@
-//! The paper's tables from a run's findings, beside the published rows: the contingency table of the test examples, the probes' accuracies,
-//! and the strengths of highest reliability under each oracle.
+//! The paper's tables from a run's findings, next to the published rows: the contingency table of the test examples, the probes'
+//! accuracies, and the strengths of highest reliability under each oracle.
 
 use crate::finding::{DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole};
 use crate::key::MethodKey;
@@ -309,7 +309,7 @@ mod tests {
         assert!(!optimum.write(Form::Csv).contains("published,"), "{}", optimum.write(Form::Csv));
     }
 
-    /// The published numbers are for one question, so other tasks are shown without them.
+    /// The published numbers are for one task, so other tasks are shown without them.
     #[test]
     fn another_task_has_no_published_row() {
         let mut results = results();

@@ -14,9 +14,9 @@ pub(super) struct Features {
     gamma: f64,
     centre: Vec<f64>,
     scale: f64,
-    /// m x D, standardised.
+    /// The landmarks L, standardised, m x D.
     landmarks: Dense<f64>,
-    /// m x m.
+    /// `K_LL^(-1/2)`, m x m.
     root: Dense<f64>,
 }
 
@@ -125,7 +125,7 @@ impl Features {
         let (centre, landmarks) = (reader.reals()?, reader.matrix::<f64>()?);
         let root: Dense<f64> = reader.matrix()?;
         if centre.len() != landmarks.cols() || (root.rows(), root.cols()) != (landmarks.rows(), landmarks.rows()) {
-            return Err(probe::bytes::malformed("features of the wrong size"));
+            return Err(probe::bytes::malformed("the features have the wrong size"));
         }
         Ok(Self { polynomial, gamma, centre, scale, landmarks, root })
     }

@@ -127,8 +127,8 @@ impl Net {
         loss
     }
 
-    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the squared distance divided by that
-    /// of the mean. 1 if they do not vary.
+    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the ratio of the squared distance to
+    /// that of the mean; 1 if `wanted` does not vary.
     pub(super) fn reproduced(&self, features: &Features, wanted: &Dense<f64>) -> f64 {
         let found = features.of(&self.forward(wanted));
         let means = column_means(wanted);
@@ -149,7 +149,7 @@ impl Net {
         let parts = [part()?, part()?, part()?, part()?, part()?];
         let [a, c, b, d, e] = parts.each_ref().map(|p| (p.rows(), p.cols()));
         if c != (1, a.1) || b.0 != a.0 || d != (1, b.1) || e != (b.1, a.1) {
-            return Err(malformed("a network of the wrong size"));
+            return Err(malformed("the network has the wrong size"));
         }
         Ok(Self::with(size, parts))
     }
