@@ -163,11 +163,13 @@ fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Optio
     Some(both)
 }
 
-/// Every value of the series of a figure, named by its place on the horizontal axis. `level` is that of its intervals.
+/// Every value of the series of a figure, named by its place on the horizontal axis. `level` is that of its intervals. The margin of a
+/// bound is no interval of an estimate, so nothing is tested with it.
 fn values(figure: &Figure, level: f64) -> Vec<Number> {
+    let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
     let number = |group: &str, x: f64, y: f64, interval: Option<(f64, f64)>, n: Count| {
         let category = figure.x.categories.get(x.round().max(0.0) as usize).cloned();
-        let (lo, hi) = interval.unwrap_or((f64::NAN, f64::NAN));
+        let (lo, hi) = interval.filter(|_| !is_margin).unwrap_or((f64::NAN, f64::NAN));
         let name = category.unwrap_or_else(|| format!("{} {}", figure.x.label, short(x)));
         Number { name, group: group.to_owned(), value: Estimate { mean: y, lo, hi }, n, level, unit: (1.0, "") }
     };
@@ -258,5 +260,35 @@ impl Page for Diff {
 
     fn figures(&self, state: &State) -> usize {
         figures(state).len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use figure::layers::{Datum, Intervals};
+    use figure::{Axis, Provenance};
+
+    /// Regression: the comparison used to test a difference with the margin of a bound.
+    #[test]
+    fn the_margin_of_a_bound_is_no_interval() {
+        let figure = |is_margin| {
+            let datum = Datum { x: 32.0, y: 0.9, band: Some((0.7, 1.0)), n: Count::from(400), ..Datum::default() };
+            let line = layers::Line { label: "A".into(), role: figure::Role::line(0), points: vec![datum] };
+            Figure {
+                name: "one".into(),
+                title: String::new(),
+                x: Axis::doubling("training examples"),
+                y: Axis::linear("accuracy"),
+                layers: vec![
+                    Layer::Line(line),
+                    Layer::Intervals(Intervals { is_margin, ..Intervals::covering(0.95, "items") }),
+                ],
+                provenance: Provenance::default(),
+            }
+        };
+        let interval = |is_margin| values(&figure(is_margin), 0.95).iter().map(|n| n.value.lo).next();
+        assert_eq!(interval(false), Some(0.7));
+        assert!(interval(true).is_some_and(f64::is_nan));
     }
 }

@@ -214,7 +214,7 @@ fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
     }
     assert!(desk.progress.iter().all(|(done, total)| done <= total));
     let says = crate::answer::answer(&found, &spec).says.join(" ");
-    assert!(says.contains("of the sentence's norm, random words by"), "{says}");
+    assert!(says.contains("of the sentence's norm; for random words it takes"), "{says}");
     assert!(
         says.contains("gives a changed sentence the same answer, the lowest MAP of the ranking by attention is"),
         "{says}"
@@ -398,7 +398,10 @@ fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
     let [least, most] = rough.range.unwrap();
     assert!(least < rough.seconds && rough.seconds == most, "{rough:?}");
     // Two or three rows are an eighth of the inputs.
-    assert!(["2 of 2 rows", "3 of 3 rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)), "{rough:?}");
+    assert!(
+        ["2 of 2 sampled rows", "3 of 3 sampled rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)),
+        "{rough:?}"
+    );
     let smooth = of(1e6, 32);
     let [least, most] = smooth.range.unwrap();
     assert!(least == smooth.seconds && smooth.seconds < most, "{smooth:?}");
