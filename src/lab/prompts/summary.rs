@@ -1,4 +1,4 @@
-//! The tables printed after a run: data, scores by model, ranks, ledgers, with intervals.
+//! The tables printed after a run, with intervals: data, scores by model, ranks, ledgers.
 
 use super::candidates::Candidates;
 use super::consistency::Regime;
@@ -39,7 +39,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     if let Some(all) = results.summaries.iter().find(|s| s.value.unstable.is_some()) {
         let v = &all.value;
         out.push(format!(
-            "{} of {} pairs of model and relation spread by more than 10 points ({}); on {} of {} relations the order of the models changes with the prompt ({})",
+            "{} of {} pairs of model and relation have prompts more than 10 points apart ({}); on {} of {} relations the order of the models changes with the prompt ({})",
             v.relations_over_10,
             v.relations * results.models().len(),
             interval(v.over_10),
@@ -63,7 +63,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// Omitted facts and prompts over all relations, by reason.
+/// Omitted facts and prompts in all relations, by reason.
 fn left_out(results: &Results) -> Vec<String> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for part in results.relations.iter().flat_map(|r| r.value.left_out.iter().chain(&r.value.prompts_left_out)) {
@@ -75,7 +75,7 @@ fn left_out(results: &Results) -> Vec<String> {
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
 }
 
-/// Words that single models remove from the shared words, if these are the candidates.
+/// Words that are missing from the shared words because of a single model, if the shared words are the candidates.
 fn words(results: &Results) -> Vec<String> {
     let data = results.data.as_ref().map(|d| &d.value);
     let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };

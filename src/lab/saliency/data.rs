@@ -249,7 +249,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
-            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of the file")).into());
+            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use part of the file")).into());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

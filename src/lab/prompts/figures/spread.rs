@@ -1,4 +1,4 @@
-//! Figures of the spread over prompts on all relations: worst and best score of every model, and the share of relations where the choice of
+//! Figures of the spread over prompts in all relations: worst and best score of every model, and the share of relations where the choice of
 //! prompt matters.
 
 use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
@@ -53,7 +53,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     )
 }
 
-/// An axis of P@1 whose ends are ticks around ranges and points.
+/// An axis of P@1 that covers all ranges and points and ends at ticks.
 pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
     let ends = layers.iter().flat_map(|layer| match layer {
         Layer::Ranges(l) => l.ranges.iter().map(|r| r.ends).collect(),
