@@ -1,4 +1,4 @@
-//! Accuracy lost by probes through optimisation and lack of data, as text and table.
+//! Accuracy lost by probes through optimisation and lack of data, as text and as a table.
 
 use super::interval;
 use crate::results::Results;
@@ -17,7 +17,7 @@ pub(super) fn rows(results: &Results) -> Vec<Vec<String>> {
     row.collect()
 }
 
-/// One sentence per side, at the largest size with both parts.
+/// One sentence per side, for the largest size at which both parts are known.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for side in ["a", "b"] {
