@@ -382,9 +382,9 @@ pub struct ShortfallFinding {
     pub at_n: u64,
     /// How the best probe on the training examples was found: `solved`, or the `seed` with the lowest training loss.
     pub optimum: String,
-    /// Accuracy of the best probe at the largest size minus that of the best probe at this size; absent at the largest size.
+    /// Accuracy of the best probe minus the mean accuracy of the trained probes; negative if early stopping generalises better.
     pub optimisation: Estimate,
-    /// Accuracy of the best probe at the largest size minus that at this size; absent at the largest.
+    /// Accuracy of the best probe at the largest size minus that of the best probe at this size; absent at the largest size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
     /// Standard deviation of `optimisation` over seeds; absent for a single seed.

@@ -372,7 +372,7 @@ fn next(subset: &mut [usize], of: usize) -> bool {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     pub draws: u64,
-    /// By model: the number of draws for each rank, doubled so that tied ranks are integers.
+    /// By model: the number of draws for each doubled rank. Doubling makes tied ranks integers.
     histograms: Vec<BTreeMap<u32, u64>>,
     orders: HashMap<Vec<u32>, u64>,
 }

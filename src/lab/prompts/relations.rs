@@ -15,7 +15,7 @@ pub enum Relations {
     Named(Vec<String>),
 }
 
-/// Name of the default choice in specs.
+/// Names in specs for the choices other than lists.
 const FUNCTIONAL: &str = "functional";
 const ALL: &str = "all";
 
