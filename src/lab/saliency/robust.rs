@@ -1,8 +1,8 @@
-//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change of the words' embeddings, by Frobenius norm,
+//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings, by Frobenius norm,
 //! that changes the prediction. A small value means that the prediction depends on these words.
 //!
-//! The result is an upper bound, from projected gradient descent on the prediction's probability within a ball, and a search for the
-//! radius. Norms are relative to that of the sentence's embeddings, so that models can be compared.
+//! The result is an upper bound. It comes from projected gradient descent on the prediction's probability within a ball, combined with a
+//! search for the radius. Norms are relative to the norm of the sentence's embeddings, so that models can be compared.
 
 use super::methods::{At, Case, Ends, Point, WITH_GRADIENT, no_gradients};
 use super::spec::{Baseline, TargetKind};
@@ -12,35 +12,35 @@ use model::Model;
 
 /// Steps per descent.
 const STEPS: usize = 10;
-/// Number of radii tried.
+/// Number of radii tried per input.
 const ROUNDS: usize = 10;
-/// First radius.
+/// First radius tried.
 const FIRST: f64 = 0.05;
-/// Factor between radii until both ends of the search are known.
+/// Factor between successive radii until a lower and an upper bound are known.
 const STRIDE: f64 = 4.0;
 /// Largest radius, which is the result if no change within it changes the prediction.
 pub(crate) const MOST: f64 = 4.0;
 pub(crate) const PASSES: usize = ROUNDS * (STEPS + 1) * (WITH_GRADIENT + 1);
 
-/// An input whose embeddings are changed.
+/// An input whose embeddings are perturbed.
 struct Attacked {
-    /// Tokens x width.
+    /// Embeddings as tokens x width.
     embeddings: Vec<f32>,
-    /// True for values that may change.
+    /// True for embedding values that may change.
     free: Vec<bool>,
 }
 
 /// Whether the prediction has changed at a point, and the gradient of its probability there.
 type Seen = (bool, Vec<f32>);
-/// Evaluates embeddings of inputs, each with the input's index.
+/// Evaluates the model on embeddings, each with its input's index.
 type Look<'l> = &'l mut dyn FnMut(&[(usize, Vec<f32>)]) -> Result<Vec<Seen>, Fault>;
 
 fn norm(of: &[f32]) -> f64 {
     of.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The smallest change of the marked tokens' embeddings for each case, relative to the sentence's. `None` for a model without gradients, or
-/// if the prediction is not the most probable token at each slot (beam search).
+/// For each case, the smallest change to the marked tokens' embeddings that changes the prediction, relative to the norm of the sentence's
+/// embeddings. `None` for a model without gradients, or if the prediction is not the most probable token at each slot (beam search).
 pub(crate) fn sensitivity(
     model: &Model,
     cases: &[Case<'_>],
@@ -81,7 +81,8 @@ fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>
             (true, true) => (lo * hi).sqrt(),
         };
         let radii: Vec<f64> = ends.iter().map(radius).collect();
-        // Inputs are finished if their prediction does not change at the largest radius, or if they have none.
+        // The search for an input ends when its prediction does not change even at the largest radius, or when it has no prediction to
+        // change.
         let open = |(lo, hi): &(f64, f64)| *lo < MOST && *hi > 0.0;
         let tried: Vec<usize> = (0..inputs.len()).filter(|i| open(&ends[*i])).collect();
         let sizes: Vec<f64> = radii.iter().zip(&norms).map(|(r, n)| r * n).collect();
@@ -95,7 +96,7 @@ fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>
     Ok(ends.into_iter().map(|(_, hi)| Some(hi.min(MOST)).filter(|hi| *hi > 0.0)).collect())
 }
 
-/// Descends from the embeddings of each tried input within its radius, and returns the size of the first change that changes the
+/// Descends from the embeddings of each tried input within its radius, and returns the size of the first step sequence that changes the
 /// prediction.
 fn attack(inputs: &[Attacked], tried: &[usize], radii: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     let mut changes: Vec<Vec<f32>> = tried.iter().map(|i| vec![0.0; inputs[*i].embeddings.len()]).collect();
@@ -139,8 +140,8 @@ mod tests {
     use model::Device;
     use model::chunk::TOKENS_PER_BATCH;
 
-    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change of free values is the margin over the norm of
-    /// their weights.
+    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change to the free values is the margin divided by the
+    /// norm of their weights.
     #[test]
     fn of_a_linear_classifier_it_is_the_distance_to_the_boundary() {
         let (w, b) = ([0.8f32, -0.6, 0.3, 0.9, -0.2, 0.4], 0.1f32);
@@ -161,7 +162,7 @@ mod tests {
             let found = least_changes(&[input], &mut look).unwrap()[0].unwrap();
             assert!(found >= want - 1e-6 && found < 1.01 * want, "{tokens:?}: {found}, not {want}");
         }
-        // The last token alone would have to change by more than the largest radius.
+        // With the last token alone, the change would have to exceed the largest radius.
         let last = Attacked { embeddings: vec![0.1, 0.0, 0.0, 0.0, 0.0, 0.0], free: free([false, false, true]) };
         assert!(f64::from(margin(&last.embeddings)) / f64::from(0.2f32.hypot(0.4)) > MOST * norm(&last.embeddings));
         assert_eq!(least_changes(&[last], &mut look).unwrap(), [Some(MOST)]);

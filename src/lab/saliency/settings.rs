@@ -103,7 +103,7 @@ fn methods() -> Setting<Spec> {
                 return Err(SettingError::Refused("keep at least one method".into()));
             }
             let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
-            // Remaining choices keep their order; new ones are appended.
+            // Remaining choices keep their order, and new ones are appended.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
             let more: Vec<String> =
@@ -139,7 +139,7 @@ fn layer() -> Setting<Spec> {
     .shown(|spec, _| spec.attention.layer.to_string())
 }
 
-/// Selectable heads; a spec may contain others.
+/// Heads that can be selected; a spec may contain others.
 const HEADS: [HeadRef; 14] = [
     HeadRef::Mean,
     HeadRef::Sum,
@@ -245,7 +245,7 @@ fn tolerance() -> Setting<Spec> {
 }
 
 fn top_k() -> Setting<Spec> {
-    let help = "Words of a predicted rationale: the dimension's ratio times the length (paper), as many as the gold has, or five (public code).";
+    let help = "Words of a predicted rationale: the dimension's ratio times the sentence length (paper), as many as the gold rationale has, or five (public code).";
     row("metrics.k", "Rationale size", help)
         .one_of(
             &[TopK::Ratio, TopK::Gold, TopK::Fixed(5)],
@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "Words that MAP counts as the same: same text (public code), same occurrence, or aligned.";
+    let help = "Words that MAP treats as the same: those with the same text (public code), with the same occurrence number, or aligned.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {
