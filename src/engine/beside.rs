@@ -5,8 +5,8 @@ use crate::message::Outcome;
 use base::text::{width, wrapped};
 use labs::compared::{alone, table, verdict};
 
-/// Lines of at most `room` cells: the number of differing measurements, the differing settings, and both sets of measurements. Each run
-/// comes with its number; both belong to the same lab.
+/// Lines of at most `room` character cells: the number of differing measurements, the differing settings, and both sets of measurements.
+/// Each run comes with its number; both belong to the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
@@ -27,7 +27,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
         }
     }
     out.extend(table((n, m), &numbers, shared, room));
-    // Wrapping would remove the spaces between columns, so only lines that do not fit are wrapped.
+    // Wrapping would remove the spaces between columns, so only lines that are too long are wrapped.
     let fits = |line: &String| width(line) <= room || line.is_empty();
     out.into_iter().flat_map(|line| if fits(&line) { vec![line] } else { wrapped(&line, room) }).collect()
 }

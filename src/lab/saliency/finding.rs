@@ -229,7 +229,7 @@ pub struct SaliencyFinding {
     pub tokens: Vec<String>,
     /// One signed score per word, 0 for words outside the ranking.
     pub scores: Vec<f32>,
-    /// Words outside the ranking: masks, and words that come after a causal model's mask.
+    /// Words outside the ranking: masks, and words that the model does not process.
     pub excluded: Vec<usize>,
     /// The ranked words by descending score; ties keep the order of the sentence.
     pub ranking: Vec<usize>,

@@ -325,8 +325,7 @@ pub(crate) fn by_kind() -> Vec<Interpretability> {
 mod tests {
     use super::*;
 
-    /// The paper prints shares for all inputs, for originals and for partners. There are about as many partners as originals, so the first
-    /// is near the mean of the other two.
+    /// Each printed share for all inputs is near the mean of those for originals and partners, and Top-1 is at most Top-3.
     #[test]
     fn the_printed_accuracies_agree_with_each_other() {
         for (model, language, top1, top3) in &ACCURACY {

@@ -211,7 +211,7 @@ fn rankings_are_compared_on_the_inputs_that_both_have() {
     b[2].pairs.pop();
     let (a, b): (Vec<&Judged>, Vec<&Judged>) = (a.iter().collect(), b.iter().collect());
     let map = versus(&a, &b, Metric::Map, 0.95).unwrap();
-    // The rankings share nineteen originals with three partners each, of which one is missing.
+    // The rankings share nineteen originals with three partners each; one of the partners is missing.
     assert_eq!((map.originals, map.items, map.unmatched), (19, 56, [4, 15]));
     assert!((map.difference.mean - (map.a - map.b)).abs() < 1e-12 && map.a == 1.0);
     assert!(map.p < 0.01 && map.difference.lo > 0.0, "{map:?}");
