@@ -52,7 +52,7 @@ enum By {
         error: f64,
         /// Number of independent units in the pilot.
         units: usize,
-        /// Design effect relative to independent items under McNemar's test; `None` if units are not items.
+        /// Variance of the difference relative to independent right-or-wrong items (design effect); `None` if undefined.
         design: Option<f64>,
     },
 }

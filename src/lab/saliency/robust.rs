@@ -96,8 +96,8 @@ fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>
     Ok(ends.into_iter().map(|(_, hi)| Some(hi.min(MOST)).filter(|hi| *hi > 0.0)).collect())
 }
 
-/// Descends from the embeddings of each tried input within its radius, and returns the size of the first step sequence that changes the
-/// prediction.
+/// Descends from the embeddings of each tried input within its radius, and returns the size of the first
+/// change that alters the prediction.
 fn attack(inputs: &[Attacked], tried: &[usize], radii: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     let mut changes: Vec<Vec<f32>> = tried.iter().map(|i| vec![0.0; inputs[*i].embeddings.len()]).collect();
     let mut found = vec![None; tried.len()];
