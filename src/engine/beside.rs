@@ -1,4 +1,4 @@
-//! Comparison of two runs of a lab.
+//! Compares two runs of a lab.
 
 use crate::board::Run;
 use crate::message::Outcome;

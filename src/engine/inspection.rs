@@ -30,7 +30,7 @@ pub struct Inspection {
     pub sample: Vec<String>,
 }
 
-/// Comparison of one of a model's quantities with the value from another implementation.
+/// One quantity of a model, compared with the value from another implementation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRow {
     /// Name of the quantity, for example `logits`.

@@ -46,7 +46,7 @@ impl SeedScores {
     }
 }
 
-/// The folder of a seed of a model under `dir`.
+/// The folder under `dir` for one seed of a model.
 pub fn folder(dir: &Path, name: &str, seed: u64) -> PathBuf {
     dir.join(name).join(format!("seed-{seed}"))
 }
@@ -100,7 +100,7 @@ fn check_scores(path: &Path, card: &Card) -> Result<()> {
     Ok(())
 }
 
-/// The cards of all seeds of a model under `dir`, in the order of the seeds; empty if the model has no folder.
+/// The cards for all of a model's seeds under `dir`, in the order of the seeds; empty if the model has no folder.
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] for a card that does not belong with the others, with the file and a remedy.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A folder of seeds of bert-mini with cards derived from the shipped one.
+/// A folder with seeds of bert-mini, whose cards are derived from the shipped one.
 struct Home {
     dir: tempfile::TempDir,
     shipped: Card,

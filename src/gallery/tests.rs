@@ -70,7 +70,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
     }
 }
 
-/// No line of the text is a masked sentence of the rationale benchmark with one of its gold answers.
+/// No line in the text is a masked sentence from the rationale benchmark completed with a gold answer.
 #[test]
 fn no_line_is_a_sentence_of_the_rationales() {
     let fold = |text: &str| text.to_lowercase().replace(" .", ".");

@@ -26,7 +26,7 @@ use pretraining::{GalleryError, Result};
 
 /// Maximum number of steps.
 const MAX_STEPS: usize = 1_000_000;
-/// Number of points of the loss curve on the card.
+/// Number of points in the card's loss curve.
 const POINTS: usize = 30;
 
 #[derive(Debug, Clone, PartialEq)]

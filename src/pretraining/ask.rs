@@ -38,7 +38,7 @@ impl Question {
         Self::cut(&e.text, corpus::MASK)
     }
 
-    /// A question whose gap is the mask of an instance of the rationale benchmark.
+    /// A question whose gap is the mask in an instance of the rationale benchmark.
     pub fn of_instance(i: &Instance) -> Self {
         Self::cut(&i.sent_text, corpus::MASK)
     }

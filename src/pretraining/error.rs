@@ -1,4 +1,4 @@
-//! Errors of training and of the gallery.
+//! Errors in training and in the gallery.
 
 use std::path::PathBuf;
 

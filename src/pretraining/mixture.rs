@@ -63,7 +63,7 @@ pub struct Mixture {
     pub names: Vec<f64>,
     /// Share of names other than the usual one that are never written, although their position has a weight.
     pub unseen_names: f64,
-    /// Share of combinations of fact, prompt and name that are never written, although the fact is written in different phrasings.
+    /// Share of fact-prompt-name combinations that are never written, although the fact is written in different phrasings.
     pub held: f64,
 }
 
@@ -138,7 +138,7 @@ impl Mixture {
         order
     }
 
-    /// Returns the weights of all prompts of a relation, which sum to 1; held-out prompts have weight 0.
+    /// Returns the weights of a relation's prompts, which sum to 1; held-out prompts have weight 0.
     pub fn prompt_weights(&self, relation: &Relation) -> Vec<f64> {
         let open = relation.open_prompts().len();
         let mut weights = self.preference.map_or_else(|| vec![1.0; open], |p| p.weights(&relation.id, open));

@@ -71,7 +71,7 @@ fn sentences(c: &Corpus) -> HashSet<String> {
     all
 }
 
-/// All phrasings of the facts of a lot, whether written or not.
+/// All phrasings of a lot's facts, whether written or not.
 fn of_lot(lot: Lot) -> HashSet<String> {
     let (lots, mut all) = (Lots::new().unwrap(), HashSet::new());
     for r in facts::relations().unwrap() {

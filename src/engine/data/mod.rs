@@ -44,7 +44,7 @@ pub struct DataRequest {
     pub question: DataQuestion,
     /// Size and properties of a generated set.
     pub task: TaskSpec,
-    /// Seed of sampling and of the split.
+    /// Seed for sampling and for the split.
     pub seed: u64,
     /// Models against whose vocabularies the doctor checks the words.
     pub models: Vec<String>,

@@ -42,7 +42,7 @@ impl Outbox {
     }
 }
 
-/// Measured time in seconds per unit of each kind of work.
+/// Measured time in seconds per unit of work, by kind of work.
 pub(crate) type Rates = HashMap<String, f64>;
 
 /// Parts of the worker that a run borrows.

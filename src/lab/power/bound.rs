@@ -1,4 +1,4 @@
-//! Recommended sizes of training sets, from bounds on the excess risk of a finite class of classifiers.
+//! Recommended sizes of training sets, from bounds on the excess risk for a finite class of classifiers.
 //!
 //! With |H| classifiers and probability 1 - δ, the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang 2016, theorem 7).
 //! Zhu et al. set ε to half the difference: `ε = gap / 2`. Their tables follow from `|H| = p 2³²` with p parameters of 32 bits. The class
@@ -15,7 +15,7 @@ use probe::mdl::prequential::PORTIONS;
 pub const DELTA: f64 = 1e-8;
 /// Smallest difference with a recommended n, as in the published code.
 pub(crate) const LEAST_GAP: f64 = 1e-5;
-/// Number of possible values of a weight.
+/// Number of possible values for a weight.
 const VALUES: f64 = 4_294_967_296.0;
 
 /// A kind of classifier with one output, for counting parameters.

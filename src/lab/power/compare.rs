@@ -196,7 +196,7 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of a run for the number of comparisons.
+/// Adjusts a run's p-values for the number of comparisons.
 ///
 /// The p-values of differences are adjusted among themselves by Holm, independent of the margin. An equivalence significant at `alpha` is
 /// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
@@ -409,7 +409,7 @@ mod tests {
         assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
     }
 
-    /// Regression: equivalences used to be part of the family of differences, so that their Holm p-values changed with the margin.
+    /// Regression: equivalences used to be in the same family as differences, so that Holm p-values of differences changed with the margin.
     #[test]
     fn the_margin_changes_no_p_value_of_a_difference() {
         let of = |margin: f64| {

@@ -74,7 +74,7 @@ const WORDS: [(&str, &str); 6] = [
     ("discordant items", "items that only one side gets right"),
 ];
 
-/// Marks an axis of training sizes as one of settings, with the number of test items below each tick.
+/// Marks an axis as one of training sizes that were set, with the number of test items below each tick.
 fn pilots(axis: Axis, by: &[(u64, usize)]) -> Axis {
     let below = by.iter().map(|(trained, n)| (*trained as f64, format!("n {}", grouped(*n)))).collect();
     Axis { below, ..axis.of_settings() }

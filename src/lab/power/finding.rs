@@ -46,7 +46,7 @@ pub enum Kind {
     /// Baselines from surface features of the sentences.
     #[interval]
     Baseline(BaselineFinding),
-    /// Results of both sides on one task of two folders of results.
+    /// Results of both sides on a task that two folders of results share.
     #[interval]
     Task(TaskFinding),
     /// The difference over all tasks of two folders.
@@ -157,12 +157,12 @@ pub struct ComparisonFinding {
     /// Hypothesis of the plan; absent without a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<Hypothesis>,
-    /// Number of runs of each side with different seeds.
+    /// Number of runs per side with different seeds.
     pub seeds: usize,
     /// Standard deviation of the difference over seeds; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_sd: Option<f64>,
-    /// Number of clusters of items; absent if items are independent.
+    /// Number of item clusters; absent if items are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
     /// True if the sides have different items, as with two tasks; the test is then Welch's unpaired t.
@@ -368,8 +368,8 @@ pub struct ControlFinding {
 
 /// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first part is
 /// the loss of the trained probe compared with the best probe on the same training examples. The second is the loss of that probe compared
-/// with the best possible one, for which the best probe on the training examples of the largest size is used. `n` of the finding is the
-/// number of test items of the largest size.
+/// with the best possible one, for which the best probe on the training examples of the largest size is used. The finding's `n` is the
+/// number of test items at the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.
@@ -423,7 +423,7 @@ pub struct NoiseFinding {
 }
 
 /// Baselines from surface features of the sentences: the majority class, the bag of words, the number of words, or the first word. They are
-/// learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of test sentences of the probes.
+/// learned from the same sentences as the probes ([`corpus::shortcuts`]). The finding's `n` is the number of test sentences for the probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BaselineFinding {
     /// Name of the baseline.

@@ -27,7 +27,7 @@ impl Pairs {
         of(&self.a).min(of(&self.b))
     }
 
-    /// Number of runs of each side.
+    /// Number of runs per side.
     pub fn seeds(&self) -> usize {
         self.a.len()
     }

@@ -33,7 +33,7 @@ impl AlsoSpec {
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub hypothesis: Hypothesis,
-    /// Number of test items of the planned comparison; `None` for all.
+    /// Number of test items in the planned comparison; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
     #[serde(default)]

@@ -225,7 +225,7 @@ impl Results {
         answered.unwrap_or(&self.sequential)
     }
 
-    /// Power at the number of items of the comparison.
+    /// Power at the comparison's number of items.
     pub fn at_hand(&self) -> Option<&Tagged<PowerFinding>> {
         let n = self.comparison()?.n as u64;
         self.curve().iter().find(|p| p.value.at_n == n)

@@ -211,7 +211,7 @@ impl TestSpec {
     }
 }
 
-/// Prefix of the name of an encoder with random parameters.
+/// Prefix in the name of an encoder with random parameters.
 pub(crate) const UNTRAINED: &str = "untrained:";
 /// The name of a side in titles, where an untrained encoder is called the untrained copy of a model.
 pub fn in_words(side: &str) -> String {
@@ -221,7 +221,7 @@ pub fn in_words(side: &str) -> String {
 pub(crate) const MOST_NOISES: usize = 12;
 pub(crate) const MOST_SIZES: usize = 12;
 const MOST_STEPS: usize = 20_000;
-/// Names of the grids of classifier settings.
+/// Names of the grids that contain classifier settings.
 pub const GRIDS: [&str; 2] = ["paper", "small"];
 /// Minimum and maximum number of training examples per class.
 pub const SIZES: (usize, usize) = (8, 200_000);

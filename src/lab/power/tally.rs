@@ -38,7 +38,7 @@ impl Tally {
         Some(Joint { table: self.total(), shift: self.shift?, units: self.units? })
     }
 
-    /// The sum of the tables of all seeds.
+    /// The tables of all seeds, added up.
     pub fn total(&self) -> Table {
         self.tables.iter().fold(Table::default(), |sum, t| Table {
             both: sum.both + t.both,

@@ -132,7 +132,7 @@ fn stability(results: &Results) -> Option<String> {
     Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// The prompt's share of the random variance of the gap between the first two models.
+/// How much of the random variance in the gap between the first two models is due to the prompt.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;

@@ -70,7 +70,7 @@ impl Answers {
     /// Builds the answers from lists in the order of [`Shape::at`].
     ///
     /// # Panics
-    /// If the length of a list differs from the number of queries.
+    /// If a list and the queries differ in length.
     pub fn new(shape: Arc<Shape>, said: Vec<u32>, right: Vec<bool>) -> Self {
         assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of a different shape");
         Self { shape, said, right }

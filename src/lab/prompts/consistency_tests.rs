@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// In the random regime, a model that is right with one name of three beats, in a third of the draws, a model that is never right.
+/// In the random regime, a model that is right with one of three names beats a model that is never right in a third of the draws.
 #[test]
 fn random_names_are_drawn_as_often_as_their_number_says() {
     for shared in [false, true] {

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 const PRIME: u64 = (1 << 61) - 1;
 /// Number of binary digits after the point of the fixed-point number.
 const PLACES: u32 = 80;
-/// Upper bound on the fixed-point difference of equal sums of many truncated fractions.
+/// Upper bound on the fixed-point difference between equal sums of many truncated fractions.
 const SLACK: i128 = 1 << 24;
 
 /// An exact sum of fractions.

@@ -117,7 +117,7 @@ pub struct RelationFinding {
     pub relation_kind: String,
     /// The prompts used, the original one first.
     pub prompts: Vec<String>,
-    /// Number of facts of the relation.
+    /// Number of facts in the relation.
     pub facts: usize,
     /// Number of facts queried in every model.
     pub kept: usize,
@@ -199,7 +199,7 @@ pub struct PromptPreferenceFinding {
 pub struct PreferenceSummaryFinding {
     /// Number of relations.
     pub relations: usize,
-    /// Share of relations with a gap above 10 points; for all models, share of pairs of model and relation.
+    /// Share of relations with a gap above 10 points; for all models, share of model-relation pairs.
     pub over_10: Estimate,
     /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
@@ -391,11 +391,11 @@ pub struct TunedFinding {
     pub first_stability: Option<Estimate>,
     /// Subjects of the facts used in the search, which are not queried.
     pub subjects: Vec<String>,
-    /// Share of the queried facts whose object is also that of a fact used in the search.
+    /// Share of the queried facts whose object also occurs in a fact used in the search.
     pub objects_seen: f64,
     /// Mean of -log P(object) over the facts of the search, at the start and after each replaced word.
     pub losses: Vec<f64>,
-    /// Number of rounds of the search.
+    /// Number of search rounds.
     pub rounds: usize,
     /// Rule for the words that count as candidate answers.
     pub candidates: Candidates,

@@ -2,8 +2,8 @@
 //!
 //! In one draw, each relation has one prompt (drawn by weight), and its instances are resampled with replacement. Each resampled copy of an
 //! instance gets its own mention. The gap D is the difference between the two models' accuracies, averaged over relations. The mean of D is
-//! the adjusted gap, which is due to the models themselves. The variance of D is decomposed exactly into the contributions of prompt,
-//! mentions and instances, and a residual for the interaction of prompt and instance.
+//! the adjusted gap, which is due to the models themselves. The variance of D is decomposed exactly into contributions from prompt,
+//! mentions and instances, and a residual for the interaction between prompt and instance.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};

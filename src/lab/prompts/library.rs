@@ -19,7 +19,7 @@ use corpus::readers::{RelationKind, Row, Set, Watch};
 const MOST_ROWS: usize = 2_000_000;
 /// Type of a relation whose subjects have several objects.
 const MANY_TO_MANY: &str = "N-M";
-/// Maximum number of characters shown of an invalid row's error message.
+/// Maximum number of characters shown from the error message for an invalid row.
 const SHOWN: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -165,7 +165,7 @@ impl Library {
         several.len()
     }
 
-    /// The first twelve hexadecimal digits of the SHA-256 of all relations.
+    /// The first twelve hexadecimal digits of a SHA-256 over all relations.
     pub fn hash(&self) -> String {
         let json = serde_json::to_vec(&self.relations).unwrap_or_default();
         hex(&Sha256::digest(&json)[..6])

@@ -66,7 +66,7 @@ const CONSISTENCY: [(&str, [f64; 3]); 8] = [
     ("bart-base", [0.634, 0.616, 0.982]),
     ("bart-large", [0.977, 0.613, 1.0]),
 ];
-/// Rank consistency of the order of all eight models.
+/// Rank consistency for the order of all eight models.
 const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
 /// Figures with published numbers.
@@ -83,7 +83,7 @@ const MIXED: &str = "each model is pretrained further on sentences of which a sh
 const BEFORE: &str = "before further pretraining (dash at the axis, in the colour of its model)";
 /// Legend label for published numbers.
 const LABEL: &str = "Cao et al. 2022";
-/// Suffix of the names of figures with published numbers.
+/// Suffix in the names of figures with published numbers.
 pub(crate) const SUFFIX: &str = "-published";
 
 /// Adds the published numbers beneath a figure whose name is one of [`FIGURES`]. If the run has no such figure, the published numbers are

@@ -22,7 +22,7 @@ pub const MENTIONS: usize = 5;
 pub const SHARE: (f64, f64) = (0.0, 1.0);
 /// Range of a difference between two proportions.
 pub(crate) const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
-/// Range of the standard deviation of proportions.
+/// Range of a standard deviation of proportions.
 pub(crate) const STD: (f64, f64) = (0.0, 0.5);
 /// Number of random splits, and of permutations, for [`Honest`].
 const REPEATS: usize = 100;
@@ -178,7 +178,7 @@ pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     scores.iter().skip(1).any(|s| Some(order(s)) != first)
 }
 
-/// Number of instances with two or more mentions, and number of those with the same answer for all of them.
+/// Number of instances with two or more mentions, and how many of them have the same answer for all mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stability {
     /// Number of instances with several mentions.

@@ -127,7 +127,7 @@ impl<'a> Asker<'a> {
         between: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<Vec<T>, E> {
         let found: Vec<OnceLock<T>> = queries.iter().map(|_| OnceLock::new()).collect();
-        // Each query is read once, so its slot is still empty.
+        // Each query is evaluated once, so its slot is still empty.
         let one = |k: usize, logits: &[f32]| drop(found[k].set(read(k, logits)));
         let mut each = |group: &[usize], logits: &Array| on_all_threads(group, logits, &one);
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)?;

@@ -147,7 +147,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
     Ok(drawn)
 }
 
-/// The name of a kind of perturbation in findings.
+/// The name by which findings refer to a kind of perturbation.
 pub(super) fn perturbation_name(perturbation: Perturbation) -> &'static str {
     match perturbation {
         Perturbation::Dispens => "dispens",

@@ -33,7 +33,7 @@ pub enum ElsewhereError {
 /// Rule for the length of predicted rationales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeRule {
-    /// The ratio in the row or, without one, the mean ratio of gold rationales of the same dimension. With the mean, the prediction uses
+    /// The ratio in the row or, without one, the mean ratio of gold rationales in the same dimension. With the mean, the prediction uses
     /// some knowledge of the gold rationale's length.
     Own,
     /// The same size rule for all inputs.
@@ -274,7 +274,7 @@ impl Gathered {
         owners
     }
 
-    /// The partners of an original that can be judged, and the kinds of those that cannot.
+    /// An original's partners that can be judged, and the kinds of those that cannot.
     fn partners(
         &self,
         original: &Entry,

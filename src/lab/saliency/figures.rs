@@ -271,7 +271,7 @@ fn ratio(s: &SentenceFinding) -> Option<f64> {
     (!s.gold.is_empty()).then(|| length / (s.gold.len() * s.words.len()) as f64)
 }
 
-/// A count of inputs and of their originals.
+/// The number of inputs, with the number of their originals.
 fn counted(inputs: usize, originals: usize) -> Count {
     Count { units: Some(originals), ..inputs.into() }
 }
@@ -432,7 +432,7 @@ fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w
     words.iter().map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
 }
 
-/// Explanations of the short names of methods.
+/// Explanations for the short names of methods.
 fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     let known = methods.filter_map(named);
     known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()

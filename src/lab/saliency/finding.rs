@@ -337,7 +337,7 @@ pub struct InterpretabilityFinding {
     /// Mean over originals of the lowest MAP among partners with the same prediction (after Yin et al. 2022).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<Estimate>,
-    /// Number of pairs of an original and a partner.
+    /// Number of original-partner pairs.
     pub pairs: usize,
     /// Number of partners that the model could not process.
     pub missing: usize,
@@ -427,7 +427,7 @@ pub struct RatioFinding {
     pub token_f1: Option<Estimate>,
     /// Expected F1 of a random ranking, which increases with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the partners of originals in this range; null without partners.
+    /// MAP of partners whose originals are in this range; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,

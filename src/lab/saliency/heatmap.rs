@@ -197,7 +197,7 @@ pub fn figure(
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
 }
 
-/// A range of layers and heads (from 0) from a table of heads, with the shading of the whole table.
+/// Part of a table of heads, given by ranges of layers and heads (from 0), with the shading of the whole table.
 pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -> Figure {
     let mut part = table.clone();
     for layer in &mut part.layers {

@@ -114,7 +114,7 @@ struct Beam<'a> {
     answers: Vec<(Vec<u32>, f64)>,
     /// The extended prefixes, unordered.
     next: Vec<(Vec<u32>, f64)>,
-    /// Probability of the prefix of the expected answer.
+    /// Probability of the expected answer's prefix.
     expected: f64,
 }
 
@@ -192,7 +192,7 @@ pub fn answered<'a>(
 /// Receives the index of a row and the probabilities at each of its slots.
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
-/// Computes probabilities at the slots of rows of tokens, in batches of similar length.
+/// Computes probabilities at given slots in rows of tokens, in batches of similar length.
 fn at_slots(model: &Model, rows: &[(&[u32], &[usize])], tokens_per_batch: usize, take: Take<'_>) -> Result<(), Fault> {
     let pad = model.tokenizer()?.pad_id();
     let lengths: Vec<usize> = rows.iter().map(|r| r.0.len()).collect();

@@ -221,7 +221,7 @@ impl Default for AttentionSpec {
     }
 }
 
-/// Start of the path of integrated gradients.
+/// Start of the path for integrated gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {

@@ -28,7 +28,7 @@ pub(crate) struct Bench<'a> {
     pub pace: f64,
 }
 
-/// Weight of all these measurements in the run's plan of work, in units of [`super::probes::weight`].
+/// Weight of all these measurements when the run's work is planned, in units of [`super::probes::weight`].
 pub(crate) fn weight(spec: &Spec) -> f64 {
     let also = &spec.also;
     let at = |size: usize| super::probes::weight(size);

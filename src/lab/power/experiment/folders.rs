@@ -1,4 +1,4 @@
-//! Comparison of folders of results, one per system, on every task that any two of them share.
+//! Compares folders of results, one per system, on every task shared by two systems.
 
 use crate::Host;
 use crate::finding::Kind;

@@ -23,7 +23,7 @@ const SLICE: usize = 32;
 /// Average epochs per training run, measured on the default spec; each run takes between [`PATIENCE`] and [`EPOCHS`] epochs.
 const EXPECTED: f64 = 9.0;
 
-/// Forecast of a run of this spec, one entry per model; empty for files of results.
+/// Forecast for a run with this spec, one entry per model; empty for files of results.
 pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() {
         return Ok(Vec::new());
@@ -145,7 +145,7 @@ fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Re
     Ok(Labelled::new(x, y, sentences.classes)?)
 }
 
-/// Number of training runs of a side at a size.
+/// Number of training runs for a side at a given size.
 pub(crate) fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     let also = &spec.also;
     let largest = spec.task.sizes.last() == Some(&size);

@@ -21,7 +21,7 @@ use lab::finding::Label;
 use stats::rng::{shuffle, stream};
 use stats::sequential::Sequential;
 
-/// Maximum number of reported steps of the sequential test.
+/// Maximum number of steps reported for the sequential test.
 const PLACES: usize = 48;
 
 /// Sizes of the classifiers, for a bound.
@@ -29,7 +29,7 @@ const PLACES: usize = 48;
 pub(crate) struct Sizes {
     /// Width of the vectors; of the two sides, the larger.
     pub dim: u64,
-    /// Number of hidden units of the larger classifier; 0 for logistic regression.
+    /// Number of hidden units in the larger classifier; 0 for logistic regression.
     pub hidden: u64,
 }
 

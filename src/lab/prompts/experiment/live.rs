@@ -86,7 +86,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     Ok(findings)
 }
 
-/// The instances under a prompt, with each model's answers or the details of one of them.
+/// The instances under a prompt, with each model's answers, or one instance in detail.
 fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     let asked_with = entry.prompts.iter().position(|p| *p == asked.prompt);

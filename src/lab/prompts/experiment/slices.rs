@@ -13,7 +13,7 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Number of queries of the work per query in a slice, within bounds.
+/// Number of planned queries per query in a slice, within bounds.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
@@ -21,11 +21,11 @@ const MOST: usize = 4096;
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// Number of forward passes of the work per pass in a slice of pseudo-log-likelihood; bounds on the passes; minimum number of queries.
+/// Number of planned forward passes per pass in a slice for pseudo-log-likelihood; bounds on the passes; minimum number of queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
-/// Number of queries in a slice of perplexity, each of which takes one pass per token.
+/// Number of queries in a slice for perplexity, each of which takes one pass per token.
 const PERPLEXITIES: usize = 12;
 
 struct Picked<'a> {
@@ -167,8 +167,7 @@ pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races,
     Ok(races)
 }
 
-/// Computes the perplexity of a sample of prompts, and returns their number. `work` is the number of queries by relation, over all
-/// subjects.
+/// Computes perplexity for a sample of prompts, and returns their number. `work` is the number of queries by relation, over all subjects.
 pub(crate) fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
     let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
     let picked = picked(bench, &work, PERPLEXITIES);

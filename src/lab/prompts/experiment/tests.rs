@@ -401,7 +401,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     }
 }
 
-/// Checks the instances behind a score, both right and wrong, and the details of one of them.
+/// Checks the instances behind a score, both right and wrong, and one of them in detail.
 fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known: &str, typed: &str) {
     for prompt in [known, typed] {
         let asked = LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };

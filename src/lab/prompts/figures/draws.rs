@@ -53,7 +53,7 @@ fn with_draws(mut figure: Figure, draws: String) -> Figure {
     figure
 }
 
-/// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
+/// Rank consistency for every model and for the whole order, under the three regimes (Table 4 in the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     // With two models, each is as consistent as their order.

@@ -176,7 +176,7 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
     }
 }
 
-/// The current round: one more than the largest number of refused masks of a sentence.
+/// The current round: one more than the largest number of masks refused for a sentence.
 pub fn round(people: &[Person]) -> u8 {
     let refused = people.iter().flat_map(|p| &p.made).map(|a| a.refused().len()).max().unwrap_or(0);
     u8::try_from(refused + 1).map_or(ROUNDS, |round| round.min(ROUNDS))

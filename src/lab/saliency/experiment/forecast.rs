@@ -21,7 +21,7 @@ use stats::intervals::share;
 
 /// Number of inputs in a timed slice, spread over the run because lengths differ.
 const SLICE: usize = 6;
-/// Number of steps of integrated gradients in a slice: a tenth of the paper's number.
+/// Number of steps for integrated gradients in a slice: a tenth of the paper's number.
 const STEPS: usize = 10;
 /// Maximum number of rows for which the forecast measures the completeness error; next, the maximum share of the inputs.
 const LOOKED_AT: usize = 12;

@@ -24,7 +24,7 @@ use lab::fault::{Fault, problem};
 use stats::Estimate;
 use stats::paired::Differences;
 
-/// Number of bins of the curve over the rationale ratio.
+/// Number of bins in the curve over the rationale ratio.
 const BINS: usize = 10;
 
 fn rules(bench: &Bench, dimension: &str) -> Rules {

@@ -19,7 +19,7 @@ pub fn shape(model: &Model) -> (usize, usize) {
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
 }
 
-/// Hook point of the attention of a layer, from 0.
+/// Hook point for the attention in a layer, from 0.
 pub(crate) fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }

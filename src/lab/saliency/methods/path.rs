@@ -243,7 +243,7 @@ impl At<'_> {
         Ok(self.over_slots(points, &best, pulse)?.into_iter().map(|share| share == 1.0).collect())
     }
 
-    /// The mean over the slots of a function of the logits and the explained token.
+    /// Averages a function of the logits and the explained token over the slots.
     fn over_slots(
         &self,
         points: &[Point],

@@ -1,4 +1,4 @@
-//! Attention rollout (Abnar and Zuidema 2020): the product of the attention matrices of all layers, each averaged with the identity to
+//! Attention rollout (Abnar and Zuidema 2020): the product of the attention matrices from all layers, each averaged with the identity to
 //! model the residual connection.
 
 use super::attention::pattern;

@@ -1,4 +1,4 @@
-//! Tests of properties of every method on every kind of built-in model.
+//! Tests properties of every method with every kind of built-in model.
 
 use super::super::input::Reader;
 use super::super::sentence::own;

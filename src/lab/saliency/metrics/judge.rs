@@ -68,7 +68,7 @@ pub struct Judged {
     /// The original's individual scores.
     pub original: Single,
     pub pairs: Vec<Pair>,
-    /// Kinds of perturbation of the missing partners.
+    /// Kinds of perturbation whose partners are missing.
     pub missing: Vec<String>,
 }
 

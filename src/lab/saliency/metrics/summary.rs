@@ -38,7 +38,7 @@ pub struct Cell {
     pub originals: usize,
     /// Number of inputs with a value for `token_f1`.
     pub inputs: usize,
-    /// Number of pairs of an original and a partner.
+    /// Number of original-partner pairs.
     pub pairs: usize,
     /// Number of missing partners, which contribute to no mean.
     pub missing: usize,
@@ -314,7 +314,7 @@ pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) 
     Some(after.minus(&before, SIGNED, level)?.0)
 }
 
-/// The kinds of perturbation in order of first appearance, including kinds of which all partners are missing.
+/// The kinds of perturbation in order of first appearance, including kinds whose partners are all missing.
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in judged

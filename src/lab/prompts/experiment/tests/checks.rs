@@ -1,4 +1,4 @@
-//! Tests of the effects of adding a model, and of the forecast number of queries.
+//! Tests what changes when a model is added, and that the forecast counts the right number of queries.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Tests of reports before all models have answered, of the rule for candidates stated in every finding, and of invalid input.
+//! Tests reports before all models have answered, the rule for candidates stated in every finding, and invalid input.
 
 use super::super::bench::Member;
 use super::super::stored;
