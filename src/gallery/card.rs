@@ -228,13 +228,13 @@ fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "           open prompts of a relation: log-normal weights from {most} down to {least} before their sum is 100, \
-             drawn for {}; kept prompts never",
+             drawn for {}; held-out prompts are never written",
             p.family.name()
         )?;
     }
     writeln!(
         f,
-        "           names of a subject by rank: {}; {} % of the further names never; {} % of phrasings never",
+        "           weights of a subject's names: {}; {} % of the further names and {} % of phrasings are never written",
         list(&m.names),
         percent(m.unseen_names),
         percent(m.held)
@@ -248,7 +248,7 @@ fn write_facts(facts: &[RelationRecall], f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     writeln!(
         f,
-        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: kept from it); n facts:"
+        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: held out); n facts:"
     )?;
     for r in facts {
         let n = r.prompts.first().map_or(0, |p| p.all().n);

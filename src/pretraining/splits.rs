@@ -133,8 +133,8 @@ impl Judgement {
     /// Description for the first line of a card.
     pub fn title(self) -> &'static str {
         match self {
-            Judgement::Development => "judged on the development half, which recipes are chosen on",
-            Judgement::Final => "judged on the final half, which no recipe is chosen on",
+            Judgement::Development => "evaluated on the development half, which is used to select training settings",
+            Judgement::Final => "evaluated on the final half, which is not used to select training settings",
         }
     }
 

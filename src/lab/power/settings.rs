@@ -40,7 +40,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         level(),
         planned_items(),
     ]);
-    all.push(seed("Seed of all random numbers of the run."));
+    all.push(seed("Seed for all random numbers in the run."));
     all
 }
 

@@ -48,7 +48,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         case(),
         function_words(),
         level(),
-        seed("Seed of all random numbers of the run."),
+        seed("Seed for all random numbers in the run."),
     ]
 }
 
@@ -255,7 +255,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "Ranks of tied models: the earlier model lower, as in the published code, or all at the mean rank.";
+    let help = "Ranks of tied models: the earlier model gets the lower rank, as in the published code, or all get their mean rank.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),
@@ -335,7 +335,7 @@ fn mentions() -> Setting<Spec> {
 }
 
 fn draws() -> Setting<Spec> {
-    let help = "Number of draws of relations for the rank consistency (Cao et al. 2022: 1,000).";
+    let help = "Number of times that relations are drawn for rank consistency (Cao et al. 2022: 1,000).";
     row("ranks.draws", "Ranking draws", help).count(
         &[100, 200, 500, 1000, 2000, 5000, 10_000],
         1..=100_000,
@@ -345,12 +345,8 @@ fn draws() -> Setting<Spec> {
 }
 
 fn subset() -> Setting<Spec> {
-    row("ranks.subset", "Relations drawn", "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).").count(
-        &[2, 5, 10, 15, 20, 25, 30],
-        1..=10_000,
-        |s: &Spec| s.ranks.subset,
-        |s, n| s.ranks.subset = n,
-    )
+    row("ranks.subset", "Relations drawn", "Relations per draw for rank consistency (Cao et al. 2022: 20 of 32).")
+        .count(&[2, 5, 10, 15, 20, 25, 30], 1..=10_000, |s: &Spec| s.ranks.subset, |s, n| s.ranks.subset = n)
 }
 
 fn k() -> Setting<Spec> {

@@ -355,7 +355,7 @@ impl Sizes {
             SizeRule::Own if self.ratios.is_empty() => "no gold rationales, so there is no token-F1".to_owned(),
             SizeRule::Own if self.given => "K = the row's ratio × words".to_owned(),
             SizeRule::Own => format!(
-                "K = ratio × words, the mean ratio of these gold rationales ({}): the prediction then knows how long they are on average",
+                "K = ratio × words, with the mean ratio of these gold rationales ({}); the prediction thus uses their mean length",
                 self.ratios.iter().map(listed).collect::<Vec<_>>().join(", ")
             ),
         }

@@ -101,7 +101,7 @@ pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> 
         return Err(format!("there is no {MASK} in the text: put it where a word is to be predicted"));
     };
     if last - first + 1 != masks.len() {
-        return Err("the masks are apart: they are the tokens of one answer and must be adjacent".into());
+        return Err("the masks must be adjacent, because they stand for the tokens of one answer".into());
     }
     Ok(SentenceFinding {
         sentence: OWN.into(),

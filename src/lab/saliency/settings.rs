@@ -33,7 +33,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         erasure(),
         robustness(),
     ];
-    all.extend([level(), seed("Seed of all random numbers of the run.")]);
+    all.extend([level(), seed("Seed for all random numbers in the run.")]);
     all
 }
 
@@ -119,7 +119,7 @@ fn layer() -> Setting<Spec> {
     Setting::new(
         "attention.layer",
         "Attention layer",
-        "The layer whose attention is read; the last one in the paper.",
+        "The layer whose attention is used; the last one in the paper.",
         move |spec: &Spec, known| {
             let most = layers(spec, known);
             let stops = (1..=most).map(|l| l as f64).collect();
@@ -158,7 +158,7 @@ const HEADS: [HeadRef; 14] = [
 ];
 
 fn head() -> Setting<Spec> {
-    row("attention.head", "Attention head", "One head of the attention, or the mean or the sum of all.")
+    row("attention.head", "Attention head", "A single attention head, or the mean or sum of all heads.")
         .one_of(&HEADS, ToString::to_string, |s: &Spec, h| s.attention.head == *h, |s, h| s.attention.head = *h)
         .shown(|s, _| s.attention.head.to_string())
 }
@@ -271,7 +271,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn robustness() -> Setting<Spec> {
-    let help = "Sensitivity: the smallest change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 400 passes per input and method.";
+    let help = "Sensitivity: the smallest change to the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 400 passes per input and method.";
     row("saliency.robustness", "Robustness", help).one_of(
         &[false, true],
         |on| if *on { "measured" } else { "off" }.into(),

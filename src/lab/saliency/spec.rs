@@ -375,7 +375,8 @@ impl Spec {
             refuse.outside(key, at, 1..=10_000)?;
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
-            let problem = "cannot be raw for attention to the mask: the scores of each token lack a different constant";
+            let problem =
+                "cannot be raw for attention to the mask: each token's scores are off by a different constant";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;

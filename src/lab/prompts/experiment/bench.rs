@@ -143,7 +143,7 @@ impl Bench {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(
-                    "{} and {} have the same weights: their gap is 0, and only the rule for ties orders them",
+                    "{} and {} have the same weights: their gap is 0, and only the rule for ties ranks them",
                     a.name, b.name
                 );
                 let hint = "remove one of them, or set ranks.ties = \"mean_place\"".into();

@@ -71,7 +71,9 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
         let what = format!("no fact of `{}` is usable with all models", asked.relation);
-        return Err(problem(&what, "prompt", "the list of instances gives the reasons; choose another relation").into());
+        return Err(
+            problem(&what, "prompt", "the list of instances gives the reasons; choose a different relation").into()
+        );
     }
     let all = replies(bench, entry, &asked.prompt, host)?;
     let index = entry.prompts.iter().position(|p| *p == asked.prompt);
