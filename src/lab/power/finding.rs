@@ -440,7 +440,7 @@ pub struct BaselineFinding {
     pub accuracy: Estimate,
 }
 
-/// Accuracy compared with the bound.
+/// Accuracy of a side, with the excess risk that the bound allows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MarginFinding {
     /// Name of the side.

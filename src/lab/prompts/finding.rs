@@ -371,7 +371,7 @@ pub struct TunedFinding {
     pub name: String,
     /// Text of the prompt.
     pub prompt: String,
-    /// Random words of the same number, with which the search started.
+    /// Prompt of equally many random words, with which the search started.
     pub control: String,
     /// The model for which it was found.
     pub found_for: String,

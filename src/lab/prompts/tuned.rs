@@ -151,7 +151,7 @@ pub(crate) struct Search<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
-    /// The prompt of random words, equally many, with which the search started.
+    /// Prompt of equally many random words, with which the search started.
     pub control: String,
     /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,
