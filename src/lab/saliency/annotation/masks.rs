@@ -1,4 +1,4 @@
-//! Choice of the word to mask. One annotator chooses the word. Three others rate their confidence in its answer: it is the only possible
+//! Choice of the word to mask. One annotator chooses the word. Three annotators rate their confidence in its answer: it is the only possible
 //! one (4), among the three best (3), among the five best (2), or none of these (1). The mask passes if no rating is below 3 (Shen et al.
 //! 2022, section 3.2).
 //!

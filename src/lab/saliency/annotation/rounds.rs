@@ -32,7 +32,7 @@ impl Person {
     }
 }
 
-/// The annotators whose work is judged: those who do not judge themselves, or all of them if everyone judges.
+/// The annotators whose work is judged: those who are not judges, or all of them if everyone is a judge.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
