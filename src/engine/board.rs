@@ -22,7 +22,7 @@ use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged}
 
 /// Maximum number of notices kept; the oldest are dropped first.
 const MAX_NOTICES: usize = 200;
-/// Maximum number of final findings kept over all runs; beyond it the results of the oldest runs are dropped.
+/// Maximum number of final findings kept in all runs; above it, the results of the oldest runs are dropped.
 pub const MOST_HELD: usize = 30_000;
 
 /// All measurements of a session: a fold over sent [`Command`]s and received [`Event`]s, with no clock and no I/O.
@@ -38,22 +38,22 @@ pub struct Board {
     pub ticket: Ticket,
     /// Every run of every lab, in starting order.
     pub runs: Vec<Run>,
-    /// The run that the user chose to view in each lab; not part of the measurements.
+    /// The run that the user selected for display in each lab; not part of the measurements.
     #[serde(skip)]
     pub picked: Vec<(LabId, Generation)>,
     /// Generation of the current or last run.
     pub generation: Generation,
-    /// Every comparison shown, across all labs.
+    /// Every comparison shown, from all labs.
     pub family: Family,
     /// Notices, oldest first.
     pub notices: VecDeque<Notice>,
-    /// The generation of each notice, in the same order.
+    /// The run generation in which each notice arrived, in the same order.
     #[serde(skip)]
     pub notices_of: VecDeque<Generation>,
     /// Number of notices that arrived before the latest run began.
     #[serde(default)]
     pub before: usize,
-    /// Number of dropped events of older generations.
+    /// Number of events that were dropped because they belonged to older generations.
     pub stale: u64,
 }
 
@@ -64,10 +64,10 @@ pub struct Run {
     pub asked: Ticket,
     pub results: Results,
     pub summary: Option<Tagged<SummaryFinding>>,
-    /// Number of final findings in the results.
+    /// Number of final findings in this run's results.
     #[serde(skip)]
     pub held: usize,
-    /// True if the results were dropped: of many runs, only the latest keep theirs.
+    /// True if the results have been dropped. If there are many runs, only the latest keep their results.
     #[serde(skip)]
     pub gone: bool,
 }
@@ -92,12 +92,12 @@ pub struct Job {
     pub spec: Spec,
     pub spec_hash: String,
     pub progress: Option<Progress>,
-    /// The forecasts of the run's models that have arrived.
+    /// The forecasts received so far for the run's models.
     #[serde(default)]
     pub forecasts: Vec<Forecast>,
     /// `None` while the run is in progress.
     pub outcome: Option<Outcome>,
-    /// Wall seconds; `None` while the run is in progress.
+    /// Wall-clock time in seconds; `None` while the run is in progress.
     pub seconds: Option<f64>,
     /// True while the run is paused.
     pub held: bool,
@@ -134,7 +134,7 @@ impl Board {
             seconds: None,
             held: false,
         };
-        // A superseded run is over; its own end will arrive as a stale event.
+        // A superseded run is over; its own end event will arrive later and be stale.
         for run in self.runs.iter_mut().filter(|run| run.job.outcome.is_none()) {
             run.job.outcome = Some(Outcome::Cancelled);
         }
@@ -168,7 +168,7 @@ impl Board {
         match event {
             Event::Ready(info) => self.engine = Some(info.clone()),
             Event::Models { models } => self.models = models.clone(),
-            // A notice repeated within a run is ignored.
+            // A notice that is repeated within a run is ignored.
             Event::Notice(notice) if self.notices.iter().skip(self.before).any(|n| n == notice) => {}
             Event::Notice(notice) => self.notice(notice.clone()),
             Event::Answer { ticket, answer } => self.on_answer(*ticket, answer),
@@ -190,10 +190,10 @@ impl Board {
         let Some(run) = self.runs.iter_mut().find(|r| r.job.generation == generation) else { return };
         let mut failed = None;
         match event {
-            // A recorded run keeps its recorded hash.
+            // A recorded run keeps the hash in its recording.
             Event::Started { spec_hash, .. } => run.job.spec_hash = spec_hash.clone(),
             Event::Progress { progress, .. } => run.job.progress = Some(progress.clone()),
-            // A newer forecast of the same model replaces the older one.
+            // A newer forecast for the same model replaces the older one.
             Event::Forecast { forecast, .. } => {
                 run.job.forecasts.retain(|f| f.model != forecast.model);
                 run.job.forecasts.push((**forecast).clone());
@@ -204,7 +204,7 @@ impl Board {
                     run.held += usize::from(finding.r#final);
                     let lab = labs::by_id(finding.lab);
                     if let Some(mut comparison) = lab.compared(finding) {
-                        // A comparison repeated with another power counts once.
+                        // A comparison repeated with a different target power counts once.
                         if comparison.spec == run.job.spec_hash {
                             comparison.spec = lab.decides(&run.job.spec).unwrap_or(comparison.spec);
                         }
@@ -233,7 +233,7 @@ impl Board {
         self.runs.iter().filter(move |r| r.job.spec.lab() == lab)
     }
 
-    /// The run shown in a lab: the chosen one, otherwise the latest. A cancelled run is shown only if none has finished.
+    /// The run shown in a lab: the selected one, otherwise the latest. A cancelled run is shown only if none has finished.
     pub fn run_of(&self, lab: LabId) -> Option<&Run> {
         let picked = self.picked.iter().find(|(of, _)| *of == lab).map(|(_, generation)| *generation);
         if let Some(run) = self.runs_of(lab).find(|run| Some(run.job.generation) == picked) {
@@ -247,7 +247,7 @@ impl Board {
         }
     }
 
-    /// Chooses the run of this generation for display.
+    /// Selects the run of this generation for display.
     pub fn pick(&mut self, generation: Generation) {
         let lab = self.runs.iter().find(|run| run.job.generation == generation).map(|run| run.job.spec.lab());
         if let Some(lab) = lab {
@@ -256,12 +256,12 @@ impl Board {
         }
     }
 
-    /// The results of the lab's shown run; empty if the lab has not run.
+    /// The results of the run shown in the lab; empty if the lab has not run.
     pub fn results<R: LabResults>(&self) -> &R {
         self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
     }
 
-    /// The current or last run, of any lab.
+    /// The current or last run in any lab.
     pub fn latest(&self) -> Option<&Run> {
         self.runs.iter().find(|r| r.job.generation == self.generation)
     }
@@ -303,7 +303,7 @@ impl Board {
         &mut self.sets[at]
     }
 
-    /// Folds in an answer. If the question has been asked again since, the earlier answer is dropped and counted.
+    /// Folds in an answer. If the question has been asked again since then, the earlier answer is dropped and counted.
     fn on_answer(&mut self, ticket: Ticket, answer: &Answer) {
         match answer {
             Answer::Experiment { generation, findings } => {
@@ -339,7 +339,7 @@ impl Board {
             replace(&mut self.models, inspection.info(), |a, b| a.name == b.name);
         }
         let dossier = self.dossier(model);
-        // If two questions were asked, the later one stays unanswered; a failure answers both.
+        // If two questions are pending, the later one stays unanswered; a failure answers both.
         let answered = match answer {
             ModelAnswer::Inspected(_) => Some(ModelQuestion::Inspect),
             ModelAnswer::Checked(_) => Some(ModelQuestion::Check),
@@ -375,7 +375,7 @@ impl Board {
 }
 
 /// Returns the runs whose results must be dropped before another run begins: the oldest, until at most [`MOST_HELD`] final findings remain.
-/// `held` is the number of final findings of each run. The latest run is kept.
+/// `held` gives the number of final findings in each run. The latest run is kept.
 pub fn over(held: impl ExactSizeIterator<Item = usize> + Clone) -> Vec<usize> {
     let mut all: usize = held.clone().sum();
     let mut old = Vec::new();

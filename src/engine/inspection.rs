@@ -1,4 +1,4 @@
-//! Description of a loaded model, and its comparison with another implementation.
+//! Description of a loaded model, and comparison of its outputs with those of another implementation.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use model::check::{Row, Verdict};
 use model::hook::HookPoint;
 use model::{Arch, Model};
 
-/// Sample text that shows how a tokenizer splits common words, a rare word and digits.
+/// Sample text that shows how a tokenizer splits common words, a rare word, and digits.
 const SAMPLE: &str = "The keys to the cabinet are unquestionably old, 1897";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,22 +24,22 @@ pub struct Inspection {
     pub device: String,
     /// Loading time in seconds; 0 if the model was already in memory.
     pub seconds: f64,
-    /// Further facts as key and value.
+    /// Further facts as pairs of key and value.
     pub facts: Vec<(String, String)>,
     /// Tokens of [`SAMPLE`], as the vocabulary spells them; empty without a tokenizer.
     pub sample: Vec<String>,
 }
 
-/// Comparison of one quantity of a model with another implementation's value.
+/// One quantity of a model, compared with the value from another implementation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRow {
     /// Name of the quantity, for example `logits`.
     pub quantity: String,
     /// Number of values compared.
     pub n: u64,
-    /// Largest absolute deviation; `None` if nothing could be compared.
+    /// Largest absolute deviation; `None` if there were no values to compare.
     pub deviation: Option<f64>,
-    /// Largest deviation that passes.
+    /// Largest deviation that counts as a pass.
     pub tolerance: Option<f64>,
     /// `pass`, `FAIL`, or the reason why it was not compared.
     pub verdict: String,
@@ -51,7 +51,7 @@ impl CheckRow {
         Self {
             quantity: row.quantity.clone(),
             n: row.values as u64,
-            // If shapes or heads differ, the deviation is NaN or infinite.
+            // If shapes or heads do not match, the deviation is NaN or infinite.
             deviation: Some(row.deviation).filter(|d| compared && d.is_finite()),
             tolerance: Some(row.tolerance).filter(|_| compared),
             verdict: match row.verdict {
@@ -67,11 +67,11 @@ impl CheckRow {
     }
 }
 
-/// Verdict for a deviation above its tolerance.
+/// Verdict if a deviation exceeds its tolerance.
 pub const FAIL: &str = "FAIL";
 
 impl Inspection {
-    /// Describes a model whose loading took `seconds`.
+    /// Describes a model that took `seconds` to load.
     pub fn of(asked: &str, model: &Model, seconds: f64) -> Self {
         let arch = model.arch();
         let sample = model.tokenizer().ok().and_then(|t| t.encode(SAMPLE).ok()).map(|e| e.tokens);
@@ -100,7 +100,7 @@ impl Inspection {
         }
     }
 
-    /// The whole description as keys and values.
+    /// The whole description as pairs of key and value.
     pub fn lines(&self) -> Vec<(String, String)> {
         let mut lines: Vec<(String, String)> = vec![
             ("name".into(), self.model.clone()),
@@ -224,7 +224,7 @@ fn head(arch: &Arch) -> String {
     }
 }
 
-/// Example hook points: those of the first block, of the input and of the output.
+/// Example hook points: those in the first block, at the input, and at the output.
 fn hooks(arch: &Arch) -> String {
     use HookPoint::*;
     let of_block = [ResidPre(0), Pattern(0), AttnOut(0), ResidMid(0), MlpOut(0), ResidPost(0)];

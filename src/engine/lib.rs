@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Receiver;
 
 use message::{Command, Event};
 
-/// Capacity of the queue between engine and front end. When it is full, progress reports are dropped, but never results.
+/// Capacity of the event queue between engine and front end. When the queue is full, progress reports are dropped, but results never are.
 pub const EVENT_QUEUE: usize = 256;
 
 /// The engine has ended and accepts no more commands.
@@ -31,24 +31,24 @@ pub struct Down {
 }
 
 pub trait Engine: Send {
-    /// Sends a command without blocking.
+    /// Sends a command; does not block.
     fn send(&mut self, command: Command) -> Result<(), EngineGone>;
 
-    /// The receiver of the events; the front end's loop takes it once.
+    /// The receiver of events, which the front end's loop takes once.
     fn take_events(&mut self) -> Option<Receiver<Event>>;
 
-    /// Called when the front end ends without a decision about the engine: its terminal was closed, or a signal ended it. An engine that
-    /// cannot outlive the front end stops.
+    /// Called when the front end ends without deciding what happens to the engine, because its terminal was closed or a signal ended it. An
+    /// engine that cannot outlive the front end then stops.
     fn lose(&mut self) {
         // The engine may have exited: ignore the error.
         let _ = self.send(Command::Shutdown);
     }
 
-    /// The state of the connection if it is lost; always `None` for an engine in this process.
+    /// The state of a lost connection; always `None` for an engine in this process.
     fn down(&self) -> Option<Down> {
         None
     }
 
-    /// Reconnects now, without waiting for the next attempt.
+    /// Reconnects at once, without waiting for the next attempt.
     fn try_now(&mut self) {}
 }

@@ -1,4 +1,4 @@
-//! Commands to the engine and events from it: the only interface between science and screen.
+//! Commands to the engine and events from it: the only interface between experiments and user interface.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use labs::{self, Finding, Forecast, Spec};
 
 /// Number of a run within a session, from 1.
 pub type JobId = u64;
-/// Counts changes of the experiment; events of an older generation are dropped.
+/// Number that increases with each change of the experiment; events of an older generation are dropped.
 pub type Generation = u64;
 /// Number of a question within a session, from 1.
 pub(crate) type Ticket = u64;
@@ -21,7 +21,7 @@ pub(crate) type Ticket = u64;
 pub enum Command {
     /// Lists the available models.
     ListModels,
-    /// Runs an experiment; a run in progress is cancelled.
+    /// Runs an experiment; cancels a run that is in progress.
     Run {
         /// Number of the run.
         job: JobId,
@@ -34,7 +34,7 @@ pub enum Command {
         ticket: Ticket,
         question: Question,
     },
-    /// Stops answering all questions on a topic.
+    /// Withdraws all questions on a topic.
     Withdraw { topic: Topic },
     /// Stops a run.
     Cancel {
@@ -50,20 +50,20 @@ pub enum Command {
     Shutdown,
 }
 
-/// Questions to an experiment supersede each other: only the latest is answered. Those about models are answered in turn, those about data
-/// while a run continues.
+/// Questions to an experiment supersede each other: only the latest is answered. Questions about models are answered in turn, and questions
+/// about data even while a run is in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Question {
-    /// About the current or last experiment.
+    /// A question about the current or last experiment.
     Experiment { generation: Generation, question: labs::Question },
-    /// About one model; an unlisted model is added to the list.
+    /// A question about one model; an unlisted model is added to the list.
     Model {
-        /// Name, folder or hub id, as in `models` of a spec.
+        /// Name, folder or hub id, as in the `models` field of a spec.
         model: String,
         what: ModelQuestion,
     },
-    /// About a data set: its content, or its unusable rows.
+    /// A question about a data set: its contents, or its unusable rows.
     Data(DataRequest),
 }
 
@@ -79,7 +79,7 @@ pub enum Topic {
 #[serde(rename_all = "snake_case")]
 pub enum ModelQuestion {
     Inspect,
-    /// Comparison of the model's outputs with the reference numbers in its folder.
+    /// Compares the model's outputs with the reference numbers in its folder.
     Check,
 }
 
@@ -104,7 +104,7 @@ pub enum ModelAnswer {
     Inspected(Box<Inspection>),
     /// Answer to [`ModelQuestion::Check`]: one row per quantity.
     Checked(Vec<CheckRow>),
-    /// The failure and its remedy.
+    /// The problem and how to solve it.
     Failed(Problem),
 }
 
@@ -124,7 +124,7 @@ pub enum Event {
         generation: Generation,
         progress: Progress,
     },
-    /// Needs of a run, sent before the long work begins and again after the run's first estimates.
+    /// Time and memory that a run needs, sent before the long work begins and again after the run's first estimates.
     Forecast {
         generation: Generation,
         forecast: Box<Forecast>,
@@ -137,7 +137,7 @@ pub enum Event {
         job: JobId,
         generation: Generation,
         outcome: Outcome,
-        /// Wall seconds.
+        /// Wall-clock time in seconds.
         seconds: f64,
     },
     AnswerProgress {
@@ -164,7 +164,7 @@ pub enum Outcome {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// Name, folder or hub id, as in `models` of a spec.
+    /// Name, folder or hub id, as in the `models` field of a spec.
     pub name: String,
     /// Family, for example `bert`.
     pub family: String,
@@ -182,14 +182,14 @@ pub struct Progress {
     pub stage: String,
     pub done: u64,
     pub total: u64,
-    /// Name of the unit, for example `ex`.
+    /// Name of the unit, such as `ex`.
     pub unit: String,
     /// Units per second, smoothed; 0 while unknown.
     pub rate: f64,
     /// Completed proportion of the whole run, from 0 to 1.
     pub overall: f64,
-    /// Seconds since the run began.
+    /// Time in seconds since the run began.
     pub elapsed: f64,
-    /// Estimated seconds until the run ends; `None` while unknown.
+    /// Estimated time in seconds until the run ends; `None` while unknown.
     pub left: Option<f64>,
 }

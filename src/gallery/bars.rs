@@ -1,5 +1,5 @@
-//! The targets of the built-in models, and their comparison with a card. They were fixed before any lab was run on the models, and they
-//! alone determined corpora and training settings.
+//! The targets of the built-in models, and their comparison with a card. The targets were fixed before any lab was run on the models.
+//! Training texts and training settings were chosen by them alone.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use stats::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// The interval must be below that of another score, given by id and in words.
+    /// The interval must be below that of a different score, given by id and in words.
     Below(&'static str, &'static str),
-    /// The interval must be above that of another score, given by id and in words.
+    /// The interval must be above that of a different score, given by id and in words.
     Above(&'static str, &'static str),
 }
 
@@ -49,7 +49,7 @@ const BARS: &[Bar] = &[
     bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
     bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
     bar("rationale_computation", "rationale benchmark, computation", Limit::Below("rationale_grammar", "its grammar")),
-    // Only encoder-decoders have two sides to compare; older cards lack the score.
+    // Only encoder-decoders have two inputs to compare; older cards lack the score.
     Bar {
         where_measured: true,
         ..bar("encoder_drop", "P@1 lost if the encoder reads about another subject", Limit::AtLeast(0.50))
@@ -66,7 +66,7 @@ pub struct Verdict {
     pub standing: Standing,
 }
 
-/// Position of a score's interval relative to a target.
+/// Position of a score's interval relative to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The whole interval meets the target.
@@ -87,7 +87,7 @@ impl Standing {
     }
 }
 
-/// Formats the numbers of targets met, open and missed.
+/// Formats the numbers of targets that are met, open and missed.
 pub fn count(verdicts: &[Verdict]) -> String {
     let of = |standing| verdicts.iter().filter(|v| v.standing == standing).count();
     let rest: Vec<String> = [(Standing::Open, "open"), (Standing::Missed, "missed")]
@@ -98,12 +98,12 @@ pub fn count(verdicts: &[Verdict]) -> String {
     format!("{} of {} targets met{}", of(Standing::Met), verdicts.len(), rest.concat())
 }
 
-/// True if the targets apply to this model; they are for the minis.
+/// True if the targets apply to this model; they are for the minis only.
 pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")
 }
 
-/// Compares two intervals: `low` should be below `high`.
+/// Compares two intervals, of which `low` should be below `high`.
 fn below(low: Estimate, high: Estimate) -> Standing {
     Standing::of(low.hi < high.lo, low.lo < high.hi)
 }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(stands(&card, "arithmetic_held"), Open, "intervals that overlap are not clearly apart");
         set(&mut card, "arithmetic_held", 0.5, 0.02);
         assert_eq!(stands(&card, "arithmetic_held"), Met);
-        // The gap has two targets: its size, and that it exceeds chance.
+        // The gap has two targets: for its size, and for exceeding chance.
         let gaps = |card: &Card| -> Vec<Standing> {
             verdicts(card).into_iter().filter(|v| v.id == "p1_gap").map(|v| v.standing).collect()
         };
@@ -194,7 +194,7 @@ mod tests {
         );
     }
 
-    /// A model with one side does not miss a target that needs two sides.
+    /// An encoder-only or decoder-only model does not miss a target that needs an encoder-decoder.
     #[test]
     fn a_bar_for_some_models_is_not_one_for_the_others() {
         let mut card = super::super::cards().unwrap().remove(0);

@@ -1,4 +1,5 @@
-//! Accuracy of a built-in model on the masked words of the rationale benchmark. If a model finds none of them, its saliency explains noise.
+//! Accuracy of a built-in model on the masked words of the rationale benchmark. Saliency for a model that predicts none of them would
+//! explain noise.
 
 use super::score::score;
 use corpus::micro::hash;
@@ -9,11 +10,11 @@ use pretraining::recall::Tally;
 use pretraining::score::Score;
 use pretraining::splits::Judgement;
 
-/// Proportion of English originals whose first answer is a gold answer, by dimension, on one half of them: the half for choosing training
-/// settings, or the half for the card. A causal model is asked only where the whole rationale precedes the mask.
+/// Proportion of English originals whose first answer is a gold answer, by dimension, on one half of the originals: the half for choosing
+/// training settings, or the half for the card. A causal model is tested only where the whole rationale precedes the mask.
 ///
 /// # Errors
-/// Errors of the model and of the benchmark.
+/// Returns errors of the model and of the benchmark.
 pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     let half: Vec<&Instance> = originals()?.filter(|i| half_of(i) == judgement).collect();
     let mut scores = Vec::new();
@@ -49,7 +50,7 @@ fn half_of(i: &Instance) -> Judgement {
     }
 }
 
-/// The instances that this model can be asked about, with the correct tokens of each. Answers of several tokens cannot be given at one
+/// The instances on which this model can be tested, with the correct tokens for each. Answers of several tokens cannot be given at one
 /// mask.
 fn askable<'i>(asked: &Asked<'_>, of: &[&'i Instance]) -> (Vec<&'i Instance>, Vec<Vec<u32>>) {
     let settled = of.iter().filter(|i| i.is_settled_before() || !asked.is_causal());
@@ -67,7 +68,7 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The description of a score. The number of words asked differs by vocabulary and thus by seed, so only the score contains it; the
+/// The description of a score. The number of usable words differs by vocabulary and thus by seed, so only the score contains it; the
 /// description is the same for all seeds.
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
@@ -81,7 +82,7 @@ mod tests {
     use crate::Card;
     use model::Device;
 
-    /// Both halves have enough of every dimension for a score, also for a causal model.
+    /// Both halves have enough instances of every dimension for a score, even for a causal model.
     #[test]
     fn halves_are_disjoint_and_large_enough() {
         let all: Vec<_> = originals().unwrap().collect();
@@ -97,7 +98,7 @@ mod tests {
         }
     }
 
-    /// When benchmark sentences are rewritten after models were trained, only their scores are measured again.
+    /// When benchmark sentences are rewritten after models were trained, only scores on the benchmark are measured again.
     #[test]
     fn the_benchmark_is_asked_again_and_the_other_scores_stay() {
         let tmp = tempfile::tempdir().unwrap();

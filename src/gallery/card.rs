@@ -21,7 +21,7 @@ pub struct Card {
     pub family: String,
     /// Version of the program that trained the model.
     pub version: String,
-    /// Seed of initial weights, text, masking and order.
+    /// Seed for initial weights, text, masking and order.
     pub seed: u64,
     pub objective: Objective,
     pub shape: Shape,
@@ -30,16 +30,16 @@ pub struct Card {
     pub training: TrainingCard,
     /// The half of the test material used for the scores.
     pub judgement: Judgement,
-    /// Scores of the weights as stored (f16). Grammar is scored on sentences that were never trained on. Facts are scored in phrasings that
-    /// were trained on and in others, as each score states.
+    /// Scores of the weights in their stored precision (f16). Grammar is scored on sentences that do not occur in training. Facts are
+    /// scored in trained and in other phrasings, as each score states.
     pub scores: Vec<Score>,
-    /// Recall of each relation by prompt, with the weights of the prompts in training.
+    /// Recall of each relation by prompt, with the prompts' weights in training.
     pub facts: Vec<RelationRecall>,
     /// Level of the scores' intervals.
     pub level: f64,
     /// Caveats for the reader.
     pub notes: Vec<String>,
-    /// The same scores for each training seed, including this one; empty if the model was trained from one seed only.
+    /// The same scores for each training seed, including this card's; empty if the model was trained from one seed only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedScores>,
 }
@@ -66,15 +66,16 @@ pub struct TokenizerCard {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorpusCard {
     pub constructions: Vec<String>,
-    /// Number of sentences, each read once.
+    /// Number of sentences, each used once.
     pub sentences: usize,
     /// Number of tokens, including special tokens.
     pub tokens: usize,
-    /// SHA-256 of the sentences in the order in which they were written, each with a line feed.
+    /// SHA-256 of the sentences in the order of generation, each followed by a line feed.
     pub hash: String,
-    /// Proportions of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement sentences.
+    /// How often each subject number (rows Sg, Pl) occurs with each attractor number (columns none, Sg, Pl) in agreement sentences, as
+    /// proportions.
     pub frequencies: Frequencies,
-    /// Everything that determined which sentences were written, and how often.
+    /// Everything that determined which sentences were generated, and how often.
     pub mixture: Mixture,
 }
 
@@ -87,10 +88,10 @@ pub struct TrainingCard {
     pub rate: f64,
     /// Proportion of the steps over which the rate rises.
     pub(crate) warm_up: f64,
-    /// Wall-clock seconds without scoring.
+    /// Wall-clock time in seconds, without scoring.
     pub seconds: f64,
     pub threads: usize,
-    /// Step and mean cross entropy in nats since the previous point.
+    /// Training loss by step: mean cross entropy in nats since the previous point.
     pub loss: Vec<(usize, f64)>,
 }
 
@@ -100,7 +101,7 @@ impl Card {
     }
 }
 
-/// The scores on facts by group.
+/// Scores for facts, grouped.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("by prompt", &["p1_best", "p1_trained", "p1_held", "p1_worst", "p1_gap"]),
     ("how much of the gap is preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
@@ -109,7 +110,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
-/// The group of a score on facts. Trained phrasings show recall, not generalisation.
+/// The group of a score for facts. Trained phrasings show recall, not generalisation.
 fn group(score: &Score) -> Option<usize> {
     GROUPS.iter().position(|(_, ids)| ids.contains(&score.id.as_str()))
 }
@@ -209,7 +210,7 @@ impl Card {
     }
 }
 
-/// Writes the weights in %: the known causes of preferences.
+/// Writes the sampling weights in %, which are the known causes of preferences.
 fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let percent = |x: f64| format!("{}", (1e4 * x).round() / 100.0);
     let list = |weights: &[f64]| weights.iter().map(|&w| percent(w)).collect::<Vec<_>>().join(" ");
@@ -227,27 +228,27 @@ fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "           open prompts of a relation: log-normal weights from {most} down to {least} before their sum is 100, \
-             drawn for {}; kept prompts never",
+             drawn for {}; held-out prompts are never written",
             p.family.name()
         )?;
     }
     writeln!(
         f,
-        "           names of a subject by rank: {}; {} % of the further names never; {} % of phrasings never",
+        "           weights of a subject's names: {}; {} % of the further names and {} % of phrasings are never written",
         list(&m.names),
         percent(m.unseen_names),
         percent(m.held)
     )
 }
 
-/// Writes a line for each relation: P@1 in % by prompt, with the prompt's weight.
+/// Writes one line per relation: P@1 in % by prompt, with the prompt's weight.
 fn write_facts(facts: &[RelationRecall], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if facts.is_empty() {
         return Ok(());
     }
     writeln!(
         f,
-        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: kept from it); n facts:"
+        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: held out); n facts:"
     )?;
     for r in facts {
         let n = r.prompts.first().map_or(0, |p| p.all().n);

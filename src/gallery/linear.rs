@@ -1,4 +1,4 @@
-//! Fisher's linear discriminant. It checks, independently of the probes that users train, that a grammatical number is linearly decodable.
+//! Fisher's linear discriminant. It checks that a grammatical number is linearly decodable, independently of the probes that users train.
 
 /// A direction and a threshold between two classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ const RIDGE: f64 = 1e-3;
 
 impl Discriminant {
     /// Computes `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S. The threshold is halfway between the projected
-    /// means, as for equally frequent classes. `None` if a class is empty.
+    /// means, as is right for equally frequent classes. `None` if a class is empty.
     pub(crate) fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
         let dim = rows.first()?.len();
         let mean = |class: bool| -> Option<Vec<f64>> {
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(Discriminant::learn(&[vec![1.0], vec![2.0]], &[true, true]), None);
     }
 
-    /// Two uniform clouds that differ only along a direction of low variance, which the covariance must find.
+    /// The data are two uniform clouds that differ only along a direction of low variance, which requires the covariance to find.
     #[test]
     fn finds_the_direction_that_separates() {
         let mut rng = stream(5, "discriminant test");

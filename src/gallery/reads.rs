@@ -1,7 +1,8 @@
-//! Tests whether an encoder-decoder uses its encoder, by giving the encoder the sentence of another subject.
+//! Tests whether an encoder-decoder uses its encoder, by giving the encoder a sentence about a different subject.
 //!
-//! The decoder receives the beginning of the sentence, which names the subject, and could recall the object from that alone. So encoder and
-//! decoder receive contradictory sentences. If the answers stay the same, they cannot be used to judge a change to the encoder.
+//! The decoder receives the beginning of the sentence, which names the subject, and could recall the object from that alone. The test
+//! therefore gives encoder and decoder contradictory sentences. If the answers stay the same, they cannot show the effect of a change to
+//! the encoder.
 
 use super::score::score;
 use corpus::facts::Relation;
@@ -13,17 +14,17 @@ use pretraining::score::LEVEL;
 use pretraining::score::Score;
 use stats::paired::{self, Table};
 
-/// A fact that is asked twice.
+/// A fact that is queried twice.
 struct Swap {
     own: Question,
     object: u32,
-    /// The question for another subject of the relation, with its object.
+    /// The question about a different subject of the relation, with its object.
     other: Question,
     instead: u32,
 }
 
-/// Scores: P@1 as usual and with another subject's sentence in the encoder, the proportion of answers with that subject's object, and the
-/// loss. `None` if no relation has two facts to compare.
+/// Scores: P@1 as usual, P@1 with a different subject's sentence in the encoder, the proportion of answers with that subject's object, and
+/// the loss in P@1. `None` if no relation has two facts to compare.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {
@@ -55,8 +56,9 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     ])
 }
 
-/// Facts of a relation that were trained in its most frequent prompt under the usual name, each paired with a fact that has a different
-/// object. The partner is the next fact whose gap is at the same position, so that only the subject differs, otherwise the next fact.
+/// Facts of a relation that were trained in its most frequent prompt with the usual name, each paired with a fact that has a different
+/// object. The partner is the next fact whose answer is at the same position, so that only the subject differs, or else simply the next
+/// fact.
 fn pairs(asked: &Asked<'_>, mixture: &Mixture, relation: &Relation) -> Result<Vec<Swap>> {
     let weights = mixture.prompt_weights(relation);
     let Some(prompt) = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])) else {

@@ -33,7 +33,7 @@ fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
     assert!(found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
 }
 
-/// If training always gives the decoder true lines, the answers do not depend on the encoder.
+/// If the decoder were always trained on true lines, the answers would not depend on the encoder.
 #[test]
 fn bart_mini_says_what_its_encoder_reads() {
     let found = measured("bart-mini");
@@ -69,7 +69,7 @@ fn subjects_are_swapped_within_a_relation_for_another_object() {
     assert!(10 * same_place > 9 * all, "{same_place} of {all}");
 }
 
-/// Giving both sides the same text equals the usual question.
+/// Giving both inputs the same text is the same as the usual question.
 #[test]
 fn a_text_across_itself_is_the_text() {
     let (model, mixture, relations) = model("bart-tiny");

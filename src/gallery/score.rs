@@ -1,5 +1,5 @@
-//! Scores of a built-in model: agreement, the grammatical numbers that a linear rule finds in its last layer, the other constructions, and
-//! the facts that it recalls.
+//! Scores of a built-in model: agreement, grammatical numbers decoded from the last layer by a linear rule, other constructions, and recall
+//! of facts.
 
 use std::collections::HashSet;
 
@@ -26,13 +26,13 @@ use stats::rng::stream;
 pub struct Sizes {
     /// Number of sentences for each agreement score.
     pub agreement: usize,
-    /// Number of sentences from which the linear rules are learned.
+    /// Number of sentences from which the linear rules are trained.
     pub learn: usize,
-    /// Number of sentences on which they are judged.
+    /// Number of sentences on which the linear rules are evaluated.
     pub judge: usize,
-    /// Number of sentences drawn for each other construction; repetitions count once.
+    /// Number of sentences drawn for each other construction; duplicates count once.
     pub other: usize,
-    /// Number of relations to ask about.
+    /// Number of relations to query.
     pub relations: usize,
 }
 
@@ -48,7 +48,7 @@ pub struct Measured {
     pub facts: Vec<RelationRecall>,
 }
 
-/// A score on examples with these relative frequencies.
+/// A score on examples whose numbers have these relative frequencies.
 struct Condition {
     id: &'static str,
     what: &'static str,
@@ -73,16 +73,16 @@ const CONDITIONS: [Condition; 3] = [
     },
 ];
 
-/// Called between parts with the numbers of parts done and in total; can stop the work.
+/// Called between parts with the number of finished parts and their total; can stop the work.
 pub(crate) type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
-/// Number of parts before the relations, without the one for encoder-decoders.
+/// Number of parts before the relations, not counting the part for encoder-decoders.
 const PARTS: usize = 5 + 7;
 
-/// Measures everything on one half of the test material.
+/// Measures all scores on one half of the test material.
 ///
 /// # Errors
-/// Errors of the model and the corpus; [`GalleryError::Cancelled`].
+/// Returns errors of the model and the corpus, and [`GalleryError::Cancelled`].
 pub fn scores(
     asked: &Asked<'_>,
     seed: u64,
@@ -151,7 +151,7 @@ pub fn scores(
     Ok(Measured { scores, facts: recalled.into_iter().map(|r| r.relation).collect() })
 }
 
-/// The relations, reduced to trained facts of one half.
+/// The relations, reduced to trained facts in one half.
 fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Relation> {
     let with = |r: &Relation| {
         let is_asked = |f: &&Fact| lots.of(r, f) == Lot::Trained && judgement.holds_fact(r, f);
@@ -160,7 +160,7 @@ fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Rel
     relations.iter().map(with).collect()
 }
 
-/// Draws `n` examples of one half of the held-out pairs; fewer if three times that draw contains fewer.
+/// Draws `n` examples from one half of the held-out pairs; fewer if a draw three times as large does not contain enough.
 fn examples(task: &Task, n: usize, seed: u64, frequencies: &Frequencies, judgement: Judgement) -> Result<Vec<Example>> {
     let mut all = task.examples(3 * n, seed, frequencies)?.examples;
     all.retain(|e| judgement.holds_example(e));
@@ -186,7 +186,7 @@ fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     Ok(asked.choices(&questions, &pairs)?)
 }
 
-/// Accuracy of a linear rule for a number after a block.
+/// Accuracy of a linear rule for a grammatical number, after a given block.
 fn linear(
     asked: &Asked<'_>,
     layer: usize,
@@ -209,7 +209,7 @@ fn linear(
     Ok(score(id, &what, tally(right)))
 }
 
-/// Distinct sentences that this model can be asked about; of held-out sentences, those of one half.
+/// Distinct sentences on which this model can be tested; if held out, only those of one half.
 fn sentences(
     asked: &Asked<'_>,
     c: Construction,
@@ -228,7 +228,7 @@ fn sentences(
         .collect()
 }
 
-/// Compares the right word with the wrong one on held-out combinations. Empty if this model cannot be asked.
+/// Compares the right word with the wrong one on held-out combinations. Empty if this model cannot be tested on the construction.
 fn constructions(
     asked: &Asked<'_>,
     c: Construction,
@@ -261,7 +261,7 @@ fn constructions(
     Ok(Some(score(id, what, tally(asked.choices(&questions, &pairs)?))))
 }
 
-/// Counts the sums whose first answer is the result.
+/// Counts the sums for which the first answer is the result.
 fn arithmetic(asked: &Asked<'_>, side: Side, judgement: Judgement, seed: u64, n: usize) -> Result<Tally> {
     let sums = sentences(asked, Construction::Arithmetic, side, judgement, seed, n);
     let questions: Vec<Question> = sums.iter().map(Question::of_sentence).collect();

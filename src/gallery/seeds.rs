@@ -1,4 +1,4 @@
-//! A model trained from several seeds: reads the cards, rejects those that do not belong together, and puts all scores on one card.
+//! Cards of a model trained from several seeds: reads them, rejects those that do not belong together, and collects all scores on one card.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 use stats::Estimate;
 
-/// The seed of the shipped models. It was fixed before any was trained, so that the scores are not a selection.
+/// The seed of the shipped models. It was fixed before any model was trained, so that the best seed could not be selected.
 pub const SHIPPED: u64 = 1;
 /// Maximum number of seeds per model.
 pub const MOST: usize = 1_000;
@@ -46,7 +46,7 @@ impl SeedScores {
     }
 }
 
-/// The folder of a seed of a model under `dir`.
+/// The folder under `dir` for one seed of a model.
 pub fn folder(dir: &Path, name: &str, seed: u64) -> PathBuf {
     dir.join(name).join(format!("seed-{seed}"))
 }
@@ -55,7 +55,7 @@ fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
     GalleryError::Seeds { path: path.to_owned(), what: what.into() }
 }
 
-/// The card of a finished model in `folder`, which must be of this model and seed.
+/// The card of a finished model in `folder`, which must be for this model and seed.
 pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
         return Err(wrong(&missing, "is missing; remove the folder, and train this seed again"));
@@ -100,10 +100,10 @@ fn check_scores(path: &Path, card: &Card) -> Result<()> {
     Ok(())
 }
 
-/// The cards of every seed of a model under `dir`, in the order of the seeds; empty if it has no folder.
+/// The cards for all of a model's seeds under `dir`, in the order of the seeds; empty if the model has no folder.
 ///
 /// # Errors
-/// [`GalleryError::Seeds`] for a card that does not belong with the others, with its file and a remedy.
+/// [`GalleryError::Seeds`] for a card that does not belong with the others, with the file and a remedy.
 pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     let home = dir.join(name);
     let entries = match std::fs::read_dir(&home) {
@@ -194,7 +194,8 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Everything on a card that is the same for every seed. Fields added to cards later are included unless they are excluded here.
+/// Everything on a card that is the same for every seed. Fields that are added to cards in the future are included unless they are excluded
+/// here.
 fn identity(card: &Card) -> Value {
     let named = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect::<Map<_, _>>());
     let what = card.scores.iter().map(|s| (s.id.clone(), json!(s.what))).collect();
@@ -220,7 +221,7 @@ fn identity(card: &Card) -> Value {
     all
 }
 
-/// Rejects a card whose training settings differ from those of the planned training.
+/// Rejects a card whose training settings differ from those of the training to be run.
 pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),
@@ -241,17 +242,18 @@ pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, jud
     }
 }
 
-/// Joins the cards of a model's seeds: the card of the shipped seed (or the lowest, if that is missing) with the scores of all.
+/// Joins the cards of a model's seeds: returns the card of the shipped seed (or of the lowest seed if that is missing) with the scores of
+/// all seeds.
 pub fn together(cards: &[Card]) -> Option<Card> {
     let first = cards.iter().find(|c| c.seed == SHIPPED).or(cards.first())?;
     Some(Card { seeds: cards.iter().map(SeedScores::of).collect(), ..first.clone() })
 }
 
-/// The card in `path` with the scores of `found` added. Seeds that it already lists are kept; one with different numbers is refused unless it
-/// may be replaced.
+/// The card in `path` with the scores of `found` added. Seeds that it already lists are kept; a seed with different numbers is refused
+/// unless `replace` is true.
 ///
 /// # Errors
-/// [`GalleryError::Seeds`] with a remedy; read errors.
+/// [`GalleryError::Seeds`] with a remedy, and read errors.
 pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<Card> {
     let mut card = super::read(path, name)
         .map_err(|e| wrong(path, format!("cannot be read: {e}; name the folder that contains the models' folders")))?;

@@ -1,8 +1,8 @@
-//! Tests of reading a model's cards together: joining, refusals, merging.
+//! Tests of reading a model's cards together: joining, refusing, merging.
 
 use super::*;
 
-/// A folder of seeds of bert-mini with cards derived from the shipped one.
+/// A folder with seeds of bert-mini, whose cards are derived from the shipped one.
 struct Home {
     dir: tempfile::TempDir,
     shipped: Card,
@@ -34,7 +34,7 @@ impl Home {
     fn add(&self, seed: u64, change: impl Fn(&mut Card)) {
         let mut card = self.shipped.clone();
         scores(&mut card, seed);
-        // Other fields that depend on the seed.
+        // These are the other fields that depend on the seed.
         card.corpus.hash = format!("{seed:064}");
         card.shape.parameters += usize::try_from(seed).unwrap();
         card.training.seconds *= 2.0;
@@ -49,7 +49,7 @@ impl Home {
         cards(self.path(), "bert-mini")
     }
 
-    /// The error for these seeds.
+    /// The error for the cards of these seeds.
     fn refusal(&self) -> String {
         self.read().unwrap_err().to_string()
     }
@@ -122,7 +122,7 @@ fn hostile_files_are_refused() {
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
 }
 
-/// Fields added to cards later are compared without being named here.
+/// Fields that are added to cards in the future are compared without being named here.
 #[test]
 fn every_field_that_no_seed_decides_is_part_of_the_identity() {
     let home = Home::new(&[1]);
@@ -151,7 +151,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let found = home.read().unwrap();
     let seeds = |card: &Card| card.seeds.iter().map(|s| s.seed).collect::<Vec<_>>();
     let add = |found: &[Card], replace| merged(&path, "bert-mini", found, replace);
-    // The card's own seed counts although it was not among those found.
+    // The card's own seed counts even if it was not among those found.
     let card = add(&found[1..2], false).unwrap();
     assert_eq!(seeds(&card), [1, 2]);
     super::super::write(&path, &card).unwrap();

@@ -1,4 +1,4 @@
-//! Trains every model from several seeds, several at a time, and continues where an earlier run stopped.
+//! Trains every model from several seeds, several models at a time, and continues where an earlier run stopped.
 
 use std::any::Any;
 use std::fs::{File, TryLockError};
@@ -18,7 +18,7 @@ use pretraining::recipe::Recipe;
 use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 
-/// Maximum number of seeds of a tiny model: it is for comparison with its mini, and no target applies to it.
+/// Maximum number of seeds for a tiny model, which serves only for comparison with its mini and has no targets.
 pub(crate) const OF_A_TINY: u64 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,20 +33,20 @@ pub struct Job {
 pub struct Plan {
     /// Models to be trained, in order.
     pub jobs: Vec<Job>,
-    /// Number of finished models found.
+    /// Number of finished models that already exist.
     pub there: usize,
     /// Keeps other processes from training the same models.
     _claim: Option<File>,
 }
 
-/// Number of seeds for a model if the minis get `seeds`.
+/// Number of seeds for a model when the minis get `seeds`.
 pub(crate) fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
     if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
 }
 
 impl Plan {
-    /// Plans seeds 1 to `seeds` of every model; the first seeds, which ship, come before all others. Skips models that are complete under
-    /// `dir`, and removes leftovers of killed runs.
+    /// Plans seeds 1 to `seeds` of every model. The first seed of each model, which ships, comes before all others. Skips models that are
+    /// complete under `dir`, and removes what killed runs have left.
     ///
     /// # Errors
     /// [`GalleryError::Steps`]; [`GalleryError::Busy`] while another run works in `dir`; [`GalleryError::Seeds`] if existing models differ
@@ -91,12 +91,12 @@ pub enum Event {
     Done(Box<Result<Card>>),
 }
 
-/// Trains the planned models, `abreast` at a time, each on its part of the threads, with the options of `like` except seed and folder.
-/// `tell` is called on this thread with each event. After a failure the others continue. When `stop` is set, nothing new begins and the
-/// current training runs are abandoned.
+/// Trains the planned models, `abreast` at a time, each on its part of the threads, with the options in `like` except seed and folder.
+/// `tell` is called on this thread with each event. If one training run fails, the others continue. When `stop` is set, nothing new begins
+/// and the current training runs are abandoned.
 ///
 /// # Errors
-/// [`GalleryError::Threads`] before anything began. Later failures are events.
+/// [`GalleryError::Threads`] before anything has begun. Later failures are reported as events.
 pub fn run(
     plan: &Plan,
     like: &Options,
@@ -105,7 +105,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Job, Event),
 ) -> Result<()> {
     let abreast = abreast.clamp(1, plan.jobs.len().max(1));
-    // A separate pool for each, because kernels and loops use the threads of the pool that they run in.
+    // Each run has a separate pool, because kernels and loops use the threads of the pool in which they run.
     let pools: Vec<ThreadPool> = shares(rayon::current_num_threads(), abreast)
         .map(|threads| ThreadPoolBuilder::new().num_threads(threads).build())
         .collect::<std::result::Result<_, _>>()
@@ -120,7 +120,7 @@ pub fn run(
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = plan.jobs.get(index) else { break };
                     let made = one(pool, job, like, stop, &(index, sender.clone()));
-                    // The receiver lives as long as this scope.
+                    // Sending cannot fail: the receiver lives as long as this scope.
                     let _ = sender.send((index, Event::Done(Box::new(made))));
                 }
             });
@@ -154,7 +154,7 @@ fn one(
         };
         train(&job.recipe, &options, &mut watch)
     };
-    // A panic in one training must not affect the others.
+    // A panic in one training run must not affect the others.
     catch_unwind(AssertUnwindSafe(|| pool.install(work)))
         .unwrap_or_else(|panic| Err(GalleryError::Internal(said(panic.as_ref()))))
 }

@@ -57,8 +57,8 @@ fn threads_are_shared_out() {
     assert_eq!(of(2, 3), [1, 1, 1], "never none");
 }
 
-/// Stopped and killed runs leave nothing that counts; the next run trains only missing models. If one model cannot be written, the others
-/// are.
+/// Stopped and killed runs leave no partial models; the next run trains only missing models. If one model cannot be written, the others
+/// still are.
 #[test]
 fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     let home = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     assert_eq!(names(&dir.join("small")), ["seed-1"]);
     let before = std::fs::read(dir.join("small/seed-1/model.safetensors")).unwrap();
 
-    // As after kill -9: the work folder exists, but its lock is free.
+    // After kill -9, the working folder still exists but its lock is free.
     let killed = dir.join("small").join(format!("{}abc", work::PREFIX));
     std::fs::create_dir_all(killed.join("model")).unwrap();
     std::fs::write(killed.join("lock"), "").unwrap();

@@ -1,4 +1,4 @@
-//! Dependence of a model's scores on its seed: minimum, median and maximum, and how many seeds meet each target.
+//! How much a model's scores depend on its seed: minimum, median and maximum, and how many seeds meet each target.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use base::text::shortened;
 use pretraining::score::Score;
 use stats::Estimate;
 
-/// Range of a score over seeds. Each number has its model's interval.
+/// Range of a score over seeds. Each value has the interval of the model with that seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
     pub minimum: Estimate,
-    /// The median. For an even number of values, the mean of the middle two, with an interval that covers both of theirs.
+    /// The median. For an even number of values, it is the mean of the middle two, with an interval that covers both of their intervals.
     pub median: Estimate,
     pub maximum: Estimate,
 }
@@ -78,7 +78,7 @@ pub struct BarSpread {
     pub title: &'static str,
     /// Number of seeds whose whole interval meets the target.
     pub met: usize,
-    /// Number of seeds that are undecided for lack of examples.
+    /// Number of seeds for which the target is undecided for lack of examples.
     pub open: usize,
     /// Number of seeds that miss the target.
     pub missed: usize,
@@ -87,12 +87,12 @@ pub struct BarSpread {
     pub range: Option<Range>,
 }
 
-/// The seeds that a card lists, otherwise its own.
+/// The seeds listed on a card or, if it lists none, only the card's own.
 pub fn known(card: &Card) -> Vec<SeedScores> {
     if card.seeds.is_empty() { vec![SeedScores::of(card)] } else { card.seeds.clone() }
 }
 
-/// Every score over the seeds on a card, in the order of the card.
+/// Every score on a card, over seeds, in the order of the card.
 pub fn spreads(card: &Card) -> Vec<Spread> {
     let known = known(card);
     let spread = |score: &Score| {
@@ -107,7 +107,7 @@ pub fn spreads(card: &Card) -> Vec<Spread> {
     card.scores.iter().filter_map(spread).collect()
 }
 
-/// Every target over the seeds on a card; empty for models without targets.
+/// Every target on a card, over seeds; empty for models without targets.
 pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     if !bars::apply_to(card) {
         return Vec::new();
@@ -131,7 +131,7 @@ pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     all.into_iter().map(|(bar, values)| BarSpread { range: Range::of(&values), ..bar }).collect()
 }
 
-/// The card with the scores of another seed, as far as targets need it.
+/// The card with the scores of a different seed, as far as the targets need them.
 fn as_card(card: &Card, seed: &SeedScores) -> Card {
     let score = |s: &SeedScore| Score { id: s.id.clone(), what: String::new(), share: s.share, n: s.n };
     let scores = seed.scores.iter().map(score).collect();
@@ -206,7 +206,7 @@ mod tests {
             score.share = Estimate { mean, lo: mean - half, hi: mean + half };
             SeedScores { seed, ..scores }
         };
-        // The target is .95.
+        // The target of this score is .95.
         let seeds = vec![seed(1, 0.965, 0.01), seed(2, 0.955, 0.01), seed(3, 0.7, 0.01), seed(7, 0.98, 0.01)];
         card.seeds = seeds;
         let bars = bar_spreads(&card);

@@ -1,5 +1,5 @@
-//! Scores over all relations, from the recall of each. Best and worst prompts are chosen on one half of a relation's facts and judged on
-//! the other, and the reverse: prompts judged by the facts that chose them differ by chance alone.
+//! Scores over all relations, from the recall of each. Best and worst prompts are selected on one half of a relation's facts and evaluated
+//! on the other half, and vice versa, because prompts evaluated on the facts that selected them differ even by chance.
 
 use super::score::score;
 use pretraining::recall::{Recalled, RelationRecall, Tally};
@@ -11,9 +11,9 @@ use stats::choice::{Answers, Extremes, gap_by_chance};
 use stats::correlation::spearman;
 use stats::intervals::wilson;
 
-/// Number of permutations for the chance gap, and of resamples for the mean over relations.
+/// Number of permutations for the gap by chance, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Seed of both, fixed so that equal answers get equal intervals.
+/// Seed for both, fixed so that equal answers get equal intervals.
 const SEED: u64 = 0;
 
 /// Scores over all relations; scores without questions are omitted.
@@ -74,13 +74,13 @@ fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     (n > 0).then(|| Score { id: "p1_gap_chance".into(), what, share, n })
 }
 
-/// Mean over relations of the rank correlation between a prompt's weight in training and its P@1. A relation whose prompts are all equally
-/// good shows no preference and counts as 0.
+/// Mean over relations of the rank correlation between a prompt's weight in training and its P@1. A relation with equally good prompts
+/// shows no preference and counts as 0.
 fn preference(facts: &[&RelationRecall]) -> Option<Score> {
     let of = |r: &&RelationRecall| {
         let pairs = r.open().filter_map(|p| Some((p.weight.filter(|w| *w > 0.0)?.ln(), p.all().share())));
         let (weights, shares): (Vec<f64>, Vec<f64>) = pairs.filter(|p| !p.1.is_nan()).unzip();
-        // Fewer than three prompts, or equal weights, cannot show a preference.
+        // With fewer than three prompts, or with equal weights, no preference can be detected.
         (weights.len() > 2 && weights.iter().any(|w| *w != weights[0]))
             .then(|| spearman(&weights, &shares).map_or(0.0, |c| c.r))
     };
@@ -107,7 +107,7 @@ mod tests {
     use pretraining::recall::PromptRecall;
     use stats::rng::{stream, unit};
 
-    /// The example of Newcombe (1998), table II: 56 of 70 against 48 of 80.
+    /// The example is from Newcombe (1998), table II: 56 of 70 against 48 of 80.
     #[test]
     fn differences_have_newcombes_interval() {
         let s = gap("g", "", Tally { hits: 56, n: 70 }, Tally { hits: 48, n: 80 });
@@ -120,7 +120,8 @@ mod tests {
         assert_eq!(summary(&[]), []);
     }
 
-    /// A relation of 40 facts whose prompt k is answered correctly with probability `p[k]`; every third phrasing was never written.
+    /// A relation of 40 facts whose prompt k is answered correctly with probability `p[k]`; every third phrasing does not occur in
+    /// training.
     fn relation(p: &[f64], seed: u64) -> Recalled {
         let mut rng = stream(seed, "summary test");
         let mut answers = Answers::new(p.len());
@@ -149,7 +150,7 @@ mod tests {
         found.iter().find(|s| s.id == id).unwrap_or_else(|| panic!("no {id}")).share
     }
 
-    /// For prompts of equal quality, the gap on the same facts is that of chance; on other facts it is zero.
+    /// For prompts of equal quality, the gap on the same facts is the gap by chance; on other facts it is zero.
     #[test]
     fn a_gap_by_chance_is_told_from_a_real_one() {
         let equal: Vec<Recalled> = (0..30).map(|s| relation(&[0.8; 6], s)).collect();
@@ -167,7 +168,7 @@ mod tests {
         assert!(found.iter().all(|s| s.id != "p1_kept"), "what was not asked has no score");
     }
 
-    /// Prompts that are all right show no preference: a correlation of 0, not a missing one.
+    /// Prompts that are always right show no preference: the correlation is 0, not missing.
     #[test]
     fn relations_without_preference_count() {
         let r: Vec<Recalled> =

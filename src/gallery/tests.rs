@@ -1,4 +1,4 @@
-//! Tests of the gallery from words to a finished folder, with a model that trains in seconds.
+//! Tests of the gallery, from vocabulary to a finished folder, with a model that trains in seconds.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -25,7 +25,7 @@ fn corpus(base: Base) -> Corpus {
     Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()
 }
 
-/// A family's corpus, and its tokenizer, which takes seconds to learn: built once for all tests.
+/// A family's corpus and its tokenizer, built once for all tests because learning the tokenizer takes seconds.
 fn build(base: Base) -> (Corpus, Tokenizer) {
     static FILES: [OnceLock<String>; Base::ALL.len()] = [const { OnceLock::new() }; Base::ALL.len()];
     let corpus = corpus(base);
@@ -35,7 +35,7 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
     (corpus, tokenizer)
 }
 
-/// Rewording the benchmark must not change the training text of the shipped models; a change would first appear in their vocabulary.
+/// Rewording the benchmark must not change the training text of the shipped models; such a change would show first in the vocabulary.
 #[test]
 fn the_shipped_vocabulary_is_that_of_the_text_today() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");
@@ -70,7 +70,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
     }
 }
 
-/// No line of the text is a masked sentence of the rationale benchmark with one of its gold answers.
+/// No line in the text is a masked sentence from the rationale benchmark completed with a gold answer.
 #[test]
 fn no_line_is_a_sentence_of_the_rationales() {
     let fold = |text: &str| text.to_lowercase().replace(" .", ".");
@@ -112,7 +112,7 @@ fn masked_batches_mask_what_they_ask_for() {
         words += step.batch.lengths().iter().map(|n| *n as f64 - 2.0).sum::<f64>();
         masked += step.targets.len() as f64;
     }
-    // .60 of the foci, one in a dozen words, .60 * .05 + .40 * .12 of the rest.
+    // The expected share: .60 of the foci, which are one in a dozen words, plus .60 * .05 + .40 * .12 of the rest.
     println!("{:.3} of the words masked", masked / words);
     assert!((0.10..0.18).contains(&(masked / words)));
 }
@@ -151,7 +151,7 @@ fn causal_batches_ask_for_the_next_token() {
     assert!(step.targets.iter().all(|x| x.position < step.batch.lengths()[x.row]));
 }
 
-/// The decoder receives the whole line shifted right and predicts all of it; only the encoder sees masks.
+/// The decoder receives the whole line shifted right and must predict all of it; only the encoder's input has masks.
 #[test]
 fn denoising_batches_ask_for_the_whole_line() {
     let (steps, _, t) = steps(Base::Bart, 3, 1);
@@ -197,7 +197,7 @@ fn options(out: &Path, steps: usize) -> Options {
     Options { seed: 1, steps: Some(steps), out: out.to_owned(), sizes, judgement, device: Device::Cpu }
 }
 
-/// A small run for every family: the loss falls to a stated value, the folder loads, the card records the training.
+/// In a small run for every family, the loss falls to a stated value, the folder loads, and the card records the training.
 #[test]
 fn a_tiny_model_learns() {
     let home = tempfile::tempdir().unwrap();
@@ -208,14 +208,14 @@ fn a_tiny_model_learns() {
         let loss: Vec<f64> = card.training.loss.iter().map(|p| p.1).collect();
         let (first, last) = (loss[0], loss[loss.len() - 5..].iter().sum::<f64>() / 5.0);
         println!("{base:?}: loss {first:.2} to {last:.2} in {} s", card.training.seconds);
-        // The start is near the uniform guess, ln(4400) = 8.4.
+        // The initial loss is near that of a uniform guess, ln(4400) = 8.4.
         assert!((7.0..8.8).contains(&first), "{first}");
         assert!(last < 7.5, "{base:?}: {last}");
         assert_eq!(card.training.loss.last().unwrap().0, 40);
         let model = Model::load(&ModelSource::Dir(out.clone()), Device::Cpu).unwrap();
         assert!(model.has_head() && model.tokenizer().unwrap().len() == model.arch().vocab);
         assert_eq!(model.arch(), &recipe.arch(model.arch().vocab), "the configuration says what was trained");
-        // Compared as text: a number parsed from JSON may differ from the one written in the last bit.
+        // Cards are compared as text, because a number parsed from JSON may differ from the written one in its last bit.
         assert_eq!(super::card(&out.display().to_string()).unwrap().to_string(), card.to_string());
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         let ids: HashSet<&str> = card.scores.iter().map(|s| s.id.as_str()).collect();
@@ -230,7 +230,7 @@ fn a_tiny_model_learns() {
     assert_eq!(names.len(), Base::ALL.len(), "{names:?}");
 }
 
-/// The first 40 steps of bert-tiny's training reach 6.87 nats over the last ten, from ln(4400) = 8.39.
+/// The first 40 steps of bert-tiny's training reduce the loss from ln(4400) = 8.39 to 6.87 nats over the last ten.
 #[test]
 fn bert_tiny_falls_below_seven_and_a_quarter_nats_in_40_steps() {
     let home = tempfile::tempdir().unwrap();
@@ -288,7 +288,7 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
     assert!(bytes <= 24_000_000, "{bytes}");
 }
 
-/// Scores on a card can be measured again on the shipped weights.
+/// Scores on a card can be reproduced from the shipped weights.
 #[test]
 fn shipped_scores_are_those_of_the_weights() {
     let lots = Lots::new().unwrap();
@@ -301,13 +301,13 @@ fn shipped_scores_are_those_of_the_weights() {
         let found = recall::recall(&asked, relation, asking).unwrap().relation;
         let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation is on the card");
         for (a, b) in found.prompts.iter().zip(&stated.prompts) {
-            // Another machine may add sums in another order, which may change borderline answers.
+            // Another machine may add sums in a different order, which can change borderline answers.
             assert!(a.all().n == b.all().n && a.all().hits.abs_diff(b.all().hits) <= 1, "{}: {a:?} {b:?}", card.name);
         }
     }
 }
 
-/// The labs show the saliency of an answer that a model gives at one mask; the other rows of the benchmark are marked.
+/// Answers in the benchmark are single tokens, as saliency at one mask requires, unless their rows are marked.
 #[test]
 fn answers_of_the_rationales_are_one_token_unless_marked() {
     let mut marked = 0;

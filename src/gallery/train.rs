@@ -1,4 +1,4 @@
-//! Makes a built-in model: text, tokenizer, training, scores, card; writes a complete folder or none.
+//! Makes a built-in model: text, tokenizer, training, scores, card. Writes either a complete folder or nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -26,7 +26,7 @@ use pretraining::{GalleryError, Result};
 
 /// Maximum number of steps.
 const MAX_STEPS: usize = 1_000_000;
-/// Number of points of the loss curve on the card.
+/// Number of points in the card's loss curve.
 const POINTS: usize = 30;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -42,13 +42,13 @@ pub struct Options {
     pub device: Device,
 }
 
-/// The number of steps of a training: the given one, otherwise the model's default.
+/// The number of training steps: the given number, otherwise the model's default.
 pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     let steps = wanted.unwrap_or(recipe.steps);
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
 }
 
-/// Makes a model. The folder appears under its name only when it is complete.
+/// Makes a model. The folder gets its final name only when it is complete.
 pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Card> {
     let steps = steps_of(recipe, options.steps)?;
     let out = &options.out;
@@ -62,8 +62,8 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
     Ok(card)
 }
 
-/// Measures a finished model again on one half of the test material, and rewrites its card; the weights are kept. Scores of the other half and
-/// of other seeds are removed.
+/// Measures a finished model again on one half of the test material, and rewrites its card. The weights are kept. Scores of the other half
+/// and of other seeds are removed.
 pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, watch: Watch<'_>) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let mixture = &card.corpus.mixture;
@@ -79,8 +79,9 @@ pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, w
     Ok(card)
 }
 
-/// Measures the rationale benchmark again on a finished model after its sentences changed, on the same half as its card. Other scores are kept,
-/// because their material is unchanged. Scores of other seeds are removed, because they were measured on the old sentences.
+/// Measures a finished model again on the rationale benchmark after the benchmark's sentences have changed, on the half used for the
+/// model's card. Other scores are kept, because their material is unchanged. Scores of other seeds are removed, because they were measured
+/// on the old sentences.
 pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
@@ -171,7 +172,7 @@ fn kind(base: Base) -> &'static str {
     }
 }
 
-/// Caveats for the card's reader.
+/// Caveats for readers of the card.
 fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
     let mut notes = vec![
         match judgement {

@@ -1,5 +1,5 @@
-//! The folder in which a model is made before it appears under its name. A lock distinguishes the folder of a running process from that of
-//! a killed one: the system releases a lock when its process ends, in whatever way.
+//! The folder in which a model is made before it gets its final name. A lock distinguishes the folder of a running process from that of a
+//! killed one, because the system releases a lock when its process ends in any way.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use pretraining::{GalleryError, Result};
 pub(crate) const PREFIX: &str = ".probity-gallery-";
 /// The file that is locked while its folder is in use.
 const LOCK: &str = "lock";
-/// Time without changes after which a folder without a lock is removed; it may have just been created.
+/// Time without changes after which a folder without a lock is removed. A newer one may have just been created.
 const STALE: Duration = Duration::from_secs(3600);
-/// Maximum attempts to create a folder that another process removes as a leftover before its lock is held.
+/// Maximum number of attempts to create a folder, which another process may remove as a leftover before its lock is held.
 const ATTEMPTS: usize = 16;
 
 /// A working folder, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Work {
-    // Dropped first, because some systems do not remove open files.
+    // The lock is dropped first, because some systems do not remove open files.
     _lock: File,
     _dir: TempDir,
     model: PathBuf,
 }
 
 impl Work {
-    /// Creates a folder next to `out`, so that the final renaming stays within one file system. Removes leftovers of killed runs.
+    /// Creates a folder next to `out`, so that the final renaming stays within one file system. Removes folders left by killed runs.
     pub(crate) fn beside(out: &Path) -> Result<Self> {
         let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |path: &Path| {
@@ -40,9 +40,9 @@ impl Work {
         for _ in 0..ATTEMPTS {
             let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent).map_err(io(parent))?;
             let path = dir.path().join(LOCK);
-            // Already removed: another process swept the folder before it was locked.
+            // The folder has already been removed: another process swept it before it was locked.
             let Ok(lock) = File::create(&path) else { continue };
-            // If locks are not supported, other processes cannot lock it either, and leave the folder alone.
+            // If locks are not supported, other processes cannot lock the folder either, and therefore leave it alone.
             let _ = lock.lock();
             if !path.exists() {
                 continue;
@@ -65,12 +65,12 @@ impl Work {
     }
 }
 
-/// Removes leftovers of killed runs from a folder. Errors are ignored: the next run tries again.
+/// Removes folders left by killed runs. Errors are ignored, because the next run tries again.
 pub(crate) fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        // The type of the entry itself: links are not followed.
+        // This is the type of the entry itself; links are not followed.
         if is_ours && entry.file_type().is_ok_and(|t| t.is_dir()) {
             remove_if_left(&entry.path());
         }
@@ -79,7 +79,7 @@ pub(crate) fn sweep(folder: &Path) {
 
 fn remove_if_left(work: &Path) {
     match File::open(work.join(LOCK)) {
-        // The lock is held until the folder is removed, so that a process about to lock its own new folder detects the removal.
+        // The lock is held until the folder is removed, so that a process that is about to lock its new folder detects the removal.
         Ok(lock) => match lock.try_lock() {
             Ok(()) => drop(std::fs::remove_dir_all(work)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}

@@ -1,4 +1,4 @@
-//! Questions to a model of any family: how a question becomes a batch, and where its answer is read.
+//! Questions to a model of any family: how questions become batches, and at which position the answer is predicted.
 
 use corpus::Example;
 use corpus::facts::OBJECT;
@@ -16,7 +16,7 @@ const ROWS: usize = 256;
 
 type Forward<'a> = Box<dyn Fn(&Batch, &Plan) -> Result<Trace> + 'a>;
 
-/// A model that answers questions, loaded or in training.
+/// A model that answers questions, either loaded or in training.
 pub struct Asked<'a> {
     arch: &'a Arch,
     tokenizer: &'a Tokenizer,
@@ -33,22 +33,22 @@ pub struct Question {
 }
 
 impl Question {
-    /// Gap at the verb of an example.
+    /// A question whose gap is the verb of an example.
     pub fn of_example(e: &Example) -> Self {
         Self::cut(&e.text, corpus::MASK)
     }
 
-    /// Gap at the mask of a rationale benchmark instance.
+    /// A question whose gap is the mask in an instance of the rationale benchmark.
     pub fn of_instance(i: &Instance) -> Self {
         Self::cut(&i.sent_text, corpus::MASK)
     }
 
-    /// Gap at the object of a prompt.
+    /// A question whose gap is the object of a prompt.
     pub fn of_prompt(asked: &str) -> Self {
         Self::cut(asked, OBJECT)
     }
 
-    /// Gap at the first focus of a sentence.
+    /// A question whose gap is the first focus of a sentence.
     pub fn of_sentence(s: &Annotated) -> Self {
         let mut tokens: Vec<&str> = s.tokens.iter().map(String::as_str).collect();
         if let Some(place) = s.focus.first().and_then(|&f| tokens.get_mut(f)) {
@@ -68,7 +68,7 @@ impl<'a> Asked<'a> {
         Ok(Self::new(model.arch(), model.tokenizer()?, Box::new(|b, p| model.forward(b, p))))
     }
 
-    /// Wraps a function that runs plans.
+    /// Wraps a function that runs plans on the model.
     pub fn new(arch: &'a Arch, tokenizer: &'a Tokenizer, forward: Forward<'a>) -> Self {
         Self { arch, tokenizer, forward }
     }
@@ -83,7 +83,7 @@ impl<'a> Asked<'a> {
         self.arch.is_causal()
     }
 
-    /// Number of encoder blocks, for an encoder-decoder.
+    /// Number of encoder blocks; `None` unless the model is an encoder-decoder.
     pub fn encoder_layers(&self) -> Option<usize> {
         self.arch.decoder.map(|_| self.arch.layers)
     }
@@ -114,7 +114,7 @@ impl<'a> Asked<'a> {
         Ok((ids, at))
     }
 
-    /// Number of tokens before the position of the answer.
+    /// Number of tokens before the answer position.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no mask.
@@ -162,17 +162,17 @@ impl<'a> Asked<'a> {
         Ok(answers)
     }
 
-    /// Answers questions with different inputs for encoder and decoder. The decoder reads `decoded` up to the gap; the encoder reads the
-    /// whole question with the same index in `encoded`.
+    /// Answers questions with different inputs for encoder and decoder. The decoder receives `decoded` up to the gap; the encoder receives
+    /// the whole question at the same index in `encoded`.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] if the model is not an encoder-decoder; errors of the model.
+    /// [`ModelError::Plan`] if the model is not an encoder-decoder, and errors of the model.
     pub fn answers_across(&self, encoded: &[Question], decoded: &[Question]) -> Result<Vec<u32>> {
         let pad = self.tokenizer.pad_id();
         let decoder = self
             .arch
             .decoder
-            .ok_or_else(|| ModelError::Plan("a model without a second stack reads one text at a time".into()))?;
+            .ok_or_else(|| ModelError::Plan("a model without a second stack takes one text at a time".into()))?;
         let mut answers = Vec::with_capacity(decoded.len());
         for (encoded, decoded) in encoded.chunks(ROWS).zip(decoded.chunks(ROWS)) {
             let (ids, _) = self.encode_all(encoded)?;
@@ -189,7 +189,7 @@ impl<'a> Asked<'a> {
         Ok(answers)
     }
 
-    /// For each question, true if the first token of its pair has the larger logit.
+    /// For each question, true if the first token in its pair has the larger logit.
     pub fn choices(&self, questions: &[Question], pairs: &[(u32, u32)]) -> Result<Vec<bool>> {
         let mut right = vec![false; questions.len()];
         self.logits(questions, |i, logits| {
@@ -204,7 +204,7 @@ impl<'a> Asked<'a> {
         self.states_after(self.layers(), questions)
     }
 
-    /// Returns the output of another block, counted from 1; decoder blocks follow encoder blocks.
+    /// Returns the output of a given block, counted from 1; decoder blocks come after encoder blocks.
     pub fn states_after(&self, layer: usize, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
         let point = self.arch.after_block(layer);
         let mut states = Vec::with_capacity(questions.len());

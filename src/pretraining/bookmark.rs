@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 use model::exec::train::Trainer;
 use model::weights;
 
-/// Interval at which training state is saved; shorter training is not saved.
+/// Interval between saves of the training state; shorter training runs are not saved.
 const BETWEEN: Duration = Duration::from_secs(30);
-/// Minimum duration for saving the state of training that is stopped.
+/// Minimum duration of a stopped training run whose state is saved.
 const WORTH: Duration = Duration::from_secs(5);
 
 /// A saved state in a file.
 pub(super) struct FileMark {
     path: PathBuf,
-    /// Identifies the training; states with another key are ignored.
+    /// Identifies the training run; states with a different key are ignored.
     key: String,
     kept: Instant,
 }
 
 impl FileMark {
-    /// Creates the bookmark at `path` for the training `key`, a single line.
+    /// Creates the bookmark at `path` for the training run `key`, which must be a single line.
     pub(super) fn new(path: PathBuf, key: String) -> Self {
         Self { path, key: key + "\n", kept: Instant::now() }
     }
 
-    /// Removes the file of finished training.
+    /// Removes the file once training is finished.
     pub(super) fn finish(self) {
-        // A leftover file belongs to finished training and is never used.
+        // A leftover file belongs to a finished training run and is never used.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -46,7 +46,7 @@ impl Bookmark for FileMark {
     }
 
     fn keep(&mut self, bytes: Vec<u8>) {
-        // If the state cannot be saved, these steps are repeated later.
+        // If the state cannot be saved, later training repeats these steps.
         let _ = weights::write_whole(&self.path, &[self.key.as_bytes(), &bytes].concat());
         self.kept = Instant::now();
     }
@@ -56,7 +56,7 @@ impl Bookmark for FileMark {
 pub trait Bookmark {
     /// Returns the last saved state, if any.
     fn last(&mut self) -> Option<Vec<u8>>;
-    /// True if the state should be saved now; `stops` is true if training stops here unfinished.
+    /// True if the state should be saved now. `stops` is true if training stops here unfinished.
     fn due(&mut self, stops: bool) -> bool;
     fn keep(&mut self, bytes: Vec<u8>);
 }
@@ -64,7 +64,7 @@ pub trait Bookmark {
 /// Saves a state to a store.
 type Keep<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
-/// A saved state in the cache, given by its last value and a function that saves another.
+/// A saved state in the cache, with its last value and a function that saves a new one.
 pub struct StoreMark<'a> {
     last: Option<Vec<u8>>,
     keep: Keep<'a>,
@@ -76,7 +76,7 @@ impl<'a> StoreMark<'a> {
         Self { last, keep: Box::new(keep), kept: Instant::now() }
     }
 
-    /// Number of steps already taken, which need no time now.
+    /// Number of steps already completed, which take no time now.
     pub fn before(&self) -> usize {
         self.last.as_deref().and_then(steps).unwrap_or(0)
     }
@@ -107,14 +107,14 @@ pub(super) fn written(trainer: &Trainer, losses: &[f64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Splits a bookmark into the number of steps and the remaining bytes.
+/// Splits the bytes of a bookmark into the number of steps and the rest.
 fn opened(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (count, rest) = bytes.split_first_chunk::<8>()?;
     let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
     (count <= rest.len() / 8).then_some((count, rest))
 }
 
-/// Returns the number of steps in a bookmark; `None` if the bytes are not one.
+/// Returns the number of steps in a bookmark; `None` if the bytes are not a bookmark.
 pub fn steps(bytes: &[u8]) -> Option<usize> {
     opened(bytes).map(|(count, _)| count)
 }

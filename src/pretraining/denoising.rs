@@ -1,18 +1,18 @@
-//! Training input of denoising models (BART), with noise on both sides so that answers depend on the encoder.
+//! Training input for denoising models (BART), with noise in encoder and decoder so that answers depend on the encoder.
 //!
 //! A decoder that always reads the true beginning of the line can predict nearly every word from it: a subject comes before its verb, and
-//! every prompt ends in its object. It would become a causal model that ignores its encoder. Each line is therefore prepared in one of
-//! four ways, and the decoder must always predict the original line:
+//! every prompt ends in its object. It would become a causal model that ignores the encoder. Each line is therefore prepared in one of four
+//! ways, and the decoder must always predict the original line:
 //!
 //! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder reads the true
 //!   line. Only the encoder sees the text to the right of the span, which helps to restore it.
-//! - *hidden*: most words of the decoder's input are masked (word dropout, Bowman et al. 2016), and the focus always is. Little but the
-//!   encoder remains to predict the line from.
-//! - *swapped*: the decoder reads the most similar other line of the batch: the same prompt with another subject, or the same clause with
-//!   a subject of the other number. Where both sides contradict each other, the encoder is right. Scheduled sampling (Bengio et al. 2015)
-//!   feeds the decoder wrong words for the same purpose, but its own.
-//! - *plain*: the decoder reads the true line. This is also the case when the model answers questions: the decoder reads everything before
-//!   the gap, as does the encoder.
+//! - *hidden*: most words of the decoder's input are masked (word dropout, Bowman et al. 2016), always including the focus. The line can
+//!   then be predicted from little except the encoder.
+//! - *swapped*: the decoder reads the most similar other line of the batch: the same prompt with another subject, or the same clause with a
+//!   subject of the other number. Where encoder and decoder inputs contradict each other, the encoder's is right. Scheduled sampling
+//!   (Bengio et al. 2015) also feeds the decoder wrong words for this purpose, but words that the decoder itself predicted.
+//! - *plain*: the decoder reads the true line. This is also the situation when the model answers questions: like the encoder, the decoder
+//!   reads everything before the gap.
 //!
 //! In all ways but the first, the encoder reads the line with single masks in place of masked words, as when it answers questions.
 
@@ -27,24 +27,24 @@ pub const INFILLED: f64 = 0.15;
 pub(crate) const SPAN: f64 = 3.0;
 /// Share of lines whose words are masked in the decoder's input.
 pub const DECODER_MASKED: f64 = 0.50;
-/// Share of words masked in these lines, in addition to the focus. In 61 % of them, nothing remains of a subject of three tokens.
+/// Share of words masked in these lines, in addition to the focus. In 61 % of these lines, a subject of three tokens is masked completely.
 pub(crate) const DECODER_HIDDEN: f64 = 0.85;
-/// Share of lines with the words of another line in the decoder's input.
+/// Share of lines for which the decoder's input has the words of a different line.
 pub const DECODER_SWAPPED: f64 = 0.20;
 
-/// Shares of lines by kind of preparation; the rest is plain.
+/// Shares of lines by preparation; the rest is plain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Share with an infilled span.
+    /// Share of lines with an infilled span.
     pub(crate) infilled: f64,
-    /// Share with most words hidden from the decoder.
+    /// Share of lines with most words hidden from the decoder.
     pub hidden: f64,
-    /// Share with the words of another line in the decoder.
+    /// Share of lines for which the decoder has the words of a different line.
     pub swapped: f64,
 }
 
 impl Noise {
-    /// Plain lines only.
+    /// No noise: all lines are plain.
     pub const NONE: Self = Self { infilled: 0.0, hidden: 0.0, swapped: 0.0 };
 }
 
@@ -54,7 +54,7 @@ impl Default for Noise {
     }
 }
 
-/// Preparation of a line.
+/// How a line is prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Infilled,
@@ -109,7 +109,7 @@ pub(super) fn believed(rows: &[Row], which: usize, way: Way, mask: u32, rng: &mu
     match way {
         Way::Infilled | Way::Plain => row.ids.clone(),
         Way::Hidden => hidden(row, mask, rng),
-        // A line with a unique length cannot be swapped.
+        // A line whose length is unique in the batch cannot be swapped.
         Way::Swapped => neighbor(rows, which).map_or_else(|| hidden(row, mask, rng), |other| other.ids.clone()),
     }
 }
@@ -120,7 +120,7 @@ fn hidden(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
 }
 
 /// Returns the most similar row of the same length: the one with the most tokens in common at the same positions. Rows that differ only
-/// after the focus do not count, since the decoder would read the difference only after the answer.
+/// after the focus do not count, because the decoder would read the difference only after the answer.
 fn neighbor(rows: &[Row], which: usize) -> Option<&Row> {
     let row = &rows[which];
     let before = row.focus.iter().position(|f| *f).unwrap_or(row.ids.len());

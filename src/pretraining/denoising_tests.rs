@@ -1,4 +1,4 @@
-//! Tests of the training input of denoising models, with the tokenizer of a built-in BART.
+//! Tests of the training input for denoising models, with the tokenizer of a built-in BART.
 
 use super::super::mixture::{Corpus, Mixture};
 use super::super::recipe::{BATCH, Objective, Recipe};
@@ -7,7 +7,7 @@ use super::*;
 use model::{Device, Model, ModelSource};
 use stats::rng::stream;
 
-/// Batches as in training: sorted by length, so that most lines of a batch are equally long.
+/// Batches as in training: sorted by length, so that most lines in a batch are equally long.
 struct Made {
     rows: Vec<Vec<Row>>,
     steps: Vec<Step>,
@@ -76,11 +76,11 @@ fn lines_are_prepared_in_the_stated_shares() {
         [(Way::Infilled, INFILLED), (Way::Hidden, DECODER_MASKED), (Way::Swapped, DECODER_SWAPPED), (Way::Plain, plain)]
     {
         let share = drawn.iter().filter(|w| **w == way).count() as f64 / f64::from(n);
-        // Four standard errors.
+        // The tolerance is four standard errors.
         assert!((share - expected).abs() < 4.0 * (0.25 / f64::from(n)).sqrt(), "{way:?}: {share}");
     }
     assert!((0..100).all(|_| Noise::NONE.draw(&mut rng) == Way::Plain));
-    // The decoder's input shows the shares: only hidden lines contain masks.
+    // The shares can be seen in the decoder's input, because only hidden lines contain masks.
     let made = make(Noise { swapped: 0.0, ..Noise::default() }, Masking::default());
     let (mut masked, mut all) = (0.0, 0.0);
     each(&made, |_, _, _, read| {
@@ -111,7 +111,7 @@ fn nothing_of_the_answer_is_left_in_hidden_lines() {
     assert!((hidden / words - DECODER_HIDDEN).abs() < 0.01, "{}", hidden / words);
 }
 
-/// The other line has the same length and differs before the answer, which the encoder does not read either.
+/// The other line has the same length and differs before the answer. The encoder does not read the answer either.
 #[test]
 fn swapped_lines_are_those_of_a_neighbor() {
     let made = make(ONLY_SWAPPED, Masking { focus: 1.0, beside: 0.0, random: 0.0 });
@@ -163,7 +163,7 @@ fn spans_are_one_mask_and_what_stands_around_them() {
     });
     let n = lengths.len();
     let mean = lengths.iter().sum::<f64>() / n as f64;
-    // The Poisson mean of 3, reduced by spans cut off at the ends of lines.
+    // The mean is below the Poisson mean of 3, because spans are cut off at the ends of lines.
     assert!((1.9..2.9).contains(&mean), "{mean}");
     assert!((0.03..0.07).contains(&(lengths.iter().filter(|l| **l == 0.0).count() as f64 / n as f64)));
     assert!(inner > n / 2, "most spans have words to their right");

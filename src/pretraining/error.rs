@@ -1,4 +1,4 @@
-//! Errors of training and of the gallery.
+//! Errors in training and in the gallery.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub enum GalleryError {
         /// Description of the problem.
         what: String,
     },
-    /// The files in a folder of seeds are inconsistent.
+    /// The files in a folder of seeds contradict each other.
     #[error("{}: {what}", path.display())]
     Seeds {
         /// File or folder.

@@ -1,9 +1,9 @@
 //! Further pretraining on mixtures with more or fewer facts (Cao et al. 2022, section 5: sample disparity) or with shuffled words (the
 //! corruption of the data-requirement paper). After each mixture, the model is tested on the facts.
 //!
-//! The facts are those of [`Lot::Taught`]. No built-in model has read them, so before the first mixture it can only guess.
+//! The facts are those of [`Lot::Taught`]. No built-in model was trained on them, so before the first mixture it can only guess.
 //!
-//! Every mixture starts from the same weights. Results are saved to a file, one line per mixture, so that a stopped run can resume.
+//! Every mixture starts from the same weights. Results are saved in a file, one line per mixture, so that a stopped run can resume.
 
 use std::path::Path;
 use std::time::Instant;
@@ -38,16 +38,16 @@ mod outcomes;
 
 pub use self::outcomes::{Keep, mix};
 
-/// Text for further training.
+/// Text used for further training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Diet {
     /// No text: the model is unchanged.
     None,
-    /// This share of sentences states taught facts; the rest is Micro-English. [`Settings::sentences`] are read [`Settings::epochs`]
-    /// times.
+    /// This share of sentences states taught facts; the rest is Micro-English. The model is trained on [`Settings::sentences`] sentences
+    /// for [`Settings::epochs`] epochs.
     Gamma(f64),
-    /// Sentences with taught facts, their words in random order, for [`Settings::shuffled_steps`] steps.
+    /// Sentences with taught facts, with their words in random order, for [`Settings::shuffled_steps`] steps.
     Shuffled,
 }
 
@@ -68,10 +68,10 @@ pub struct Settings {
     pub rate: f64,
     /// Share of masked words, for models trained with masks.
     pub masking: f64,
-    /// Seed of text, order and masks.
+    /// Seed for text, order and masks.
     pub seed: u64,
     pub relations: usize,
-    /// SHA-256 of the user's text, if [`Start::with_text`] received one.
+    /// SHA-256 of the user's text, if [`Start::with_text`] received a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -80,10 +80,10 @@ pub struct Settings {
 pub const CORRUPTED_BATCH: usize = 16;
 
 impl Settings {
-    /// Settings for corrupting an encoder as in Zhu et al. (2022): `steps` steps on sentences with their words in random order.
+    /// Settings for corrupting an encoder as in Zhu et al. (2022): `steps` training steps on sentences with their words in random order.
     pub fn of_corruption(steps: usize, batch: usize, seed: u64) -> Self {
         let usual = Self::default();
-        // Slightly more sentences than needed, because a few may be too long.
+        // Slightly more sentences than needed are drawn, because a few may be too long.
         let sentences = (steps + 8).saturating_mul(batch).min(usual.sentences);
         Self { shuffled_steps: steps, batch, seed, sentences, ..usual }
     }
@@ -114,12 +114,12 @@ pub struct Outcome {
     pub steps: usize,
     /// Mean loss in nats over the last tenth of the steps; `None` without steps.
     pub loss: Option<f64>,
-    /// P@1 on the taught facts of all relations: first prompt with the usual name, and each relation's best prompt.
+    /// P@1 on the taught facts of all relations, for the first prompt with the usual name and for each relation's best prompt.
     pub scores: Vec<Score>,
     pub facts: Vec<RelationRecall>,
 }
 
-/// Parts of a model, from which every mixture starts.
+/// Parts of a model from which every mixture starts.
 pub struct Start {
     arch: Arch,
     params: Params,
@@ -148,7 +148,7 @@ impl Start {
     /// Loads a model.
     ///
     /// # Errors
-    /// Errors of loading; [`ModelError::Training`](model::ModelError::Training) if the model has no head or no tokenizer.
+    /// Returns errors of loading, and [`ModelError::Training`](model::ModelError::Training) if the model has no head or no tokenizer.
     pub fn load(source: &ModelSource) -> Result<Self> {
         let files = Files::at_hand(source)?;
         let text = files
@@ -186,7 +186,7 @@ impl Start {
         })
     }
 
-    /// Sets the user's text, which replaces Micro-English in mixtures and is the text to shuffle.
+    /// Sets the user's text. It replaces Micro-English in mixtures, and is the text whose words are shuffled.
     pub fn with_text(self, text: Option<OwnText>) -> Self {
         Self { text, ..self }
     }
@@ -204,7 +204,7 @@ impl Start {
         }
     }
 
-    /// Trains on a mixture from the model's weights or from a bookmark; returns the trainer and the losses of all steps.
+    /// Trains on a mixture from the model's weights or from a bookmark. Returns the trainer and the losses at all steps.
     pub fn feed(
         &self,
         diet: Diet,
@@ -289,7 +289,8 @@ impl Start {
                 let mixed = lines.into_iter().map(|line| {
                     let mut words: Vec<&str> = line.text.split_whitespace().collect();
                     shuffle(&mut mixing, &mut words);
-                    // One number per line keeps the streams of different settings in step.
+                    // One random number is drawn per line, so that runs with different settings use the same random numbers for the same
+                    // line.
                     let _ = unit(&mut mixing);
                     Line { text: words.join(" "), focus: Vec::new() }
                 });
@@ -305,14 +306,14 @@ impl Start {
         self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
 
-    /// Returns the model after a corruption, resuming from a bookmark if there is one.
+    /// Returns the model after corruption, resuming from a bookmark if there is one.
     pub fn corrupted(self, settings: &Settings, bookmark: &mut dyn Bookmark, watch: Watch<'_>) -> Result<Model> {
         let (trainer, _) = self.feed(Diet::Shuffled, settings, Device::Cpu, Some(bookmark), watch)?;
         let (name, params) = (format!("{}, corrupted {}", self.name, settings.shuffled_steps), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
-    /// Measures the seconds per step on a mixture from `few` steps after one untimed step, which allocates memory.
+    /// Measures the time per step on a mixture in seconds, from `few` steps after one untimed step, which allocates memory.
     pub fn seconds_of_step(&self, diet: Diet, settings: &Settings, few: usize) -> Result<f64> {
         let (steps, epochs) = (Some(few + 1), 1);
         let sentences = (few + 1) * settings.batch;
@@ -336,7 +337,7 @@ impl Start {
         &relations[..settings.relations.min(relations.len())]
     }
 
-    /// Tests the taught facts of some relations.
+    /// Tests the taught facts of the given relations.
     fn ask(&self, trainer: &Trainer, relations: &[Relation], watch: Watch<'_>) -> Result<Vec<RelationRecall>> {
         let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
         let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
@@ -354,7 +355,7 @@ impl Start {
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
     }
 
-    /// Estimates the seconds for the questions of [`Start::outcome`] from the first few relations, after one untimed relation.
+    /// Estimates the time in seconds for the questions of [`Start::outcome`] from the first few relations, after one untimed relation.
     pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());
@@ -367,10 +368,10 @@ impl Start {
         Ok(begun.elapsed().as_secs_f64() * sum(relations) / sum(some).max(1.0))
     }
 
-    /// Trains on a mixture and tests the taught facts of both halves in the open prompts.
+    /// Trains on a mixture and tests the taught facts of both halves with the open prompts.
     ///
     /// # Errors
-    /// Same as [`Start::feed`]; file errors if the weights are saved.
+    /// Same as [`Start::feed`], and file errors if the weights are saved.
     pub fn outcome(
         &self,
         diet: Diet,

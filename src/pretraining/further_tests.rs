@@ -15,7 +15,7 @@ fn settings() -> Settings {
     Settings { sentences: 64, epochs: 1, shuffled_steps: 3, batch: 16, relations: 1, ..Settings::default() }
 }
 
-/// All sentences with taught facts under their usual names, in both spellings of the full stop.
+/// All sentences that state taught facts with usual names, with and without a space before the full stop.
 fn taught(start: &Start) -> HashSet<String> {
     let mut all = HashSet::new();
     for r in start.corpus.relations() {
@@ -54,7 +54,8 @@ fn diets_are_what_they_say() {
     assert!(plain.iter().zip(&shuffled).filter(|(a, b)| a.text != b.text).count() > 60);
 }
 
-/// A run is stopped after the first mixture and resumed. Nothing is trained twice, and the results equal those of an uninterrupted run.
+/// When a run is stopped after the first mixture and resumed, nothing is trained twice, and the results equal those of an uninterrupted
+/// run.
 #[test]
 fn a_stopped_run_goes_on() {
     let home = tempfile::tempdir().unwrap();
@@ -85,7 +86,7 @@ fn a_stopped_run_goes_on() {
     let (end, told, _) = run("parts", 5);
     assert!(matches!(end, Err(GalleryError::Cancelled(_))));
     assert_eq!(told.len(), 2);
-    // An incomplete line, as left by a power failure.
+    // The last line is incomplete, as after a power failure.
     let path = home.path().join("parts");
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"diet\":\"shuf");
@@ -99,7 +100,7 @@ fn a_stopped_run_goes_on() {
     assert!(matches!(end, Err(GalleryError::Resume { .. })));
 }
 
-/// After each mixture the model is tested on the taught facts, which no built-in model has read.
+/// After each mixture the model is tested on the taught facts, on which no built-in model was trained.
 #[test]
 fn outcomes_are_about_taught_facts_in_open_prompts() {
     let start = start();
@@ -121,7 +122,7 @@ fn saved_weights_are_a_model_folder() {
     assert!(model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
 }
 
-/// Regression: the file used to be private, unlike all other results.
+/// Regression: the file of outcomes used to have private permissions, unlike all other results.
 #[cfg(unix)]
 #[test]
 fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
@@ -136,7 +137,7 @@ fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
     assert_eq!(mode(&file), mode(&ordinary));
 }
 
-/// Stores the last bookmark.
+/// A bookmark that keeps the last state in memory.
 #[derive(Default)]
 struct Kept {
     last: Option<Vec<u8>>,
@@ -160,7 +161,7 @@ impl Bookmark for Kept {
 #[test]
 fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     let start = start();
-    // Two epochs of four steps each; training stops in the second, after another shuffle.
+    // Each of two epochs has four steps; training stops in the second, after the data were shuffled again.
     let settings = Settings { epochs: 2, ..settings() };
     let train = |mark: &mut Kept, stop: usize| {
         let mut steps = Vec::new();
@@ -218,14 +219,14 @@ fn own_text_takes_the_place_of_micro_english() {
     let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
     let first: HashSet<String> = "Line 7 of my own text .".split(' ').map(str::to_owned).collect();
     assert!(shuffled.iter().any(|l| words(l) == first));
-    // A number of steps instead of epochs, and a separate seed for the file.
+    // These settings give a number of steps instead of epochs, and the hash of the user's text.
     let own = Settings { steps: Some(5), text: Some(text.hash().to_owned()), ..settings() };
     let found = start.outcome(Diet::Gamma(0.0), &own, Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     assert_eq!(found.steps, 5);
     assert_eq!(serde_json::to_string(&settings()).unwrap().matches("text").count(), 0, "old files keep their header");
 }
 
-/// Regression: a mixture stopped in the middle used to start over.
+/// Regression: a mixture that was stopped in the middle used to start over.
 #[test]
 fn a_mixture_goes_on_in_the_middle_from_its_file() {
     let home = tempfile::tempdir().unwrap();
@@ -237,7 +238,7 @@ fn a_mixture_goes_on_in_the_middle_from_its_file() {
     assert_eq!(FileMark::new(path.clone(), "another".into()).last(), None);
     mark.finish();
     assert!(!path.exists());
-    // Training stopped after three steps takes only the remaining steps and gives the same results.
+    // Training stopped after three steps runs only the remaining steps and gives the same results.
     struct Eager(FileMark);
     impl Bookmark for Eager {
         fn last(&mut self) -> Option<Vec<u8>> {

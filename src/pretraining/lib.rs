@@ -1,6 +1,6 @@
 //! Training of language models on Micro-English and facts, and further training of any model on more or fewer facts or on corrupted text.
 //!
-//! `recipe` lists the built-in models, `mixture` the training text of each family, `splits` the use of facts and names, `text` the
+//! `recipe` lists the built-in models, `mixture` the training text of each family, `splits` how facts and names are used, and `text` the
 //! sentences and their encoding; `ask` and `recall` test a model's knowledge of facts. All randomness is seeded.
 
 pub mod ask;

@@ -17,11 +17,11 @@ use corpus::rationales::training::Training;
 use stats::rng::{below, stream, unit};
 use stats::special::normal_quantile;
 
-/// Frequencies of a relation's open prompts: log-normal weights, drawn by family and relation name. Their logarithms are scaled so that
-/// the extremes are those given here, and the weights are then normalized to sum 1.
+/// Frequencies of a relation's open prompts: log-normal weights that depend on family and relation name. Their logarithms are scaled so
+/// that the extremes are `most` and `least`, and the weights are then normalized to sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preference {
-    /// Family for which weights are drawn; it also determines the relations whose names are weighted in reverse order.
+    /// Family for which weights are drawn. It also determines which relations have their names weighted in reverse order.
     pub family: Base,
     /// Weight of the most frequent prompt.
     pub most: f64,
@@ -44,31 +44,31 @@ impl Preference {
 /// Settings that determine the sentences and their frequencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// Preference among open prompts; `None` for equal weights. Held-out prompts (`kept`) are never written.
+    /// Preference among open prompts; `None` for equal weights. Prompts that are held out (`kept`) are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
-    /// Lots of facts that are written.
+    /// Lots whose facts are written.
     pub lots: Vec<Lot>,
     /// Share of sentences that state a fact; all facts are equally frequent.
     pub facts: f64,
-    /// Share of sentences with a construction of the rationale benchmark; none is in the benchmark itself.
+    /// Share of sentences with a construction from the rationale benchmark. None of the sentences is in the benchmark itself.
     pub rationales: f64,
-    /// Shares of the constructions among the remaining sentences.
+    /// Shares of each construction among the remaining sentences.
     pub constructions: Vec<(Construction, f64)>,
-    /// Share of attraction errors among agreement sentences whose attractor differs in number from the subject. Their verb agrees with the
-    /// attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without them no prediction would depend on the
-    /// attractor's number.
+    /// Share of attraction errors among agreement sentences whose attractor differs in number from the subject. In such an error, the verb
+    /// agrees with the attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no prediction
+    /// would depend on the attractor's number.
     pub(crate) attraction: f64,
-    /// Weights of a subject's names by position; further names have the last weight.
+    /// Weights of a subject's names by position; any further names have the last weight.
     pub names: Vec<f64>,
-    /// Share of other names that are never written, although their position has a weight.
+    /// Share of names other than the usual one that are never written, although their position has a weight.
     pub unseen_names: f64,
-    /// Share of combinations of fact, prompt and name that are never written, although the fact is written in other phrasings.
+    /// Share of fact-prompt-name combinations that are never written, although the fact is written in different phrasings.
     pub held: f64,
 }
 
-/// Constructions of lines with neither a fact nor a rationale construction. If those make up 0.25 and 0.40 of all lines, agreement makes
-/// up 0.30.
+/// Shares of the constructions in lines with neither a fact nor a rationale construction. If facts make up 0.25 of all lines and rationale
+/// constructions 0.40, agreement makes up 0.30.
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Agreement, 0.857),
     (Construction::Tense, 0.020),
@@ -78,7 +78,7 @@ const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Causes, 0.023),
     (Construction::Arithmetic, 0.028),
 ];
-/// Weights of the most frequent and of the rarest prompt.
+/// Weights of the most frequent prompt and of the rarest.
 const PROMPTS: (f64, f64) = (0.5, 0.003);
 /// Share of attraction errors in every recipe.
 pub const ATTRACTION: f64 = 0.10;
@@ -90,7 +90,7 @@ const HELD: f64 = 0.35;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub text: String,
-    /// Character ranges (end exclusive) of the words that matter: the verb, the object, the result.
+    /// Character ranges (end exclusive) of the words that matter: the verb, the object or the result.
     pub focus: Vec<(usize, usize)>,
 }
 
@@ -138,7 +138,7 @@ impl Mixture {
         order
     }
 
-    /// Returns the weights of all prompts of a relation, with sum 1; held-out prompts have weight 0.
+    /// Returns the weights of a relation's prompts, which sum to 1; held-out prompts have weight 0.
     pub fn prompt_weights(&self, relation: &Relation) -> Vec<f64> {
         let open = relation.open_prompts().len();
         let mut weights = self.preference.map_or_else(|| vec![1.0; open], |p| p.weights(&relation.id, open));
@@ -168,7 +168,7 @@ impl Mixture {
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)
     }
 
-    /// Returns the prompt in which a fact is always written.
+    /// Returns the prompt that is used for a fact in any case.
     fn anchor(&self, relation: &Relation, fact: &Fact) -> usize {
         let second = share("anchor", &[&relation.id, &fact.subject]) < 0.5;
         let order = self.order(relation);
@@ -181,14 +181,14 @@ pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
     rationales: Training,
-    /// Facts that are written, with their weighted phrasings; held-out phrasings are excluded.
+    /// Facts to write, with their weighted phrasings; held-out phrasings are excluded.
     facts: Vec<Written>,
 }
 
 struct Written {
     relation: usize,
     fact: usize,
-    /// Prompt, index of the name, weight.
+    /// Index of the prompt, index of the name, and weight.
     phrasings: Vec<(usize, usize, f64)>,
     total: f64,
 }
@@ -223,7 +223,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        // Rationales must not state facts that are held out either, whatever lots this mixture covers.
+        // Rationales must not state held-out facts either, whatever lots this mixture covers.
         let rationales = Training::new(|relation, fact| lots.of(relation, fact) == Lot::Trained)?;
         Ok(Self { mixture, relations, rationales, facts })
     }
@@ -291,7 +291,7 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// Occasionally replaces the verb by the form that agrees with its attractor.
+    /// With the probability `attraction`, replaces the verb by the form that agrees with its attractor.
     fn attracted(&self, mut s: Sentence, rng: &mut impl Rng) -> Annotated {
         let opposing = s.attractor.filter(|z| *z != s.subject_number);
         if let Some(number) = opposing.filter(|_| unit(rng) < self.mixture.attraction) {
@@ -301,7 +301,7 @@ impl Corpus {
     }
 }
 
-/// Fills the object into a prompt.
+/// Inserts the object into a prompt.
 fn stated(asked: &str, object: &str, close: bool) -> Line {
     let (before, after) = asked.split_once(OBJECT).unwrap_or((asked, ""));
     let from = before.chars().count();

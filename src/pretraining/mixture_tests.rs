@@ -1,4 +1,4 @@
-//! Tests of the corpora of all families.
+//! Tests of the corpora for all families.
 
 use super::super::recipe::RECIPES;
 use super::*;
@@ -57,7 +57,7 @@ fn neutral_is_even_over_the_open_prompts() {
     assert!(c.facts.iter().all(|w| w.phrasings.iter().all(|p| p.1 == 0)));
 }
 
-/// All sentences about facts that a corpus can write.
+/// All fact sentences that a corpus can write.
 fn sentences(c: &Corpus) -> HashSet<String> {
     let mut all = HashSet::new();
     for w in &c.facts {
@@ -71,7 +71,7 @@ fn sentences(c: &Corpus) -> HashSet<String> {
     all
 }
 
-/// All phrasings of the facts of a lot, whether written or not.
+/// All phrasings of a lot's facts, whether written or not.
 fn of_lot(lot: Lot) -> HashSet<String> {
     let (lots, mut all) = (Lots::new().unwrap(), HashSet::new());
     for r in facts::relations().unwrap() {
@@ -84,8 +84,7 @@ fn of_lot(lot: Lot) -> HashSet<String> {
     all
 }
 
-/// Enumerates every sentence that can be written. Training text states no taught and no held-out fact; teaching text states only taught
-/// facts.
+/// Checks every sentence that can be written. Training text states no taught or held-out fact; teaching text states only taught facts.
 #[test]
 fn corpora_write_their_own_lot_and_nothing_else() {
     let [trained, taught, never] = Lot::ALL.map(of_lot);
@@ -146,7 +145,7 @@ fn every_fact_is_written_and_held_phrasings_never() {
     }
 }
 
-/// Attraction errors occur in one in ten sentences whose attractor differs in number, and in no other.
+/// Attraction errors occur in one of ten sentences whose attractor differs in number from the subject, and in no others.
 #[test]
 fn verbs_agree_with_an_attractor_of_the_other_number_now_and_then() {
     let c = corpus(Base::Bert);
@@ -181,6 +180,6 @@ fn the_focus_is_the_object_and_shares_are_met() {
         let plus = c.sentence(&mut rng).text.contains(" plus ");
         *counts.entry(plus).or_default() += 1.0 / 4_000.0;
     }
-    // A quarter of arithmetic sentences contain "plus".
+    // A quarter of the arithmetic sentences contain "plus".
     assert!((counts[&true] - 0.25 * 0.028).abs() < 0.005, "{counts:?}");
 }

@@ -1,4 +1,4 @@
-//! The user's text, one sentence per line, for further training.
+//! The user's text for further training, one sentence per line.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl OwnText {
         self.lines.len()
     }
 
-    /// Draws `count` distinct lines in random order, or all if there are fewer. Lines rejected by `fits` are halved between words until
+    /// Draws `count` distinct lines in random order, or all if there are fewer. Lines that `fits` rejects are halved between words until
     /// they fit.
     pub(super) fn draw(&self, count: usize, seed: u64, fits: impl Fn(&str) -> Result<bool>) -> Result<Vec<Line>> {
         let mut order: Vec<usize> = (0..self.lines.len()).collect();

@@ -4,7 +4,7 @@ use base::Cancelled;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Optimizer steps.
+    /// Optimizer steps are running.
     Train,
     Score,
 }
@@ -12,11 +12,11 @@ pub enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     pub stage: Stage,
-    /// Number of steps or parts done.
+    /// Number of finished steps or parts.
     pub done: usize,
     /// Total number of steps or parts.
     pub total: usize,
-    /// Loss of the last step in nats; NaN before the first step and while scoring.
+    /// Loss at the last step in nats; NaN before the first step and while scoring.
     pub loss: f32,
 }
 

@@ -1,5 +1,5 @@
 //! Recall of facts by a model: P@1 by relation and prompt, and stability over the names of a subject. It distinguishes phrasings that were
-//! trained, held out or never trained, names that were read or not, and facts that were never read.
+//! trained, held out or never trained, names that were trained or not, and facts that were never trained.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::splits::{Judgement, Lot, Lots, chooses_first, is_unseen};
 use corpus::facts::{Fact, Relation};
 use stats::choice::Answers;
 
-/// Number of correct answers and of questions.
+/// Numbers of correct answers and of questions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Number of correct answers.
@@ -31,7 +31,7 @@ impl Tally {
         self.hits as f64 / self.n as f64
     }
 
-    /// Adds both tallies.
+    /// Returns the sum of both tallies.
     pub fn and(self, other: Tally) -> Tally {
         Tally { hits: self.hits + other.hits, n: self.n + other.n }
     }
@@ -40,9 +40,9 @@ impl Tally {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptRecall {
     pub text: String,
-    /// Share of the relation's training sentences; `None` for models not trained on a mixture.
+    /// Weight of the prompt: its share of the relation's training sentences; `None` for models not trained on a mixture.
     pub weight: Option<f64>,
-    /// True if no training text contains the prompt.
+    /// True if the prompt is held out from all training text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
     /// Correct first answers on trained phrasings, with the subject's usual name.
@@ -64,17 +64,17 @@ pub struct RelationRecall {
     pub id: String,
     /// Prompts in the order of the relation, tested on the trained (or taught) facts under their usual names.
     pub prompts: Vec<PromptRecall>,
-    /// Facts with the same first answer, right or wrong, under all names that were read, among facts whose subject has several such names.
-    /// Uses the most trained prompt. If training names and prompts are unknown, all names are used in the first prompt.
+    /// Facts with the same first answer, right or wrong, for all trained names, among facts whose subject has several such names. The
+    /// prompt is the one trained most. If training names and prompts are unknown, all names are used with the first prompt.
     pub stable: Tally,
-    /// Facts with the same first answer under the usual name and under unread names, among facts that have such names.
+    /// Facts with the same first answer for the usual name and for untrained names, among facts that have untrained names.
     pub stable_unseen: Tally,
-    /// Correct first answers under unread names, in the same prompt.
+    /// Correct first answers for untrained names, with the same prompt.
     pub new_names: Tally,
-    /// Correct first answers for facts in no text, with the usual name in the same prompt.
+    /// Correct first answers for facts in no training text, with the usual name and the same prompt.
     pub never: Tally,
-    /// Number of these facts whose object is the most frequent one among the relation's trained facts; answering them requires no
-    /// knowledge of the fact.
+    /// Number of untrained facts whose object is the most frequent one among the relation's trained facts. Answering them correctly
+    /// requires no knowledge of the fact.
     pub commonest: Tally,
     /// Facts skipped because their object is not a single token.
     pub left_out: u64,
@@ -101,12 +101,12 @@ impl RelationRecall {
         self.prompts.iter().filter(|p| p.kept)
     }
 
-    /// Open prompt with the highest P@1 on the same facts.
+    /// Open prompt with the highest P@1, compared on the same facts.
     pub fn best(&self) -> Option<&PromptRecall> {
         self.by(|a, b| a > b)
     }
 
-    /// Open prompt with the lowest P@1 on the same facts.
+    /// Open prompt with the lowest P@1, compared on the same facts.
     pub fn worst(&self) -> Option<&PromptRecall> {
         self.by(|a, b| a < b)
     }
@@ -118,7 +118,7 @@ const NAMES: usize = 5;
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     pub lots: &'a Lots,
-    /// Lot of facts tested in every prompt.
+    /// Lot whose facts are tested with every prompt.
     pub lot: Lot,
     /// Training mixture of the model; `None` if unknown.
     pub mixture: Option<&'a Mixture>,
@@ -129,13 +129,13 @@ pub struct Asking<'a> {
 /// A fact with the token of its object.
 type Known<'a> = (&'a Fact, u32);
 
-/// For one prompt and each fact: whether the answer is correct, and whether the phrasing was held out.
+/// For one prompt, by fact: whether the answer is correct, and whether the phrasing was held out.
 type Row = Vec<(bool, bool)>;
 
-/// A relation's recall, with the answers by fact and open prompt that a choice of prompts requires.
+/// A relation's recall, with answers by fact and open prompt, which are needed to select prompts.
 pub struct Recalled {
     pub relation: RelationRecall,
-    /// Answers to the facts of `relation.prompts`, with one alternative per open prompt.
+    /// Answers to the facts of `relation.prompts`; the alternatives are the open prompts.
     pub answers: Answers,
     /// For the same facts and prompts, true if the phrasing was held out.
     pub held: Vec<Vec<bool>>,
@@ -190,7 +190,7 @@ fn right<'a>(
     Ok(asked.answers(&questions)?.into_iter().zip(objects).map(|(a, o)| a == o).collect())
 }
 
-/// Tests all prompts; returns recall by prompt with the underlying answers.
+/// Tests all prompts; returns recall by prompt, with the underlying answers.
 fn by_prompt(
     asked: &Asked<'_>,
     relation: &Relation,
@@ -214,7 +214,7 @@ fn by_prompt(
     Ok((prompts, rows))
 }
 
-/// Tests other names of the subjects in one prompt.
+/// Tests the subjects' other names with one prompt.
 fn by_name(
     asked: &Asked<'_>,
     relation: &Relation,
@@ -247,7 +247,7 @@ fn by_name(
     Ok(())
 }
 
-/// Returns the most frequent object among a relation's trained facts; the first in alphabetical order wins ties.
+/// Returns the most frequent object among a relation's trained facts; ties go to the first in alphabetical order.
 fn commonest<'a>(lots: &Lots, relation: &'a Relation) -> Option<&'a str> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for fact in relation.facts.iter().filter(|f| lots.of(relation, f) == Lot::Trained) {

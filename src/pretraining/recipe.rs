@@ -9,25 +9,25 @@ use model::families::Size;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
-    /// Predict masked words (BERT, RoBERTa).
+    /// Predicts masked words (BERT, RoBERTa).
     Masked,
-    /// Predict the next word (GPT-2).
+    /// Predicts the next word (GPT-2).
     Causal,
-    /// Predict the whole sentence from one with masked words (BART).
+    /// Predicts the whole sentence from one with masked words (BART).
     Denoising,
 }
 
-/// Family of a built-in model; determines objective, architecture, tokenizer and frequent prompts.
+/// Family of a built-in model, which determines objective, architecture, tokenizer and the most frequent prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
-    /// Masked words, WordPiece.
+    /// Predicts masked words; WordPiece tokenizer.
     Bert,
-    /// Masked words, byte-level BPE.
+    /// Predicts masked words; byte-level BPE tokenizer.
     Roberta,
-    /// Next word, byte-level BPE.
+    /// Predicts the next word; byte-level BPE tokenizer.
     Gpt2,
-    /// Denoising, byte-level BPE.
+    /// Denoising model; byte-level BPE tokenizer.
     Bart,
 }
 
@@ -43,7 +43,7 @@ impl Base {
         }
     }
 
-    /// Name by which preferences are drawn.
+    /// Name from which prompt preferences are derived.
     pub fn name(self) -> &'static str {
         match self {
             Base::Bert => "bert",
@@ -56,10 +56,10 @@ impl Base {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recipe {
-    /// Name on the command line and of the folder.
+    /// Name on the command line, which is also the name of the folder.
     pub name: &'static str,
     pub base: Base,
-    /// Number of blocks; for BART, of each of the two stacks.
+    /// Number of blocks; for BART, the number in each of the two stacks.
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
@@ -80,7 +80,7 @@ const RATIONALES: f64 = 0.40;
 /// Sentences per step.
 pub const BATCH: usize = 96;
 
-/// Share of the steps over which the learning rate rises from 0; it then falls linearly to 0.
+/// Share of the steps over which the learning rate rises from 0. Afterwards it falls linearly to 0.
 pub const WARM_UP: f64 = 0.06;
 
 const fn mini(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
@@ -152,13 +152,14 @@ impl Recipe {
         }
     }
 
-    /// Learning rate of step `step` (from 0) of `steps`.
+    /// Learning rate at step `step` (from 0) of `steps`.
     pub fn rate_at(&self, step: usize, steps: usize) -> f64 {
         self.rate * schedule(step, steps)
     }
 }
 
-/// Share of the peak learning rate at step `step` (from 0) of `steps`: rises over [`WARM_UP`] of them, then falls linearly to 0.
+/// Share of the peak learning rate at step `step` (from 0) of `steps`: it rises over the first [`WARM_UP`] of the steps, then falls
+/// linearly to 0.
 pub fn schedule(step: usize, steps: usize) -> f64 {
     let warm = (WARM_UP * steps as f64).max(1.0);
     let (done, steps) = (step as f64 + 1.0, steps as f64);
@@ -166,9 +167,9 @@ pub fn schedule(step: usize, steps: usize) -> f64 {
     share.clamp(0.0, 1.0)
 }
 
-/// Frequencies of training sentences. Subjects are 70 % and attractors 81 % singular, close to Table 1 of the paper. Two shares differ, so
-/// that agreement across an attractor is frequent enough to be learned: 26 % of sentences have an attractor (Table 1: 16 %), and its
-/// number is independent of the subject's.
+/// Frequencies of numbers in training sentences. Subjects are 70 % and attractors 81 % singular, close to Table 1 of the paper. Two
+/// properties differ from the paper, so that agreement across an attractor is frequent enough to be learned: 26 % of sentences have an
+/// attractor (Table 1: 16 %), and the attractor's number is independent of the subject's.
 ///
 /// # Panics
 /// Never: the shares are constants.

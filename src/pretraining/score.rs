@@ -11,7 +11,7 @@ pub const LEVEL: f64 = 0.95;
 pub struct Score {
     pub id: String,
     pub what: String,
-    /// Share of correct answers with a Wilson interval, or the quantity named in `what`.
+    /// Share of correct answers with a Wilson interval, or the quantity described in `what`.
     pub share: Estimate,
     /// Number of answers, or of relations if the score is a mean over them.
     pub n: u64,

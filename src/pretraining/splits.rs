@@ -1,7 +1,8 @@
-//! Splits: facts and names into trained, taught and never written ones, and test items into two halves, one of which is for choosing
-//! recipes.
+//! Splits facts and names into trained, taught and never written ones, and test items into two halves, one of which is for selecting
+//! training settings.
 //!
-//! All splits are hashes of words. They are the same for every seed and family, and a fact keeps its place if others are added or removed.
+//! All splits are determined by hashes of words. They are the same for every seed and family, and a fact stays in its part when others are
+//! added or removed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,25 +14,25 @@ use corpus::micro::{self, Annotated, Construction, arithmetic, causes, lexicon, 
 use corpus::rationales::{self, Dimension, Language};
 use corpus::{Example, MASK};
 
-/// Hashes words to a number in [0, 1), for splits that do not depend on the seed.
+/// Hashes words to a number in [0, 1) for splits that do not depend on the seed.
 pub fn share(purpose: &str, key: &[&str]) -> f64 {
     let parts = key.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Use of a fact.
+/// How a fact is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lot {
-    /// Written in the training text of the built-in models.
+    /// The fact is in the training text of the built-in models.
     Trained,
-    /// Written only in the text of `probity gallery mix`.
+    /// The fact is only in the text of `probity gallery mix`.
     Taught,
-    /// Never written.
+    /// The fact is in no text.
     Never,
 }
 
-/// Share of facts that are taught; the same share is never written.
+/// Share of facts that are taught; an equal share is never written.
 const TAUGHT: f64 = 0.15;
 
 impl Lot {
@@ -45,7 +46,7 @@ impl Lot {
         }
     }
 
-    /// Derives the use of a fact from its hash.
+    /// Determines the use of a fact from its hash.
     fn drawn(relation: &Relation, fact: &Fact) -> Self {
         match share("lot", &[&relation.id, &fact.subject]) {
             x if x < TAUGHT => Lot::Taught,
@@ -55,12 +56,11 @@ impl Lot {
     }
 }
 
-/// Uses of all facts. Facts in the rationale benchmark are always trained, because saliency for a fact that the model never read would
-/// explain a guess.
+/// Uses of all facts. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would explain a guess.
 pub struct Lots {
-    /// Lower-case words of each benchmark row of knowledge and semantics.
+    /// Lower-case words of each benchmark row about knowledge or semantics.
     rows: Vec<Vec<String>>,
-    /// Indices of rows by the words they contain, case-sensitively.
+    /// Indices of the rows that contain each word, case-sensitive.
     by_word: HashMap<String, Vec<usize>>,
 }
 
@@ -108,12 +108,12 @@ impl Lots {
     }
 }
 
-/// True if no corpus writes this other name of a subject in any relation.
+/// True if no corpus, for any relation, contains this other name of a subject.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
-/// True if a fact is in the first of two halves, which take turns in choosing a prompt and in evaluating it.
+/// True if a fact is in the first of two halves. The halves take turns in selecting a prompt and evaluating it.
 pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }
@@ -122,9 +122,9 @@ pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
-    /// Half for choosing corpora and recipes.
+    /// The half for selecting corpora and training settings.
     Development,
-    /// Half for the scores on cards; held-out prompts are tested only here.
+    /// The half for the scores on cards; held-out prompts are tested only here.
     #[default]
     Final,
 }
@@ -133,8 +133,8 @@ impl Judgement {
     /// Description for the first line of a card.
     pub fn title(self) -> &'static str {
         match self {
-            Judgement::Development => "judged on the development half, which recipes are chosen on",
-            Judgement::Final => "judged on the final half, which no recipe is chosen on",
+            Judgement::Development => "evaluated on the development half, which is used to select training settings",
+            Judgement::Final => "evaluated on the final half, which is not used to select training settings",
         }
     }
 
@@ -143,12 +143,13 @@ impl Judgement {
         (share(&format!("judged {what}"), key) < 0.5) == (self == Judgement::Development)
     }
 
-    /// True if this half contains a fact, including all its names and phrasings, so that no question is in both halves.
+    /// True if this half contains a fact. All names and phrasings of the fact are in the same half, so that no question is in both.
     pub fn holds_fact(self, relation: &Relation, fact: &Fact) -> bool {
         self.holds("fact", &[&relation.id, &fact.subject])
     }
 
-    /// True if this half contains an agreement example, determined by its subject-verb pair, or by its text if the pair is unknown.
+    /// True if this half contains an agreement example. Examples are divided by their subject-verb pair, or by their text if the pair is
+    /// unknown.
     pub fn holds_example(self, e: &Example) -> bool {
         match noun(e) {
             Some(noun) => self.holds("pair", &[noun, &e.forms[1]]),
@@ -180,7 +181,7 @@ fn noun(e: &Example) -> Option<&str> {
     Some(if e.zc == 0 { a } else { b })
 }
 
-/// Returns the noun before the verb and the verb, independently of their forms.
+/// Returns the noun before the verb, and the verb, both independent of their inflected forms.
 fn tense_key(s: &Annotated) -> Option<[String; 2]> {
     let at = *s.focus.first()?;
     let before = s.tokens.get(at.checked_sub(1)?)?;
@@ -242,7 +243,7 @@ mod tests {
         for (lot, expected) in [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)] {
             assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
         }
-        // The benchmark asks for the capital of France, the symbol of hydrogen (also as an answer) and the author of Hamlet.
+        // The benchmark has questions about the capital of France, the symbol of hydrogen (also as an answer) and the author of Hamlet.
         for (id, subject) in [("capital", "France"), ("element_symbol", "hydrogen"), ("book_author", "Hamlet")] {
             let r = relations.iter().find(|r| r.id == id).unwrap();
             let f = r.facts.iter().find(|f| f.subject == subject).unwrap();
@@ -279,7 +280,7 @@ mod tests {
         assert!((first * 2).abs_diff(all.len()) * 10 < all.len(), "{first}");
     }
 
-    /// Both numbers of a subject-verb pair, at any position in any sentence, are in the same half.
+    /// Singular and plural forms of a subject-verb pair, at any position in any sentence, are in the same half.
     #[test]
     fn pairs_of_noun_and_verb_are_in_one_half() {
         let set = Task::named("agreement").unwrap().examples(2_000, 1, &Frequencies::balanced()).unwrap();

@@ -1,4 +1,4 @@
-//! Training text of the built-in models: words for the tokenizer, and batches with their targets.
+//! Training text for the built-in models: words for the tokenizer, and batches with their targets.
 
 use std::collections::BTreeSet;
 
@@ -20,17 +20,17 @@ use stats::rng::{shuffle, stream, unit};
 
 /// Number of lines whose words are counted for the tokenizer.
 const COUNTED: usize = 20_000;
-/// Additional count of each word that must be a single token.
+/// Count added for each word that must be a single token.
 const WHOLE: usize = 200;
-/// Maximum number of rounds of learning a vocabulary. Each further round adds the benchmark words that were split from their preceding
+/// Maximum number of rounds in learning a vocabulary. Each further round adds the benchmark words that were split from their preceding
 /// space.
 const ROUNDS: usize = 3;
-/// Size of every tokenizer in the gallery; chosen so that eight models fit 24 MB.
+/// Vocabulary size of every tokenizer in the gallery, chosen so that eight models fit into 24 MB.
 pub const ENTRIES: usize = 4_400;
-/// Number of batches that are generated, sorted by length and shuffled together.
+/// Number of batches that are generated together, sorted by length and shuffled.
 const CHUNK: usize = 32;
 
-/// Share of lines whose focus is masked.
+/// Share of lines in which the focus is masked.
 pub(crate) const FOCUS_MASKED: f64 = 0.60;
 /// Share of other words masked in those lines.
 pub(crate) const ALSO_MASKED: f64 = 0.05;
@@ -49,7 +49,7 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     let answers = rationales::one_token_answers()?;
     let words = micro::whole_words().into_iter().chain(objects).chain(answers.iter().map(String::as_str));
     let whole: BTreeSet<&str> = words.collect();
-    // Words include the preceding space; connectives are also added as they begin a sentence.
+    // Words include the preceding space; connectives are also added in the form in which they begin a sentence.
     let mut whole: Vec<String> = whole.into_iter().map(|w| format!(" {w}")).collect();
     whole.extend(micro::order::CONNECTIVES.map(|w| micro::join(&[w])));
     let asked: Vec<String> = rationales::words()?.into_iter().map(|w| format!(" {w}")).collect();
@@ -74,7 +74,7 @@ fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<Str
     })
 }
 
-/// Returns words that begin with a separate blank token, which saliency would otherwise have to mark.
+/// Returns words that the tokenizer splits into a separate space token and the rest, which saliency would otherwise have to mark.
 fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
     let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
     let mut torn = Vec::new();
@@ -92,14 +92,14 @@ fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub batch: Batch,
-    /// Tokens to predict, by position; a causal model predicts the token after `position`.
+    /// Tokens to predict, by position; a causal model predicts the token that follows `position`.
     pub targets: Vec<Target>,
 }
 
 /// Shares of masked words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Masking {
-    /// Share of lines whose focus is masked.
+    /// Share of lines in which the focus is masked.
     pub focus: f64,
     /// Share of other words masked in those lines.
     pub beside: f64,
@@ -116,7 +116,7 @@ impl Default for Masking {
 /// An encoded line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Token ids with the tokenizer's special tokens; for a causal model, followed by the end of text.
+    /// Token ids, including the tokenizer's special tokens; for a causal model, followed by the end-of-text token.
     pub ids: Vec<u32>,
     /// True for words, false for special tokens.
     pub(super) words: Vec<bool>,
@@ -133,12 +133,12 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Creates an encoder for an objective; decoders of denoising models read the true lines.
+    /// Creates an encoder for an objective. For denoising models, decoders get the original lines.
     pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
         Self { tokenizer, objective, masking, noise: Noise::NONE }
     }
 
-    /// Adds noise to the input of denoising models; other objectives ignore it.
+    /// Adds noise to the input of denoising models; has no effect for other objectives.
     pub fn with_noise(self, noise: Noise) -> Self {
         Self { noise, ..self }
     }
@@ -165,7 +165,7 @@ impl<'a> Encoder<'a> {
         Ok(id.ok_or_else(|| ModelError::Training(format!("the tokenizer has no {what} token")))?)
     }
 
-    /// Builds a batch from these rows.
+    /// Builds a batch from the given rows.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer has no special tokens or a row is empty.
@@ -177,7 +177,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Masks the focus and a few other words in most lines, and random words in the others; at least one word per batch.
+    /// Masks the focus and a few other words in most lines, and random words in the others; at least one word per batch is masked.
     fn masked(&self, mut rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let mask = self.special(self.tokenizer.special().mask, "mask")?;
         let mut targets = Vec::new();
@@ -196,7 +196,7 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// Masks words of a line; returns their positions and original tokens.
+    /// Masks words in a line; returns their positions and original tokens.
     fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
         let focus_masked = unit(rng) < self.masking.focus;
         let mut said = Vec::new();
@@ -217,7 +217,7 @@ impl<'a> Encoder<'a> {
         said
     }
 
-    /// Predicts every token but the first from those before it.
+    /// Builds a batch in which every token except the first is predicted from the preceding ones.
     fn causal(&self, rows: &[Row]) -> Result<Step> {
         let mut targets = Vec::new();
         for (r, row) in rows.iter().enumerate() {
@@ -231,8 +231,8 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// Builds a batch in which the encoder reads the line with masks and the decoder its input from [`denoising`]. The decoder predicts
-    /// the original line: position t predicts token t.
+    /// Builds a batch in which the encoder gets the line with masks, and the decoder the input from [`denoising`]. The decoder predicts the
+    /// original line: position t predicts token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let special = self.tokenizer.special();
         let start = self.special(special.eos.or(special.sep), "end")?;
@@ -273,7 +273,7 @@ pub struct Text<'a> {
     hash: Sha256,
     /// Number of lines generated so far.
     pub written: usize,
-    /// Number of tokens in these lines, including special tokens.
+    /// Number of tokens in the lines generated so far, including special tokens.
     pub tokens: usize,
 }
 
@@ -294,7 +294,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// SHA-256, in hexadecimal, of all lines generated so far, each with a line feed.
+    /// SHA-256, in hexadecimal, of all lines generated so far, each followed by a line feed.
     pub fn hash(&self) -> String {
         hex(&self.hash.clone().finalize())
     }

@@ -1,7 +1,7 @@
-//! Tokenizers of the built-in models: deterministic WordPiece and byte-level BPE over the words of a corpus.
+//! Tokenizers for the built-in models: deterministic WordPiece and byte-level BPE over the words of a corpus.
 //!
 //! The trainers of the `tokenizers` crate break ties in the order of a randomly seeded hash table, so two runs can differ. This module
-//! therefore learns the merges itself, preferring the pair formed first in a tie; the crate runs the result.
+//! therefore learns the merges itself and, in a tie, prefers the pair formed first; the crate applies the result.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
@@ -13,14 +13,14 @@ use model::error::{ModelError, Result};
 
 /// Vocabulary and merges.
 struct Learned {
-    /// All entries: the alphabet in its given order, then one per merge.
+    /// All vocabulary entries: the alphabet in the given order, then one entry per merge.
     entries: Vec<String>,
     /// Pairs of entries that were merged, in order.
     merges: Vec<(u32, u32)>,
 }
 
-/// Counts of adjacent pairs, and the words that contain them. Counts on the heap may be outdated and are checked on removal, so that a
-/// merge visits only the words with its pair.
+/// Counts of adjacent pairs, and the words that contain them. Counts on the heap may be outdated and are checked on removal; therefore a
+/// merge visits only words that contain the pair.
 struct Pairs {
     counts: HashMap<(u32, u32), u64>,
     places: HashMap<(u32, u32), Vec<usize>>,
@@ -40,7 +40,7 @@ impl Pairs {
         found
     }
 
-    /// Removes the most frequent pair; the one formed first wins ties.
+    /// Removes the most frequent pair; ties go to the pair formed first.
     fn best(&mut self) -> Option<(u32, u32)> {
         while let Some((count, Reverse(pair))) = self.heap.pop() {
             let now = self.counts.get(&pair).copied().unwrap_or(0);
@@ -76,7 +76,7 @@ impl Pairs {
     }
 }
 
-/// Merges the most frequent adjacent pair repeatedly, until every word is one symbol or there are `size` entries. `continuation` is the
+/// Repeatedly merges the most frequent adjacent pair, until every word is one symbol or there are `size` entries. `continuation` is the
 /// prefix of symbols that do not begin a word; it is removed from the right part of a pair.
 fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, size: usize) -> Learned {
     let mut ids: HashMap<String, u32> = alphabet.iter().cloned().zip(0..).collect();
@@ -92,7 +92,7 @@ fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, s
             learned.entries.push(joined.clone());
             learned.entries.len() as u32 - 1
         });
-        // If two pairs have the same spelling, an earlier pair can recur; it keeps its first rank.
+        // When two pairs have the same spelling, an earlier pair can recur; it keeps its first rank.
         if joined_before.insert(pair) {
             learned.merges.push(pair);
         }
@@ -156,7 +156,7 @@ pub(crate) fn words_in_bytes<'a>(texts: impl Iterator<Item = &'a str>) -> Result
     })
 }
 
-/// Counts the words that `cut` finds in the texts, calling it once per distinct chunk, because gallery texts repeat a few thousand words.
+/// Counts the words that `cut` finds in the texts, calling it once per distinct chunk because gallery texts repeat a few thousand words.
 fn count<'a>(
     texts: impl Iterator<Item = &'a str>,
     cut: impl Fn(&str) -> tokenizers::Result<tokenizers::PreTokenizedString>,
@@ -173,8 +173,8 @@ fn count<'a>(
     Ok(counts)
 }
 
-/// Splits a text before each space if its only white space is single spaces; then both ways of splitting words give the
-/// same result for parts as for the whole. Any other text is one chunk.
+/// Splits a text before each space, if single spaces are its only whitespace. Both methods of splitting words then give the same result for
+/// the parts as for the whole. Any other text is one chunk.
 fn chunks(text: &str) -> impl Iterator<Item = &str> {
     let single = !text.contains("  ") && text.chars().all(|c| c == ' ' || !c.is_whitespace());
     let mut rest = text;
@@ -190,8 +190,9 @@ fn refused(e: tokenizers::Error) -> ModelError {
     ModelError::Config { file: "tokenizer.json".into(), what: e.to_string() }
 }
 
-/// Creates a lower-case WordPiece tokenizer with BERT's special tokens and at most `size` entries; returns a `tokenizer.json`. Words
-/// (counted, in lower case) are added by frequency. Pieces cover every other word of ASCII or of the words' characters.
+/// Creates a lower-case WordPiece tokenizer with BERT's special tokens and at most `size` entries; returns a `tokenizer.json`. Words (with
+/// counts, in lower case) are added by frequency. Word pieces cover all other words with ASCII characters or characters from the given
+/// words.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate rejects the result.
@@ -262,7 +263,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     };
     let mut tokens: Vec<Value> = special.iter().enumerate().map(|(i, t)| added(i, t)).collect();
     if let (true, Some(mask)) = (frame, tokens.last_mut()) {
-        // The mask includes the space before it, like the word that it hides.
+        // The mask token includes the preceding space, like the word that it hides.
         mask["lstrip"] = json!(true);
     }
     canonical(&json!({
@@ -286,7 +287,7 @@ fn added(id: usize, content: &str) -> Value {
         "normalized": false, "special": true})
 }
 
-/// Serializes the tokenizer like the crate: vocabulary in order of ids, every field present.
+/// Serializes the tokenizer in the same way as the crate: the vocabulary in order of ids, and every field present.
 fn canonical(file: &Value) -> Result<String> {
     tokenizers::Tokenizer::from_bytes(file.to_string()).and_then(|t| t.to_string(false)).map_err(refused)
 }
@@ -304,7 +305,7 @@ mod tests {
         t.encode(text, false).unwrap().get_tokens().to_vec()
     }
 
-    /// Example of Sennrich et al. (2016), section 3.2, without their end-of-word mark.
+    /// The example is from Sennrich et al. (2016), section 3.2, without the end-of-word mark.
     #[test]
     fn merges_are_the_most_frequent_pairs() {
         let alphabet: Vec<String> = "deilnorstw".chars().map(String::from).collect();
@@ -344,7 +345,7 @@ mod tests {
         counts
     }
 
-    /// Implements [`learn`] by its definition: every merge visits every word.
+    /// Implements [`learn`] directly from its definition: every merge visits every word.
     fn learn_slowly(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], size: usize) -> Learned {
         let mut learned = Learned { entries: alphabet, merges: Vec::new() };
         let mut words = words.to_vec();

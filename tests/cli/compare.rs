@@ -297,7 +297,8 @@ fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
     };
     let printed = run("data = \"number.tsv\"\n");
     assert!(
-        printed.contains("unpaired t") && printed.contains("of B's 16 test sentences are also A's, with other labels"),
+        printed.contains("unpaired t")
+            && printed.contains("of B's 16 test sentences are also A's, but with different labels"),
         "{printed}"
     );
     let printed = run("");

@@ -140,7 +140,7 @@ fn each_lab_keeps_its_runs_beside_those_of_the_others() {
         let run = board.run_of(lab.id()).unwrap();
         assert_eq!((run.job.id, run.summary.is_some()), (job, true), "{}", lab.title());
     }
-    // Another run of the first lab is shown; the other labs keep their runs.
+    // A different run of the first lab is shown; the other labs keep their runs.
     let again = 1 + LABS.len() as u64;
     let before = board.runs.clone();
     board.on_command(&run(again, shipped()));
@@ -149,7 +149,7 @@ fn each_lab_keeps_its_runs_beside_those_of_the_others() {
     assert_eq!(board.job().unwrap().id, again);
 }
 
-/// Regression: a cancelled run used to replace the finished one before it.
+/// Regression: a cancelled run used to replace the previous, finished run.
 #[test]
 fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     let lab = shipped().lab();
@@ -165,7 +165,7 @@ fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
 
-/// Regression: a run replaced by another lab's run used to appear to run forever.
+/// Regression: a run that another lab's run had superseded used to be shown as running forever.
 #[test]
 fn a_run_that_gives_way_to_another_lab_is_over() {
     let mut board = Board::default();
@@ -308,7 +308,7 @@ fn a_failed_question_keeps_what_was_known_and_the_next_answer_takes_the_failure_
     assert!(dossier.problem.is_none() && dossier.check == Some(Vec::new()));
 }
 
-/// Regression: a question used to count as answered if a second one was asked before its answer.
+/// Regression: a question used to count as answered if a second question was asked before the answer arrived.
 #[test]
 fn a_question_waits_until_its_own_answer_comes() {
     let mut board = Board::default();

@@ -1,4 +1,4 @@
-//! Questions about data sets and their answers: the content of a set, its split, and the data doctor's findings. The terminal program and
+//! Questions about data sets and their answers: the contents of a set, its split, and the data doctor's findings. The terminal program and
 //! the command line share this code.
 
 mod parts;
@@ -19,7 +19,7 @@ use corpus::readers::{Row, Watch};
 use corpus::sets::{Draw, SetError, Source};
 use labs::examples::TaskSpec;
 
-/// Maximum number of lines of an answer, and of characters per line. Answers appear on the screen and in sessions.
+/// Maximum number of lines in an answer; next, the maximum number of characters per line. Answers appear on the screen and in sessions.
 const MAX_LINES: usize = 400;
 const MAX_CHARS: usize = 2_000;
 /// Number of example rows in an overview.
@@ -30,9 +30,9 @@ pub(crate) const DROPPED: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataQuestion {
-    /// Format, counts and first rows.
+    /// Shows format, counts and first rows.
     Inspect,
-    /// Unusable rows, with reasons.
+    /// Lists unusable rows, with reasons.
     Doctor,
 }
 
@@ -44,9 +44,9 @@ pub struct DataRequest {
     pub question: DataQuestion,
     /// Size and properties of a generated set.
     pub task: TaskSpec,
-    /// Seed of sampling and of the split.
+    /// Seed for sampling and for the split.
     pub seed: u64,
-    /// Models whose vocabularies the doctor checks the words against.
+    /// Models against whose vocabularies the doctor checks the words.
     pub models: Vec<String>,
 }
 
@@ -71,13 +71,13 @@ pub struct DataInspection {
     /// Number of unreadable rows.
     pub dropped: u64,
     pub blank: u64,
-    /// Number of files not read.
+    /// Number of files that were skipped.
     pub left_out: u64,
-    /// Wall seconds.
+    /// Wall-clock time in seconds.
     pub seconds: f64,
-    /// Hash of the content if the set is generated.
+    /// Hash of the contents if the set is generated.
     pub hash: Option<String>,
-    /// The counts, formatted as on the command line.
+    /// The counts, formatted for the command line.
     pub lines: Vec<String>,
     /// The split, if the set has examples of a task.
     pub parts: Option<Parts>,
@@ -96,9 +96,9 @@ pub struct DataDiagnosis {
     pub unfit: u64,
     /// Number of unreadable rows.
     pub unreadable: u64,
-    /// Wall seconds.
+    /// Wall-clock time in seconds.
     pub seconds: f64,
-    /// The report, formatted as on the command line.
+    /// The report, formatted for the command line.
     pub lines: Vec<String>,
     /// The first dropped rows, each with the reason.
     pub examples: Vec<String>,
@@ -134,7 +134,7 @@ pub enum DataAnswer {
 }
 
 impl DataDossier {
-    /// Adds a question, which replaces an earlier one of the same kind.
+    /// Adds a question; it replaces an earlier question of the same kind.
     pub fn ask(&mut self, ticket: u64, question: DataQuestion) {
         self.waiting.retain(|w| w.question != question);
         self.waiting.push(DataWaiting { ticket, question, progress: None });
@@ -158,8 +158,8 @@ impl DataDossier {
     }
 }
 
-/// Runs the data doctor on a set. A set that may contain facts is read twice: subjects with several objects must be known before the first
-/// row is judged. Lists up to `keep` dropped rows. `each` is called for every row and can stop the pass.
+/// Runs the data doctor on a set. A set that may contain facts is read twice, because subjects with several objects must be known before
+/// the first row can be judged. Lists up to `keep` dropped rows. `each` is called for every row and can stop the pass.
 pub fn diagnose(
     source: &Source,
     models: Vec<Vocabulary<'_>>,
@@ -225,13 +225,13 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The problem to show if a set is not available.
+/// The problem to report if a set is not available.
 pub fn problem(error: &SetError, set: &str) -> Problem {
     let (what, hint) = match error {
         SetError::Read(e) => {
             let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));
             let place = e.file.display().to_string();
-            // The place is a file inside the requested folder.
+            // Here the location is a file inside the requested folder.
             let file = if place == set { String::new() } else { format!("{place}: ") };
             (format!("{file}{line}{}", e.what), format!("expected {}", e.expected))
         }

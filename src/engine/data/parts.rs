@@ -1,4 +1,4 @@
-//! The split of a task's examples as the interventions lab makes it, with counts by combination of both properties.
+//! The split of a task's examples used by the interventions lab, with counts by combination of both properties.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use labs::examples::TaskSpec;
 use labs::plan::{PropertyLabels, Roles, training_part};
 use probe::Split;
 
-/// A split, before a model drops examples with words that are not single tokens.
+/// A split, before a model drops examples whose words are not single tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// The property that the intervention targets.
@@ -32,7 +32,7 @@ pub struct PartCounts {
     pub phi: f64,
 }
 
-/// Splits the examples of a task as a run does, and counts them.
+/// Splits the examples of a task in the same way as a run, and counts them.
 ///
 /// # Errors
 /// [`Problem`] if the target does not exist, or there are too few examples.
@@ -80,7 +80,7 @@ impl Parts {
             let validation = part.validation.map_or_else(String::new, |n| format!(" ({n} for validation)"));
             let counts: Vec<String> =
                 self.combinations.iter().zip(&part.counts).map(|(name, n)| format!("{name} {n}")).collect();
-            // The sign of a number that rounds to zero is meaningless.
+            // The sign of a number that rounds to zero has no meaning.
             let phi = if part.phi.abs() < 5e-4 { 0.0 } else { part.phi };
             out.push(format!("    {}: {}{validation}: {}; phi {phi:.3}", part.name, part.n, counts.join(", ")));
         }

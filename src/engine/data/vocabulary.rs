@@ -1,4 +1,4 @@
-//! The model vocabulary that the data doctor checks words against.
+//! The model vocabulary against which the data doctor checks words.
 
 use corpus::doctor::Vocabulary;
 use model::hub::OnTransfer;
@@ -6,7 +6,7 @@ use model::source::Files;
 use model::tokenizer::Tokenizer;
 use model::{Device, Dtype, Model, ModelError, ModelSource};
 
-/// Loads a model's vocabulary, without the weights if its files are on disk. A hub model may be downloaded, which is reported to `on`.
+/// Loads a model's vocabulary; if the model's files are on disk, its weights are not loaded. Downloads of a hub model are reported to `on`.
 ///
 /// # Errors
 /// [`ModelError`] if the model does not exist or has no tokenizer.
@@ -19,14 +19,15 @@ pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'sta
             return Ok(Vocabulary { name, tokens: Box::new(move |word| count(&tokenizer, word)) });
         }
     }
-    // Word encoders store their vocabulary elsewhere.
+    // Word encoders store their vocabulary differently.
     let model = Model::load_with(&source, (Device::Cpu, Dtype::F32), on)?;
     model.tokenizer()?;
     let tokens = move |word: &str| model.tokenizer().ok().and_then(|t| count(t, word));
     Ok(Vocabulary { name, tokens: Box::new(tokens) })
 }
 
-/// Counts the tokens of a word after a space, as the labs use it. A vocabulary may contain a word only as the first word of a text.
+/// Counts the tokens of a word after a space, as the labs use it. A vocabulary may contain a word only in the form used at the beginning of
+/// a text.
 fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
     let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
     (!ids.is_empty() && tokenizer.knows(&ids)).then_some(ids.len())

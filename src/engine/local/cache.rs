@@ -1,8 +1,9 @@
 //! Trained probes on disk, keyed by everything that affected them.
 //!
 //! A file contains the magic bytes, the SHA-256 of key and payload, and the payload. It is written under a temporary name and renamed, so
-//! several processes can share the folder and a killed process leaves no partial file. A file with a wrong checksum or another key counts
-//! as absent. Keys include the instruction set: other instructions sum in another order, and machines may share folders.
+//! several processes can share the folder and a killed process leaves no partial file. A file with a wrong checksum or a different key
+//! counts as absent. Keys include the instruction set, because different instructions add in different orders and machines may share
+//! folders.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,14 +23,14 @@ const MAGIC: &[u8; 8] = b"PROBITY2";
 const CAP_BYTES: u64 = 512 << 20;
 /// Maximum size of an entry; this cache never writes a larger file.
 const MAX_ENTRY: u64 = 128 << 20;
-/// Maximum number of interrupted training runs kept for resumption; the oldest are removed first. A training of
-/// BERT-base takes 1.3 GB.
+/// Maximum number of interrupted training runs kept for resumption; the oldest are removed first. The state of training BERT-base takes 1.3
+/// GB.
 const UNFINISHED: usize = 4;
-/// File extensions.
+/// Extensions of cached files.
 const PROBE: &str = "probe";
 const TRAINING: &str = "training";
 
-/// A folder of cached probes; stores nothing without a folder.
+/// A folder of cached probes. Without a folder, nothing is stored.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: Option<PathBuf>,
@@ -59,7 +60,7 @@ impl Cache {
         &self.embeddings
     }
 
-    /// Number of stored probes and their total bytes.
+    /// Number of stored probes and their total size in bytes.
     pub fn probes(&self) -> (usize, u64) {
         let files = self.files();
         (files.len(), files.iter().map(|f| f.1).sum())
@@ -87,10 +88,10 @@ impl Cache {
         Some(payload)
     }
 
-    /// Stores `payload` under `key`. A folder that cannot be written only slows later runs.
+    /// Stores `payload` under `key`. If the folder is not writable, later runs are only slower.
     ///
     /// # Errors
-    /// The system's error; the caller reports it once.
+    /// The system's error, which the caller reports once.
     pub fn put(&self, key: &str, payload: &[u8]) -> std::io::Result<()> {
         self.write(key, PROBE, payload)?;
         self.prune();
@@ -192,7 +193,7 @@ impl Store for Cache {
     }
 }
 
-/// Reads the payload of a file; `None` if it is damaged or stored under another key.
+/// Reads the payload of a file; `None` if the file is damaged or belongs to a different key.
 fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     let bytes = base::read::bytes(path, CAP_BYTES).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;
@@ -298,7 +299,7 @@ mod tests {
         let cache = Cache::at(dir.path());
         let old = SystemTime::now() - std::time::Duration::from_secs(1_000);
         for i in 0..5u64 {
-            // Sparse files count in full but take no space.
+            // Sparse files count with their full size but take no space on disk.
             let file = std::fs::File::create(dir.path().join(format!("{i}.probe"))).unwrap();
             file.set_len(MAX_ENTRY).unwrap();
             file.set_modified(old + std::time::Duration::from_secs(i)).unwrap();

@@ -1,7 +1,7 @@
 //! A thread that answers questions about data sets while a run is in progress.
 //!
-//! It checks the inbox at every file read, every row and every piece of a download. A question over millions of rows can therefore be
-//! stopped at any time, even while all rows are being dropped.
+//! It checks the inbox at every read from a file, every row and every piece of a download. A question over millions of rows can therefore
+//! be stopped at any time, even while all rows are being dropped.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ use labs::fault::problem;
 use model::ModelError;
 use model::source::expand;
 
-/// Minimum seconds between progress reports.
+/// Minimum time in seconds between progress reports.
 const EVERY: f64 = 0.25;
 /// Number of rows between two checks of the inbox.
 const ROWS: u64 = 1_024;
@@ -36,7 +36,7 @@ pub(crate) fn work(commands: Receiver<Command>, outbox: Outbox) {
     while desk.step().is_ok() {}
 }
 
-/// Pending questions and the progress of the current one.
+/// Pending questions, and progress on the current one.
 struct Desk {
     commands: Receiver<Command>,
     outbox: Outbox,
@@ -62,7 +62,7 @@ impl Pace {
         Self { ticket, stage, begun, reported: None, bytes: 0, total: 0, rows: 0 }
     }
 
-    /// Returns a progress report if one is due. The rate is in rows; the time left is estimated from bytes, if their total is known.
+    /// Returns a progress report if one is due. The rate is in rows; the remaining time is estimated from bytes, if their total is known.
     fn report(&mut self) -> Option<Event> {
         let now = self.begun.elapsed().as_secs_f64();
         if self.reported.is_some_and(|then| now - then < EVERY) {
@@ -123,7 +123,7 @@ impl Desk {
     fn take(&self, command: Command) -> Result<(), Cancelled> {
         match command {
             Command::Ask { ticket, question: Question::Data(request) } => {
-                // Of two questions that differ only in their numbers, only the later one is answered.
+                // Of two questions that differ only in their ticket numbers, only the later one is answered.
                 self.queue.borrow_mut().retain(|(_, r)| *r != request);
                 self.queue.borrow_mut().push_back((ticket, request));
             }
@@ -197,7 +197,7 @@ impl Desk {
         let source = Source::open(&path, request.draw(), &watch).map_err(halt)?;
         let models = self.vocabularies(&request.models)?;
         {
-            // The bytes read to recognise the format are read again.
+            // The bytes that were read to recognise the format are read a second time.
             let mut pace = self.pace.borrow_mut();
             *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
@@ -231,11 +231,11 @@ impl Desk {
                 DataAnswer::Examined(Box::new(DataDiagnosis::of(&diagnosis, seconds)))
             }
         };
-        // A stopped pass has not seen the whole set.
+        // A pass that was stopped has not covered the whole set.
         if self.look().is_break() { Err(Halt::Stopped) } else { Ok(answer) }
     }
 
-    /// Classifies a failure: a read that was stopped also fails, but counts as stopped.
+    /// Classifies a failure. Stopping a read makes it fail, but counts as stopped.
     fn halt(&self, problem: Problem) -> Halt {
         if self.stopped.get() || self.closed.get() { Halt::Stopped } else { Halt::Failed(problem) }
     }
@@ -345,13 +345,14 @@ mod tests {
         let mut rig = Rig::new();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("long.jsonl.gz");
-        // One good row, then only rows that are dropped: without a check at every read, the stop would go unnoticed.
+        // The file has one good row, followed only by rows that are dropped. Unless every read checks the inbox, the stop would go
+        // unnoticed.
         let member = |text: &str| {
             let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             gz.write_all(text.as_bytes()).unwrap();
             gz.finish().unwrap()
         };
-        // The member is compressed once and repeated, because compressing is slower than reading.
+        // The member is compressed once and then repeated, because compressing is slower than reading.
         let many = member(&"nonsense\n".repeat(1_000_000)).repeat(30);
         std::fs::write(&path, [member("{\"text\": \"a\"}\n"), many].concat()).unwrap();
         let path = path.display().to_string();
@@ -368,7 +369,7 @@ mod tests {
             }
         }
         rig.commands.send(Command::Withdraw { topic: Topic::Data }).unwrap();
-        // The queued question is answered first, because it never begins.
+        // The queued question is answered first, because its work never begins.
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
         rig.ask(3, "facts", DataQuestion::Inspect);
@@ -432,7 +433,7 @@ mod tests {
         unknown.bytes = 30;
         let Some(Event::AnswerProgress { progress, .. }) = unknown.report() else { panic!() };
         assert_eq!((progress.overall, progress.left), (0.0, None));
-        // More bytes may be read than the files had at first.
+        // More bytes may be read than the files contained at first.
         let mut more = Pace::new(5);
         (more.bytes, more.total) = (50, 40);
         let Some(Event::AnswerProgress { progress, .. }) = more.report() else { panic!() };

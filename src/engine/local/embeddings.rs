@@ -1,9 +1,9 @@
 //! Hidden states on disk, keyed by everything that affected them.
 //!
-//! A *space* is one model at one point, read in one way on one kind of processor. Within it, a vector's key is the digest of the token ids
-//! and the position. Vectors computed together share a file. Files are written under a temporary name and renamed, and processes that
-//! compute the same vectors write the same file, so no locks are needed. Every vector has a checksum over space, key and numbers; a damaged
-//! vector counts as absent.
+//! A *space* is one model at one point, with one readout, on one kind of processor. Within a space, a vector's key is the digest of the
+//! token ids and the position. Vectors that were computed together share a file. Files are written under a temporary name and renamed, and
+//! processes that compute the same vectors write the same file, so no locks are needed. Every vector has a checksum over space, key and
+//! numbers; a damaged vector counts as absent.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -34,17 +34,17 @@ pub struct Contents {
     pub dir: Option<PathBuf>,
     pub vectors: u64,
     pub files: u64,
-    /// Total bytes of these files.
+    /// Total size of the files in bytes.
     pub bytes: u64,
     /// Maximum size in bytes.
     pub limit: u64,
 }
 
-/// A folder of vectors; stores nothing without a folder.
+/// A folder of stored vectors. Without a folder, nothing is stored.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
     dir: Option<PathBuf>,
-    /// True after a failed write, which was reported; later writes are skipped.
+    /// True once a write has failed and been reported; later writes are skipped.
     full: Arc<AtomicBool>,
 }
 
@@ -57,7 +57,7 @@ impl Embeddings {
         Self { dir: None, full: Arc::default() }
     }
 
-    /// Fills the rows of `to` whose keys are stored, and returns the indices of the missing ones.
+    /// Fills the rows of `to` whose keys are stored, and returns the indices of the others.
     pub fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
         let mut wanted: HashMap<&[u8], Vec<usize>> = HashMap::new();
         keys.iter().enumerate().for_each(|(i, k)| wanted.entry(k.as_slice()).or_default().push(i));
@@ -92,7 +92,7 @@ impl Embeddings {
         found
     }
 
-    /// Indices of the keys that are not stored. Does not check whether stored vectors are intact.
+    /// Indices of keys without stored vectors. Does not check whether stored vectors are intact.
     pub fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
         let mut there: HashSet<Key> = HashSet::new();
         for path in self.files(&prefix(space)) {
@@ -149,7 +149,7 @@ impl Embeddings {
             names.update(key);
         }
         let name = format!("{}-{}.vec", prefix(space), hex(&names.finalize()[..8]));
-        // Not synced to disk: damage from a crash of the machine fails the checksum.
+        // The file is not synced to disk, because damage from a system crash is detected by the checksum.
         let mut file = beside(&dir.join(&name))?;
         file.as_file_mut().write_all(&bytes)?;
         file.persist(dir.join(name)).map_err(|e| e.error)?;
@@ -164,7 +164,7 @@ impl Embeddings {
         given.and_then(read).or_else(|| written().and_then(read)).unwrap_or(DEFAULT_LIMIT)
     }
 
-    /// Writes the limit for this and later runs, and removes files above it.
+    /// Stores the limit for this and later runs, and removes files that exceed it.
     pub fn set_limit(&self, bytes: u64) -> std::io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
@@ -188,7 +188,7 @@ impl Embeddings {
         sum
     }
 
-    /// Removes all vectors; keeps the limit.
+    /// Removes all vectors but keeps the limit.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files("").into_iter().try_for_each(std::fs::remove_file)
     }
@@ -242,7 +242,8 @@ fn record_len(width: usize) -> usize {
     KEY + SUM + 4 * width
 }
 
-/// Reads a file if it has vectors of this width in this cache's format. A truncated file is read up to its last complete vector.
+/// Reads a file if its vectors have this width and its format is that of this cache. A truncated file is read up to its last complete
+/// vector.
 fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     let most = HEAD + FILE_BYTES.max(record_len(width));
     let bytes = base::read::bytes(path, most as u64).ok()?;
@@ -250,7 +251,7 @@ fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     (head.starts_with(MAGIC) && head[8..12] == (width as u32).to_le_bytes()).then_some(bytes)
 }
 
-/// Updates the time of last use, which determines the order of removal. Failure is harmless: the folder may be read-only.
+/// Updates the time of last use, which determines which files are removed first. Failure is harmless: the folder may be read-only.
 fn touch(path: &Path) {
     if let Ok(file) = std::fs::File::options().append(true).open(path) {
         let _ = file.set_modified(SystemTime::now());

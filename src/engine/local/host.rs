@@ -1,4 +1,4 @@
-//! The local engine as an experiment sees it: polls for cancellation, reports progress, sends findings.
+//! The host that an experiment sees in the local engine: polls for cancellation, reports progress, sends findings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Outbox {
         self.0.blocking_send(event).map_err(|_| Cancelled)
     }
 
-    /// Sends an event that may be dropped if the queue is full.
+    /// Sends an event that may be dropped when the queue is full.
     pub(crate) fn offer(&self, event: Event) {
         let _ = self.0.try_send(event);
     }
@@ -42,7 +42,7 @@ impl Outbox {
     }
 }
 
-/// Measured seconds per unit of each kind of work.
+/// Measured time in seconds per unit of work, by kind of work.
 pub(crate) type Rates = HashMap<String, f64>;
 
 /// Parts of the worker that a run borrows.
@@ -66,11 +66,11 @@ pub(crate) struct LocalHost<'a> {
     job: JobId,
     generation: Generation,
     meter: Meter,
-    /// True if the work stops when a newer question is waiting.
+    /// True if work stops as soon as a newer question is waiting.
     yielding: bool,
-    /// True when answering a question about a finished run, whose progress is complete.
+    /// True if the host answers a question about a finished run, whose progress is complete.
     silent: bool,
-    /// Models whose difference from the saved ones was already reported.
+    /// Models whose difference from the recorded ones has already been reported.
     told: Vec<String>,
 }
 
@@ -79,13 +79,13 @@ impl<'a> LocalHost<'a> {
         Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, silent: false, told: Vec::new() }
     }
 
-    /// The same host for a question about a finished run, without progress reports.
+    /// Returns the same host without progress reports, for a question about a finished run.
     pub(crate) fn answering(self) -> Self {
         Self { silent: true, ..self }
     }
 
-    /// Sets whether the following work stops when a newer question is waiting. Otherwise each step of a dragged slider would wait for the
-    /// previous full answer.
+    /// Sets whether the following work stops as soon as a newer question is waiting. Otherwise each step of a dragged slider would have to
+    /// wait for the full answer to the previous step.
     pub(crate) fn give_way(&mut self, yielding: bool) {
         self.yielding = yielding;
     }
@@ -188,7 +188,8 @@ impl Host for LocalHost<'_> {
         if let Some(rate) = self.lent.rates.get(kind) {
             return Ok(*rate);
         }
-        // Polls before each measurement: a forecast makes dozens of them, each of which may take a tenth of a second or more.
+        // The host polls before each measurement, because a forecast makes dozens of them, each of which may take a tenth of a second or
+        // more.
         self.poll()?;
         let begun = Instant::now();
         let units = slice()?;
@@ -213,7 +214,7 @@ impl Channel<Kinds, Question> for LocalHost<'_> {
     }
 }
 
-/// Receives commands; blocks while the run is paused.
+/// Receives commands. Blocks while the run is paused.
 fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     inbox.drain();
     while inbox.queue.held() && !inbox.queue.stops(job) {
@@ -222,7 +223,7 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     if inbox.queue.stops(job) { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Reports a download. Each file is a stage of weight 0, because its duration does not predict that of the run.
+/// Reports a download. Each file is a stage of weight 0, because the time to download it does not predict the duration of the run.
 fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::message::Progress> {
     let step = match t.step {
         Step::Asking => "asking for",

@@ -1,6 +1,6 @@
-//! The worker's queueing rules: waiting, superseding and cancelling.
+//! The rules by which commands to the worker wait, supersede and cancel each other.
 //!
-//! Cancellation never waits for work, and only the latest request of a slider is kept.
+//! Cancellation never waits for work, and only the latest request from a slider is kept.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -23,7 +23,7 @@ pub(crate) struct AboutModel {
     pub what: ModelQuestion,
 }
 
-/// Commands waiting for the worker; uses neither channel nor clock.
+/// Commands that wait for the worker. The queue uses neither channel nor clock.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Queue {
     run: Option<WaitingRun>,
@@ -41,7 +41,7 @@ impl Queue {
         match command {
             Command::ListModels => self.list = true,
             Command::Run { job, generation, spec } => {
-                // The experiment has changed: questions about the old one are dropped, and a paused engine resumes.
+                // The experiment has changed: questions about the old experiment are dropped, and a paused engine resumes.
                 self.experiment = self.experiment.take().filter(|q| q.1 >= generation);
                 self.run = Some(WaitingRun { job, generation, spec });
                 self.hold = false;
@@ -50,13 +50,13 @@ impl Queue {
             Command::Withdraw { topic: Topic::Experiment } => self.experiment = None,
             Command::Withdraw { topic: Topic::Model } => self.models.clear(),
             Command::Cancel { job } => {
-                // A waiting run stays in the queue: it must begin in order to report its cancellation.
+                // A waiting run stays in the queue, because it must begin in order to report its cancellation.
                 self.cancelled = Some(job);
                 self.hold = false;
             }
             Command::Pause { hold } => self.hold = hold,
             Command::Shutdown => self.closed = true,
-            // Handled by the data thread.
+            // The data thread handles this topic.
             Command::Withdraw { topic: Topic::Data } => {}
         }
     }
@@ -66,7 +66,7 @@ impl Queue {
             Question::Experiment { generation, question } => {
                 self.experiment = Some((ticket, generation, question));
             }
-            // A repeated question is answered once, under the later number.
+            // A repeated question is answered once, with the later number.
             Question::Model { model, what } => {
                 match self.models.iter_mut().find(|q| q.model == model && q.what == what) {
                     Some(asked) => asked.ticket = ticket,
@@ -99,7 +99,7 @@ impl Queue {
         self.run.take()
     }
 
-    /// Takes the latest question to the experiment of this generation; a question to another generation is dropped.
+    /// Takes the latest question to the experiment of this generation. A question to a different generation is dropped.
     pub(crate) fn take_experiment(&mut self, generation: Generation) -> Option<labs::Waiting> {
         let (ticket, asked, question) = self.experiment.take()?;
         (asked == generation).then_some(labs::Waiting { ticket, question })
@@ -124,7 +124,7 @@ impl Queue {
     }
 }
 
-/// The queue and the channel that fills it.
+/// The queue, with the channel that fills it.
 pub(crate) struct Inbox {
     commands: Receiver<Command>,
     pub queue: Queue,
@@ -271,7 +271,7 @@ mod tests {
         assert!(queue.stops(4), "it ends before its first batch");
     }
 
-    /// Regression: sliders used to get no answer after a cancellation, because questions counted as work of the cancelled run.
+    /// Regression: sliders used to get no answer after a cancellation, because questions were treated as work of the cancelled run.
     #[test]
     fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
         let mut queue = Queue::default();

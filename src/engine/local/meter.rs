@@ -1,40 +1,41 @@
-//! Progress of a run: planned stages in seconds, the completed part, and the time left at the measured pace.
+//! Progress of a run: planned stages in seconds, the completed part, and the remaining time at the measured pace.
 
 use std::time::Instant;
 
 use crate::message::Progress;
 
-/// Minimum seconds between progress reports.
+/// Minimum time in seconds between progress reports.
 const EVERY: f64 = 0.1;
-/// Seconds after which the pace of a run is reliable.
+/// Time in seconds after which the measured pace of a run is reliable.
 const LONG: f64 = 10.0;
-/// Proportion at which the bar slows down, so that a run that takes longer than planned does not seem finished.
+/// Proportion from which the progress bar slows down, so that a run that takes longer than planned does not appear finished.
 const SLOW: f64 = 0.9;
-/// Largest proportion shown before the end.
+/// Largest proportion shown before the run ends.
 const MOST: f64 = 0.995;
-/// Proportion of a plan below which the first report is assumed to be on schedule; earlier time counts as preparation.
+/// If the first report is below this proportion of the plan, the work is assumed to be on schedule, and any time beyond that counts as
+/// preparation.
 const FIRST: f64 = 0.02;
-/// Proportion of a plan counted as done at the planned pace when the actual pace is estimated.
+/// When the actual pace is estimated, this proportion of the plan is counted as done at the planned pace.
 const PRIOR: f64 = 0.05;
 
-/// Time constant, in seconds, with which the time left follows a change of pace. A single slow or overestimated stage should change it
+/// Time constant in seconds with which the remaining time follows a change of pace. A single slow or overestimated stage should change it
 /// little.
 const SETTLE: f64 = 10.0;
 
 pub(crate) struct Meter {
     begun: Instant,
-    /// Elapsed seconds when the planned work began.
+    /// Elapsed time in seconds when the planned work began.
     before: f64,
     plan: f64,
-    /// Planned seconds of the finished stages.
+    /// Planned time in seconds of the finished stages.
     spent: f64,
-    /// True once part of the plan is done.
+    /// True once part of the planned work is done.
     started: bool,
     stage: Stage,
     reported: Option<f64>,
     /// The largest proportion shown so far.
     shown: f64,
-    /// The time left as last shown, and the elapsed time at that moment.
+    /// The remaining time last shown, and the elapsed time at that moment.
     left: Option<(f64, f64)>,
 }
 
@@ -43,7 +44,7 @@ struct Stage {
     unit: &'static str,
     seconds: f64,
     begun: f64,
-    /// The total whose end was last reported. A stage of many equal jobs reaches its end many times.
+    /// The number of units at the last reported end of a stage. A stage of many equal jobs reaches its end many times.
     ended: Option<u64>,
 }
 
@@ -63,7 +64,7 @@ impl Meter {
         }
     }
 
-    /// Plans the rest of the run: the remaining stages take `seconds`.
+    /// Plans the rest of the run, whose remaining stages take `seconds` in total.
     pub(crate) fn plan(&mut self, seconds: f64) {
         (self.before, self.plan, self.spent, self.started) = (self.elapsed(), seconds.max(0.0), 0.0, false);
         (self.stage.seconds, self.stage.ended, self.left) = (0.0, None, None);
@@ -77,11 +78,11 @@ impl Meter {
         self.stage.name == name
     }
 
-    /// Begins the next stage, with its planned seconds.
+    /// Begins the next stage, whose planned time is `seconds`.
     pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, seconds: f64) {
         self.spent += self.stage.seconds;
         if self.spent == 0.0 {
-            // Loading models after the plan is not part of it and does not affect the pace.
+            // Loading models after planning is not part of the plan and does not affect the pace.
             self.before = self.elapsed();
         }
         self.stage = Stage { name: name.into(), unit, seconds, begun: self.elapsed(), ended: None };
@@ -124,21 +125,21 @@ impl Meter {
     }
 }
 
-/// Maps the completed proportion of the plan to the one shown, which keeps rising but never reaches 1.
+/// Maps the completed proportion of the plan to the proportion shown, which keeps rising but never reaches 1.
 fn slowed(share: f64) -> f64 {
     let rest = 1.0 - SLOW;
     let slow = |over: f64| 1.0 - rest * (-over / rest).exp();
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Seconds left of a plan of which `finished` seconds took `took` seconds; `None` once the plan is used up.
+/// Remaining time in seconds of a plan, of which `finished` seconds took `took` seconds; `None` once the plan is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;
     (ahead > 0.0 && took >= 0.0).then(|| ahead * (took + prior) / (finished + prior))
 }
 
-/// Smooths the time left: the previous value minus the time passed, moved towards the new estimate.
+/// Smooths the remaining time: the previous value minus the elapsed time, moved towards the new estimate.
 fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     let Some((left, then)) = before else { return new };
     let passed = (now - then).max(0.0);
@@ -146,8 +147,8 @@ fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     expected + (new - expected) * (1.0 - (-passed / SETTLE).exp())
 }
 
-/// True if the time left is reliable. Until a fiftieth is done, the estimate would jump. In a run of hours a fiftieth takes minutes, so a
-/// steady pace is enough.
+/// True if the remaining time is reliable enough to be shown. Until a fiftieth is done, the estimate would jump. In a run of hours, a
+/// fiftieth takes minutes, so there a pace measured for some seconds is enough.
 fn is_told(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG
 }
@@ -178,14 +179,14 @@ mod tests {
         meter.stage("corrupting", "steps", 1.5);
         let left = |meter: &mut Meter, done: u64| meter.report(done, 100).and_then(|p| p.left).unwrap_or(0.0);
         assert!(left(&mut meter, 0) < 2.5);
-        // The preparation of the first step does not count either.
+        // The time that the first step took to prepare does not count either.
         meter.begun -= std::time::Duration::from_secs(10);
         assert!(left(&mut meter, 1) < 2.5);
         meter.begun -= std::time::Duration::from_secs(20);
         assert!(left(&mut meter, 2) > 10.0);
     }
 
-    /// Regression: a bar used to go from 99 % back to 81 %, and showed 100 % while the run continued.
+    /// Regression: the progress bar used to go from 99 % back to 81 %, and to show 100 % while the run continued.
     #[test]
     fn progress_never_goes_back_and_never_reaches_the_whole() {
         let mut meter = Meter::new();
@@ -205,7 +206,7 @@ mod tests {
         assert!(last > 0.95, "{last}");
     }
 
-    /// A sweep of thousands of jobs must not redraw the screen for each job.
+    /// A sweep of thousands of jobs must not redraw the screen after each job.
     #[test]
     fn the_ends_of_many_equal_jobs_are_one_report() {
         let mut meter = Meter::new();
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!((left(10.0, 10.0, 9.0), left(0.0, 0.0, 1.0)), (None, None));
     }
 
-    /// Regression: the time left used to go from 38 s to 4 min and back within seconds.
+    /// Regression: the remaining time used to go from 38 s to 4 min and back within seconds.
     #[test]
     fn the_time_left_follows_a_jump_of_the_pace_slowly_and_a_lasting_one_at_last() {
         let mut shown = steadied(None, 40.0, 20.0);
@@ -237,7 +238,7 @@ mod tests {
         assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at the pace itself it counts down");
     }
 
-    /// Regression: a run of half an hour used to show no time left for its first minute.
+    /// Regression: a run of half an hour used to show no remaining time during its first minute.
     #[test]
     fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
         assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));

@@ -1,4 +1,4 @@
-//! The local engine: a worker thread that owns the device, models and caches, and a thread for questions about data.
+//! The local engine: one thread for the work, which owns the device, models and caches, and another for questions about data.
 
 pub mod cache;
 mod data;
@@ -39,7 +39,7 @@ pub struct LocalOptions {
     pub asked: bool,
 }
 
-/// Number of models that the terminal program keeps in memory, so that the user can switch quickly.
+/// Number of models that the terminal program keeps in memory, so that the user can switch between them quickly.
 pub const MOST_MODELS: usize = 4;
 
 /// The engine on a thread of this process.
@@ -74,7 +74,7 @@ impl Engine for LocalEngine {
             }
             command => {
                 if command == Command::Shutdown {
-                    // If the thread has already ended, the error does not matter.
+                    // If the thread has already ended, the error is harmless.
                     let _ = self.data.send(Command::Shutdown);
                 }
                 self.commands.send(command).map_err(|_| EngineGone)
@@ -87,14 +87,14 @@ impl Engine for LocalEngine {
     }
 }
 
-/// Forecasts the needs of a run of `spec`, one entry per model. Loads the models, generates and tokenises the texts, counts the work and
-/// times a slice of each kind. Stores nothing.
+/// Forecasts the time and memory needed by a run of `spec`, one entry per model. Loads the models, generates and tokenises the texts,
+/// counts the work and times a slice of each kind. Stores nothing.
 ///
 /// # Errors
 /// A [`Problem`] as the run itself would report it, including a memory limit that is too low.
 pub fn forecast(spec: &Spec, options: LocalOptions) -> Result<Vec<Forecast>, Problem> {
     let (_commands, inbox) = std::sync::mpsc::channel();
-    // Notices during preparation are discarded.
+    // Notices that arrive during preparation are discarded.
     let (outbox, _events) = channel(EVENT_QUEUE);
     Worker::new(inbox, Outbox::new(outbox), options).forecast(spec)
 }

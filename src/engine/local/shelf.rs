@@ -30,8 +30,8 @@ impl Shelf {
         self.models.iter().any(|(n, _)| n == name)
     }
 
-    /// Returns a model by name, loaded if necessary. The least recently used model is removed before a new one is read, so memory never
-    /// contains more models than allowed.
+    /// Returns a model by name, loaded if necessary. The least recently used model is removed before a new one is read, so that memory
+    /// never contains more models than allowed.
     pub(crate) fn load(
         &mut self,
         name: &str,

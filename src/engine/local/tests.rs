@@ -1,4 +1,4 @@
-//! End-to-end tests of the worker on an untrained model in a temporary folder.
+//! End-to-end tests of the worker with an untrained model in a temporary folder.
 
 mod given;
 mod lens;
@@ -30,7 +30,7 @@ use model::{Device, Dtype, Tokenizer};
 use pretraining::tokenizer;
 use pretraining::{Base, Recipe};
 
-/// Writes a two-block model with random weights and the micro-world's vocabulary.
+/// Writes a model of two blocks with random weights and the vocabulary of the micro-world.
 pub(crate) fn fixture(dir: &Path) -> String {
     deep_fixture(dir, 2)
 }
@@ -217,8 +217,8 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
 }
 
-/// Regression: the baseline "C before" used to be the mean over all replicates trained so far, which are more than those already judged.
-/// The curve at strength 0 then began at a different value.
+/// Regression: the baseline "C before" used to be the mean over all replicates trained so far, including those not yet judged. The curve
+/// therefore began at a different value at strength 0.
 #[test]
 fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -378,7 +378,7 @@ fn the_model_answers_for_all_test_examples_at_any_layer() {
     }
 }
 
-/// Sentence encoders have no head: prompts need one, interventions on hidden states do not.
+/// Sentence encoders have no head, which prompts need but interventions on hidden states do not.
 #[test]
 fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {
     let dir = tempfile::tempdir().unwrap();
@@ -446,7 +446,7 @@ fn an_oracle_that_sees_nothing_is_said_to() {
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
     let mut spec = small(&model);
-    // So few examples contain almost nothing about the attractor's number for its oracle to learn.
+    // With so few examples, the oracle can learn almost nothing about the attractor's number.
     spec.task.examples = FEWEST_EXAMPLES;
     spec.methods.truncate(1);
     rig.send(run(1, spec));

@@ -87,7 +87,7 @@ impl Worker {
         })
     }
 
-    /// Creates the host of a run; a forecast, which has number 0, stores nothing.
+    /// Creates the host for a run. A forecast has number 0 and stores nothing.
     fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -102,7 +102,7 @@ impl Worker {
     }
 
     fn run(&mut self, waiting: WaitingRun) -> Result<(), Cancelled> {
-        // Frees the old experiment's memory before the next one allocates.
+        // Frees the memory of the old experiment before the next one allocates its own.
         self.current = None;
         let WaitingRun { job, generation, spec } = waiting;
         self.outbox.send(Event::Started { job, generation, spec_hash: spec.hash() })?;
@@ -162,9 +162,9 @@ impl Worker {
                     family: arch.family,
                 }),
                 Err(e) => {
-                    // The list continues without this model, and a notice gives the reason.
+                    // The list continues without this model; a notice gives the reason.
                     let hint = "fix the folder, or remove the model from the list";
-                    // A model that has not been downloaded yet is not an error.
+                    // That a model has not been downloaded yet is not an error.
                     let level = match e {
                         ModelError::Hub { .. } => NoticeLevel::Info,
                         _ => NoticeLevel::Error,
@@ -213,11 +213,11 @@ impl Worker {
         }
     }
 
-    /// Answers a question to the experiment while no run is in progress: immediately from the subsample, then from all examples, unless a
-    /// newer question has arrived.
+    /// Answers a question to the experiment while no run is in progress: at once from the subsample, then from all examples unless a newer
+    /// question has arrived.
     fn ask(&mut self) -> Result<(), Cancelled> {
         let generation = self.current.as_ref().map_or(0, |c| c.generation);
-        // A question to an experiment that does not exist cannot be answered.
+        // A question to an experiment that no longer exists cannot be answered.
         let Some(waiting) = self.inbox.queue.take_experiment(generation) else { return Ok(()) };
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let mut host = self.host(current.job, generation).answering();
@@ -244,19 +244,19 @@ impl Worker {
     }
 }
 
-/// Runs work on a thread of the pool. From an outside thread, each of a run's tens of thousands of small parallel loops would put that
-/// thread to sleep and wake two others. A pool of one thread is left free, because questions about data need it too.
+/// Runs work on a thread of the pool. If it ran on a thread outside the pool, each of a run's tens of thousands of small parallel loops
+/// would put that thread to sleep and wake two others. A pool of one thread is left free, because questions about data need it too.
 fn in_the_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
 }
 
-/// Returns an error once the front end has disconnected; for work that belongs to no run.
+/// Returns an error once the front end has disconnected. For work that belongs to no run.
 fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     inbox.drain();
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Converts a panic to a problem for the user.
+/// Converts a panic to a problem that can be shown to the user.
 pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     let what = panic
         .downcast_ref::<String>()

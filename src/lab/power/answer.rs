@@ -1,4 +1,4 @@
-//! The lab's answer in sentences: the better side, the items needed to show it, and the training sentences needed.
+//! The lab's answer in sentences: which side is better, and how many items and training sentences are needed to show it.
 
 use super::finding::ComparisonFinding;
 use super::results::Results;
@@ -36,7 +36,7 @@ pub(crate) fn question(spec: &Spec) -> String {
     format!("Is {a} better than {b} at telling {}, and how many sentences show it?", task(true))
 }
 
-/// The word for the items of a run.
+/// What a run's items are called.
 fn items(spec: &Spec) -> &'static str {
     if spec.of_files() { "items" } else { "test sentences" }
 }
@@ -61,7 +61,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, doubts)
 }
 
-/// The interval of the recommended training sentences, from the bound at both ends of the difference.
+/// Interval for the recommended number of training sentences, computed from the bound at both ends of the difference's interval.
 fn bound_ends(results: &Results, spec: &Spec, c: &ComparisonFinding) -> Option<String> {
     let parameters = results.needed().and_then(|r| r.value.parameters);
     let (least, most) = spec.recommended_within(c.difference, parameters)?;
@@ -152,13 +152,13 @@ fn over_pairs(results: &Results) -> Vec<String> {
     says
 }
 
-/// The doubt about the mean over items with tasks as clusters, if it has an interval.
+/// The doubt about the mean over items with tasks as clusters, if that mean has an interval.
 fn clusters(results: &Results) -> Vec<String> {
     let shown = results.pooled.iter().find(|t| t.value.over == "micro" && t.value.p.is_some());
     shown.and_then(|t| few_clusters(t.value.tasks)).into_iter().collect()
 }
 
-/// The answer for two folders: the difference over their tasks, and the verdicts per task.
+/// The answer for two folders: the difference over their tasks, and the number of tasks with each verdict.
 pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
     if results.pairs().len() > 1 {
         return over_pairs(results);
@@ -178,7 +178,7 @@ pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
         count(TaskVerdict::Equivalent),
         count(TaskVerdict::Undecided)
     );
-    // The mean over the items of these tasks replaces means without an interval.
+    // The mean over the items of these tasks is used instead of means without an interval.
     let tested = results.pooled.iter().any(|t| t.value.p.is_some());
     let mut says: Vec<String> = results
         .pooled
@@ -227,7 +227,7 @@ pub(crate) fn task_rows(results: &Results) -> Vec<Vec<String>> {
     results.tasks.iter().map(row).collect()
 }
 
-/// The better side, its lead, and the number of items.
+/// Which side is better, by how much, and on how many items.
 fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -260,7 +260,7 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
 }
 
-/// The number of items that would show the difference, and the smallest difference that these would show.
+/// The number of items that would show the difference, and the smallest difference that so many items would show.
 fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Option<String> {
     let r = &results.needed()?.value;
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
@@ -287,7 +287,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
 
 /// Accuracies of both sides, their difference and its power.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
-    // Long names of sides become headings, so that rows have room for values.
+    // Long names of sides become headings, so that there is room for the values.
     let share = |(group, name): (String, String), value: Estimate, n: usize, level: Option<f64>| Number {
         name,
         group,
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
     }
 
-    /// Regression: the answer used to omit that probes were trained on 2,048 sentences although the bound recommends 36,812.
+    /// Regression: the answer used to omit that probes were trained on 2,048 sentences but that the bound recommends 36,812.
     #[test]
     fn probes_trained_on_fewer_sentences_than_the_bound_asks_for_are_doubted() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };

@@ -1,9 +1,8 @@
-//! Recommended sizes of training sets, from bounds on the excess risk of a finite class of classifiers.
+//! Recommended sizes of training sets, from bounds on the excess risk for a finite class of classifiers.
 //!
 //! With |H| classifiers and probability 1 - δ, the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang 2016, theorem 7).
-//! Zhu et al. require half the difference to be resolved: `ε = gap / 2`. Their tables follow from `|H| = p 2³²` with p parameters of 32
-//! bits. The class described in their text, `|H| = 2^(32 p)`, is much larger and is the textbook bound here. All numbers are for
-//! **training** data.
+//! Zhu et al. set ε to half the difference: `ε = gap / 2`. Their tables follow from `|H| = p 2³²` with p parameters of 32 bits. The class
+//! described in their text, `|H| = 2^(32 p)`, is much larger; here its bound is called textbook. All numbers are for **training** data.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -16,9 +15,9 @@ use stats::Estimate;
 
 /// The δ of the published tables.
 pub const DELTA: f64 = 1e-8;
-/// Smaller differences have no recommended n, as in the published code.
+/// Smallest difference with a recommended n, as in the published code.
 pub(crate) const LEAST_GAP: f64 = 1e-5;
-/// Number of possible values of a weight.
+/// Number of possible values for a weight.
 const VALUES: f64 = 4_294_967_296.0;
 
 /// A kind of classifier with one output, for counting parameters.
@@ -40,7 +39,7 @@ impl Counted {
     }
 }
 
-/// The class of classifiers that a bound assumes.
+/// The class of classifiers assumed by a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -48,7 +47,7 @@ pub enum Bound {
     Published,
     /// `|H| = 2^(32 p)`: all classifiers with p weights of 32 bits.
     Textbook,
-    /// The user's bound `n = c / ε²`, given by c. It includes the classifier and δ.
+    /// The user's bound `n = c / ε²`, given by c. The constant accounts for the classifier and δ.
     Own(f64),
 }
 
@@ -64,7 +63,7 @@ impl Bound {
         }
     }
 
-    /// Words for a name in findings.
+    /// The bound in words, from its name in findings.
     pub(crate) fn in_words(name: &str) -> &str {
         match name {
             "published" => "bound of Zhu et al. 2022",
@@ -114,11 +113,12 @@ impl std::str::FromStr for Bound {
 pub enum Score {
     /// Accuracy; the bound applies directly.
     Accuracy,
-    /// Accuracy minus the accuracy on a control task (theorem 1). Each term is within its bound at δ/2, so the difference is within twice
-    /// the bound.
+    /// Accuracy minus the accuracy on a control task (theorem 1). Each of the two accuracies is within its bound at δ/2, so their
+    /// difference is within twice that bound.
     Selectivity,
-    /// Prequential code length in bits per example (equation 3). A loss is the code length of one label, at most `clip`. Each of the ten
-    /// trained blocks has its bound at δ/10. The code length is within their sum, weighted by the number of coded examples.
+    /// Prequential code length in bits per example (equation 3). A loss is the code length of one label, at most `clip`. The bound applies
+    /// to each of the ten trained blocks at δ/10, and the code length is within the sum of these bounds, weighted by the number of coded
+    /// examples.
     Prequential { clip: f64 },
 }
 
@@ -126,7 +126,7 @@ pub enum Score {
 pub const CLIP: f64 = 10.0;
 
 impl Score {
-    /// Width relative to the bound of one accuracy on all examples, and number of bounds that share δ.
+    /// The width relative to the bound for one accuracy on all examples, and the number of bounds that share δ.
     fn terms(self) -> (f64, f64) {
         match self {
             Score::Accuracy => (1.0, 1.0),
@@ -139,7 +139,7 @@ impl Score {
         }
     }
 
-    /// Maximum difference of two such scores.
+    /// Maximum difference between two such scores.
     fn most(self) -> f64 {
         match self {
             Score::Accuracy => 1.0,
@@ -151,7 +151,7 @@ impl Score {
 
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
-    #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
+    #[error("the gap is {0}; no number of examples is recommended below {LEAST_GAP:e}")]
     Gap(f64),
     #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
     Large(f64, f64),
@@ -196,7 +196,7 @@ pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Resul
     recommended_for(Score::Accuracy, bound, gap, parameters, delta)
 }
 
-/// The same for differences of other scores. A user's bound includes δ in its constant, which is not divided.
+/// [`recommended`] for differences between scores of any kind. A user's bound includes δ in its constant, which is not divided.
 pub fn recommended_for(
     score: Score,
     bound: Bound,
@@ -225,7 +225,7 @@ pub fn recommended_for(
     Ok(Recommended { n_train: (constant * width * width / (epsilon * epsilon)) as u64, epsilon })
 }
 
-/// The excess risk after n training examples, the inverse of [`recommended`].
+/// The excess risk after n training examples; the inverse of [`recommended`].
 pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, BoundError> {
     Ok((bound.constant(parameters, delta)? / n as f64).sqrt())
 }
@@ -236,22 +236,22 @@ pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, 
 pub struct Ratio(pub [u32; 3]);
 
 impl Ratio {
-    /// The paper's 256 : 64 : 64.
+    /// The paper's ratio, from parts of 256, 64 and 64 examples.
     pub(crate) const PAPER: Self = Self([4, 1, 1]);
 
-    /// True for the paper's ratio. Specs omit it, so that specs older than the field keep their hashes.
+    /// True for the paper's ratio. Specs omit this ratio, so that specs from before the field existed keep their hashes.
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::PAPER
     }
 
-    /// Sizes of the parts for `n` training examples, at least one each.
+    /// Sizes of the parts for `n` training examples; each part has at least one example.
     pub fn parts(self, n: usize) -> [usize; 3] {
         let [train, rest @ ..] = self.0;
         let part = |k: u32| ((n as u128 * u128::from(k) / u128::from(train.max(1))) as usize).max(1);
         [n, part(rest[0]), part(rest[1])]
     }
 
-    /// Total number of examples if `n_train` are for training, rounded up.
+    /// Total number of examples, rounded up, if `n_train` of them are for training.
     pub fn total(self, n_train: u64) -> u64 {
         let sum: u128 = self.0.iter().map(|p| u128::from(*p)).sum();
         let part = u128::from(self.0[0].max(1));
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn numbers_that_the_paper_prints() {
         let n = |gap, dim| recommended(Bound::Published, gap, Counted::Linear.parameters(dim), DELTA).unwrap().n_train;
-        // Source: table 2, first and last row, and table 3 of the appendix in exact fractions.
+        // Expected values: table 2, first and last row, and table 3 of the appendix, with differences as exact fractions.
         assert_eq!((n(42.0 / 320.0, 768), n(12_186.0 / 81_920.0, 768)), (22_263, 17_331));
         assert_eq!((n(62.0 / 960.0, 4_096), n(490.0 / 3_840.0, 4_096)), (95_156, 24_375));
         assert_eq!(n(0.1, 4_096), 39_690);
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn an_own_bound_is_its_constant() {
         let own = |c| recommended(Bound::Own(c), 42.0 / 320.0, 0, DELTA);
-        // The constant of the published bound at 768 dimensions.
+        // This is the constant of the published bound at 768 dimensions.
         assert_eq!(own(95.879_257).unwrap().n_train, 22_263);
         assert!((margin(Bound::Own(4.0), 100, 0, DELTA).unwrap() - 0.2).abs() < 1e-12);
         for bad in [0.0, -1.0, f64::NAN, 1e300] {

@@ -1,4 +1,4 @@
-//! A comparison: table, difference, tests, equivalence.
+//! Comparison of two sides: table, difference, tests, equivalence.
 
 use super::finding::ComparisonFinding;
 use super::pairs::Pairs;
@@ -13,7 +13,7 @@ use stats::paired::{difference, equivalence};
 
 /// Number of units above which a metric is not resampled, because Student's t gives the same interval.
 pub(crate) const MOST_RESAMPLED: usize = 20_000;
-/// Minimum number of bootstrap resamples; high levels need more.
+/// Minimum number of bootstrap resamples; high confidence levels need more.
 const RESAMPLES: usize = 2_000;
 /// Maximum level of an interval, which needs 40,000 resamples.
 pub const MOST_LEVEL: f64 = 0.9999;
@@ -55,10 +55,10 @@ pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding 
     compare_with(pairs, names, terms, true)
 }
 
-/// [`compare`] with optional resampling.
+/// Same as [`compare`], but with optional resampling.
 pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample: bool) -> ComparisonFinding {
     if let Some((scaled, unit)) = pairs.scaled() {
-        // Scaling keeps squares of values of any size finite.
+        // Scaling keeps the squares finite for values of any size.
         let found = compare_with(&scaled, names, Terms { margin: terms.margin / unit, ..terms }, resample);
         let back = |x: f64| (x * unit).clamp(f64::MIN, f64::MAX);
         let of = |e: Estimate| Estimate { mean: back(e.mean), lo: back(e.lo), hi: back(e.hi) };
@@ -75,19 +75,19 @@ pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample:
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
-/// The resampled difference, if it uses Student's t: metrics with any values, several seeds, or clusters. A single table of right and wrong
-/// has Tango's interval, which needs no resampling.
+/// Resamples the difference if it uses Student's t: for metrics with any values, several seeds, or clusters. A single table of right and
+/// wrong answers has Tango's interval, which needs no resampling.
 pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
 
-/// [`compare`] from the counts of the items. It does not resample, which would need all items.
+/// [`compare`] computed from item counts. It does not resample, because that would need all items.
 pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding {
     let tables = &tally.tables;
     let total = tally.total();
     let each = |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
     let binary = !tables.is_empty();
-    // Accuracies on two sets of items are proportions too, but have no table.
+    // Accuracies on two different sets of items are proportions too, but have no common table.
     let bounded = binary || tally.apart;
     let count = |c: u64| binary.then_some(c);
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
@@ -146,17 +146,17 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     }
 }
 
-/// Replaces a missing interval (one unit) by the whole range of differences.
+/// Replaces a missing interval (of a single unit) by the whole range of differences.
 fn whole(e: Estimate, binary: bool) -> Estimate {
     let most = if binary { 1.0 } else { f64::MAX };
-    // `max` and `min` return the other number if an end is NaN.
+    // `max` and `min` return the limit if an end is NaN.
     Estimate { mean: e.mean, lo: e.lo.max(-most), hi: e.hi.min(most) }
 }
 
 fn title(tally: &Tally, by: Test) -> String {
     match (tally.shift, tally.clustered) {
         (None, _) => format!("{}, Tango's interval", by.title()),
-        (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have different items".into(),
+        (Some(_), _) if tally.apart => "unpaired t (Welch) because the sides have different items".into(),
         (Some(_), clustered) => {
             let units = if clustered { "clusters" } else { "items" };
             let interval = if tally.joint().is_some() { ", score interval" } else { "" };
@@ -174,7 +174,7 @@ pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
 }
 
-/// The difference resampled by unit, with whole clusters where items form clusters.
+/// Resamples the difference by unit, in whole clusters if items form clusters.
 pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
     let units = pairs.differences();
     let n = units.sums.len();
@@ -182,7 +182,7 @@ pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
         return None;
     }
     let mean = units.mean();
-    // Centred sums, so that single precision applies to the spread.
+    // Centred values keep the spread accurate in single precision.
     let columns = Matrix::from_fn(n, 2, |i, j| {
         if j == 0 { (units.sums[i] - mean * units.sizes[i]) as f32 } else { units.sizes[i] as f32 }
     });
@@ -196,7 +196,7 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of a run's comparisons for their number.
+/// Adjusts a run's p-values for the number of comparisons.
 ///
 /// The p-values of differences are adjusted among themselves by Holm, independent of the margin. An equivalence significant at `alpha` is
 /// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
@@ -219,7 +219,7 @@ pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
         if equivalence {
             all[i].equivalence_holm_p = Some(largest);
         } else {
-            // A comparison remains open if its equivalence is a hypothesis too.
+            // A comparison remains open if it also has an equivalence hypothesis.
             open -= usize::from(all[i].equivalence_p > alpha);
         }
     }
@@ -255,7 +255,7 @@ mod tests {
         assert!(c.t_p.is_none() && c.bootstrap.is_none() && c.seed_sd.is_none());
     }
 
-    /// Regression: another test used to be named for the power, while the deciding p-value was always exact McNemar's.
+    /// Regression: the deciding p-value used to be always exact McNemar's, even when power was computed for a different test.
     #[test]
     fn the_p_that_counts_is_of_the_test_that_was_asked_for() {
         let pairs = items([40, 10, 2, 8]);
@@ -266,13 +266,13 @@ mod tests {
             assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
             assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
         }
-        // Clusters use Student's t, whatever the requested test.
+        // With clusters, Student's t is used whatever test was requested.
         let together = Pairs { clusters: Some((0..60).map(|i| i / 2).collect()), ..pairs };
         let c = compare(&together, &names(), Terms { by: Test::Chi2, ..terms() });
         assert!(c.test.contains("clusters") && Some(c.p) == c.t_p, "{}", c.test);
     }
 
-    /// Regression: right-or-wrong items with clusters or several runs per side used to have only Student's t.
+    /// Regression: right-or-wrong items with clusters or several runs per side used to be analysed with Student's t only.
     #[test]
     fn clusters_and_seeds_of_right_and_wrong_are_resampled_too() {
         let one = items([60, 20, 8, 12]);
@@ -308,12 +308,12 @@ mod tests {
         assert_eq!((c.seeds, c.only_a, c.only_b), (2, Some(12), Some(4)));
         assert!((c.difference.mean - 4.0 / 60.0).abs() < 1e-12);
         assert!(c.t_p.is_some() && c.p == c.t_p.unwrap() && c.test.contains("over items"));
-        // Twice the larger of these two p-values, limited to 1.
+        // The expected value is twice the larger of these two p-values, capped at 1.
         assert_eq!(c.exact_p, Some(1.0));
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 
-    /// Two of a hundred items differ, each under one of three seeds. Two items hardly show how similar seeds are.
+    /// Two of a hundred items differ, each for one of three seeds. So few items hardly show how similar the seeds are.
     #[test]
     fn few_items_that_differ_under_several_seeds_widen_the_interval() {
         let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();
@@ -363,7 +363,7 @@ mod tests {
         assert!((boot.lo - c.difference.lo).abs() < 0.02 && (boot.hi - c.difference.hi).abs() < 0.02, "{c:?}");
     }
 
-    /// Regression: the ends of an interval at 99.99 % used to be the extremes of 2,000 resamples.
+    /// Regression: the ends of a 99.99 % interval used to be the extremes of 2,000 resamples.
     #[test]
     fn a_high_level_is_drawn_from_as_many_resamples_as_it_needs() {
         assert_eq!([0.5, 0.95, 0.998, 0.999, 0.9999].map(draws), [2_000, 2_000, 2_000, 4_000, 40_000]);
@@ -409,7 +409,7 @@ mod tests {
         assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
     }
 
-    /// Regression: equivalences used to enter the family of differences, so that their Holm p-values changed with the margin.
+    /// Regression: equivalences used to be in the same family as differences, so that Holm p-values of differences changed with the margin.
     #[test]
     fn the_margin_changes_no_p_value_of_a_difference() {
         let of = |margin: f64| {
@@ -428,7 +428,7 @@ mod tests {
         assert!((wide[0].holm_p - 3.0 * wide[0].p).abs() < 1e-12);
     }
 
-    /// Two tasks have different sentences, so correctness on one is independent of the other.
+    /// Two tasks have different sentences, so correct answers on one are independent of those on the other.
     #[test]
     fn two_sets_of_items_are_not_paired() {
         let one = items([40, 10, 2, 8]);
@@ -438,7 +438,7 @@ mod tests {
         assert!((x.difference.mean - y.difference.mean).abs() < 1e-12);
         assert!(y.p > 2.0 * x.p && y.difference.half_width() > x.difference.half_width(), "{y:?}");
         assert_eq!((y.unit(), y.bootstrap), (" points", None));
-        // Reordering one side has no effect.
+        // Reordering the items of one side has no effect.
         let mut turned = apart.clone();
         turned.b[0].reverse();
         assert!((compare(&turned, &names(), terms()).p - y.p).abs() < 1e-12);

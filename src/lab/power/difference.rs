@@ -1,10 +1,10 @@
-//! Conclusions from the numbers of a comparison: deciding p-value, equivalence, and the printed difference.
+//! Conclusions from a comparison: deciding p-value, equivalence, and the printed difference.
 
 use super::finding::{ComparisonFinding, SequentialFinding};
 use stats::mcnemar::Test;
 
 impl ComparisonFinding {
-    /// The p-value behind verbs such as "beats": unadjusted for the planned comparison, adjusted within the run for others.
+    /// The p-value behind verbs such as "beats": unadjusted for the planned comparison, adjusted within the run for all others.
     pub fn deciding_p(&self) -> f64 {
         if self.planned { self.p } else { self.holm_p }
     }
@@ -24,7 +24,7 @@ impl ComparisonFinding {
         }
     }
 
-    /// McNemar's test, if it gives the deciding p-value.
+    /// McNemar's test, if the deciding p-value comes from it.
     pub fn mcnemar(&self) -> Option<Test> {
         Test::ALL.into_iter().find(|test| self.test.starts_with(test.title()))
     }
@@ -55,7 +55,7 @@ pub(crate) fn amount(share: bool, x: f64) -> String {
 }
 
 impl SequentialFinding {
-    /// The anytime-valid p-value: one over the largest e-value so far, at most 1 (Ville's inequality).
+    /// The anytime-valid p-value, at most 1: the reciprocal of the largest e-value so far (Ville's inequality).
     pub fn anytime_p(&self) -> f64 {
         (-self.largest.unwrap_or(self.log_e)).exp().min(1.0)
     }

@@ -57,7 +57,7 @@ pub const ENTRIES: &[FigureEntry] = &[
 
 const ITEMS: &str = "test items";
 
-/// The source of uncertainty of the intervals.
+/// The source of uncertainty behind the intervals.
 const PILOT: &str = "items of the pilot";
 /// Method of the intervals.
 const REGION: &str = "over items of the pilot: extremes within the joint confidence region of both shares of discordant items \
@@ -74,13 +74,13 @@ const WORDS: [(&str, &str); 6] = [
     ("discordant items", "items that only one side gets right"),
 ];
 
-/// Marks an axis of training sizes as one of settings, with the number of test items below each tick.
+/// Marks an axis as one of training sizes that were set, with the number of test items below each tick.
 fn pilots(axis: Axis, by: &[(u64, usize)]) -> Axis {
     let below = by.iter().map(|(trained, n)| (*trained as f64, format!("n {}", grouped(*n)))).collect();
     Axis { below, ..axis.of_settings() }
 }
 
-/// Training sizes of the requirements, with the items of their pilots.
+/// Training sizes for which there are requirements, with the number of items in their pilots.
 fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
     by.iter().filter_map(|r| Some((r.value.trained?, r.n))).collect()
 }
@@ -100,7 +100,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
-/// All figures but the power curve and the sequential test.
+/// All figures except the power curve and the sequential test.
 pub fn beside(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let all = [noise, margins, sizes, recommended, survey, shortfall];
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
@@ -183,7 +183,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// The informative part of the curve: from where the band leaves 0 to where it reaches 1, including the current and the required n.
+/// The informative part of the curve: from where the band rises above 0 to where it reaches 1, including the current and the required n.
 fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     let curve = results.curve();
     let Some(n) = curve.first().map(|p| p.n as f64) else { return curve };
@@ -199,7 +199,7 @@ fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     &rest[..to]
 }
 
-/// Power at the test items of each training size (Zhu et al. 2022, lower halves of Figures 4 to 6).
+/// Power with the test items available at each training size (Zhu et al. 2022, lower halves of Figures 4 to 6).
 pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     let point = |r: &Tagged<RequiredFinding>| Datum {
@@ -230,8 +230,8 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// Recommendations after each training size: training examples by the bound, and test items for the target power. `None` for a collapsed
-/// comparison. Zhu et al. 2022, upper halves of Figures 4 to 6.
+/// Recommendations after each training size: training examples according to the bound, and test items for the target power. `None` for a
+/// collapsed comparison. Zhu et al. 2022, upper halves of Figures 4 to 6.
 pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     if results.collapsed().is_some() {
@@ -307,7 +307,7 @@ fn bound(found: &Tagged<RequiredFinding>) -> &str {
     found.value.bound.as_deref().map_or("bound", Bound::in_words)
 }
 
-/// Requirements by training size and at the largest one, if there are several sizes.
+/// Requirements by training size, and those at the largest size, if there are several sizes.
 fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<RequiredFinding>)> {
     let by = results.by_size();
     by.last().filter(|_| by.len() > 1).map(|last| (by, last))
@@ -316,7 +316,7 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
-    // With noise, the sides are named by it; these names label the lines.
+    // With noise, the names of the sides include it; these names label the lines.
     let (a, b) = results.comparison().map_or((&first.value.a, &first.value.b), |c| (&c.value.a, &c.value.b));
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();
@@ -346,7 +346,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// The confidence sequence of the share of discordant items that favour the first side, by item.
+/// The confidence sequence for the share of discordant items that favour the first side, by number of items.
 pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let steps = results.steps();
     let first = steps.first()?;

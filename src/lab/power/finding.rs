@@ -16,7 +16,7 @@ pub enum Kind {
     /// One side of the comparison at one size of training data.
     #[interval]
     Configuration(ConfigurationFinding),
-    /// Both sides on the same items.
+    /// The comparison of both sides on the same items.
     #[interval]
     Comparison(ComparisonFinding),
     /// Power at a number of items, estimated from the pilot.
@@ -30,7 +30,7 @@ pub enum Kind {
     /// The sequential test, valid at any time.
     #[interval]
     Sequential(SequentialFinding),
-    /// Accuracy compared with the bound.
+    /// Accuracy of a side, with the excess risk that the bound allows.
     Margin(MarginFinding),
     /// Item counts, kept so that other settings of the test can be evaluated without the items or a model.
     Tally(TallyFinding),
@@ -41,19 +41,19 @@ pub enum Kind {
     /// Accuracy lost by the probes through optimisation and through lack of data.
     #[interval]
     Shortfall(ShortfallFinding),
-    /// The comparison with more or less noise on the second side.
+    /// The comparison with noise of a given strength on the second side.
     #[interval]
     Noise(NoiseFinding),
     /// Baselines from surface features of the sentences.
     #[interval]
     Baseline(BaselineFinding),
-    /// Both sides on one task of two folders of results.
+    /// Results of both sides on a task that two folders of results share.
     #[interval]
     Task(TaskFinding),
     /// The difference over all tasks of two folders.
     #[interval]
     Pooled(PooledFinding),
-    /// An item of results on which the sides differ.
+    /// An item on which the two sides disagree.
     Flip(FlipFinding),
 }
 
@@ -84,7 +84,7 @@ pub struct ConfigurationFinding {
     pub majority: Option<f64>,
     /// Number of runs with different seeds.
     pub seeds: usize,
-    /// Number of sentences beyond an encoder's maximum length, which are left out, cut or read in windows as set in the spec.
+    /// Number of sentences beyond an encoder's maximum length, which are left out, truncated or encoded in windows as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
@@ -93,7 +93,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Both sides on the same items.
+/// The comparison of both sides on the same items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ComparisonFinding {
     /// Name of the first side.
@@ -105,7 +105,7 @@ pub struct ComparisonFinding {
     /// Name of the metric.
     #[id]
     pub metric: String,
-    /// Items that both sides get right, summed over seeds; null for metrics other than 0 or 1.
+    /// Items that both sides get right, summed over seeds; null for non-binary metrics.
     pub both: Option<u64>,
     /// Items that only the first side gets right.
     pub only_a: Option<u64>,
@@ -120,18 +120,18 @@ pub struct ComparisonFinding {
     /// McNemar's mid-p-value, combined over seeds like `exact_p`; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mid_p: Option<f64>,
-    /// McNemar's p-value by χ² without correction, combined over seeds like `exact_p`.
+    /// McNemar's p-value by χ² without continuity correction, combined over seeds like `exact_p`.
     pub chi2_p: Option<f64>,
     /// McNemar's p-value by χ² with continuity correction, combined over seeds like `exact_p`.
     pub corrected_p: Option<f64>,
-    /// p-value of Student's t on the differences of items or clusters. For right and wrong, at least the probability that all differing
-    /// units favour one side.
+    /// p-value of Student's t on the differences of items or clusters. For binary metrics, it is at least the probability that all
+    /// differing units favour the same side.
     pub(crate) t_p: Option<f64>,
     /// The p-value of the test named in `test`.
     pub p: f64,
     /// `p` with Holm's correction over all comparisons in the run.
     pub holm_p: f64,
-    /// `p` with the correction of Benjamini and Hochberg.
+    /// `p` with the correction of Benjamini and Hochberg (false discovery rate).
     pub bh_q: f64,
     /// Number of comparisons in the correction.
     pub family: usize,
@@ -139,49 +139,50 @@ pub struct ComparisonFinding {
     pub wrong_to_right: Option<u64>,
     /// Items that are right on the first side and wrong on the second.
     pub right_to_wrong: Option<u64>,
-    /// The margin of equivalence.
+    /// The equivalence margin.
     pub margin: f64,
-    /// p-value of equivalence within the margin.
+    /// p-value for equivalence within the margin.
     pub equivalence_p: f64,
-    /// `equivalence_p` corrected together with the p-values of the differences, if it is small enough for a claim;
-    /// absent in findings recorded by older versions.
+    /// `equivalence_p` corrected together with the p-values of the differences, if it is at most the significance level; absent in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
-    /// The anytime-valid p-value before all items are known, if items are the steps of the sequential test.
+    /// The anytime-valid p-value, given until all items are known if items are the steps of the sequential test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_p: Option<f64>,
-    /// The deciding test, and the method of the interval.
+    /// The deciding test, and the method used for the interval.
     pub test: String,
     /// True if a plan fixed the comparison before any result was seen.
     #[serde(default)]
     pub planned: bool,
-    /// Hypothesis of the plan; absent if there is none.
+    /// Hypothesis of the plan; absent without a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<Hypothesis>,
-    /// Number of runs of each side with different seeds.
+    /// Number of runs per side with different seeds.
     pub seeds: usize,
     /// Standard deviation of the difference over seeds; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_sd: Option<f64>,
-    /// Number of clusters of items; absent if items are independent.
+    /// Number of item clusters; absent if items are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
     /// True if the sides have different items, as with two tasks; the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Number of differing clusters, or of differing items under several seeds; absent if items are right or wrong once, and for other
-    /// metrics.
+    /// Number of differing clusters, or of differing items with several seeds; absent for a binary metric with one run per side, and for
+    /// non-binary metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
     /// True if the interval of `difference` is a bound because all units have the same difference.
     #[serde(default)]
     pub bound: bool,
-    /// Percentile interval of the difference by resampling items or clusters, for metrics other than 0 or 1, several seeds, and clusters.
+    /// Percentile interval for the difference, from resampling items or clusters; given for non-binary metrics, several seeds, and
+    /// clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Estimate>,
 }
 
-/// A number with an interval that may be open above.
+/// A number whose interval may have no upper limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Open {
     /// The estimate; null if no number is enough.
@@ -204,14 +205,14 @@ pub struct PowerFinding {
     pub at_n: u64,
     /// Power, with the interval from the pilot's uncertainty.
     pub power: Estimate,
-    /// Mean exaggeration of a significant difference if the true one is at the end of its interval nearer 0. Absent if the interval
-    /// contains 0 or one side wins no item.
+    /// Mean factor by which a significant difference is exaggerated if the true one is at the end of its interval nearer to 0. Absent if
+    /// the interval contains 0 or if one side wins no item.
     pub type_m: Option<f64>,
     /// Share of significant differences with the wrong sign, under the same assumption as `type_m`.
     pub type_s: Option<f64>,
-    /// The McNemar test of this power.
+    /// The form of McNemar's test for which power is computed.
     pub test: Test,
-    /// True for the power of Student's t: with clusters, for metrics other than 0 or 1, and for two sets of items.
+    /// True if power is that of Student's t: with clusters, for non-binary metrics, and for two sets of items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub student: bool,
 }
@@ -229,25 +230,24 @@ pub struct RequiredFinding {
     pub alpha: f64,
     /// Number of test items for the target power.
     pub n_test: Open,
-    /// The smallest difference that this number of items would detect with the target power; null if even the largest
-    /// would not be detected.
+    /// The smallest difference that the current items would detect with the target power; null if even the largest would not be detected.
     pub mde: Option<f64>,
     /// Power with the current items.
     pub power: f64,
-    /// The interval of `power`, from the pilot.
+    /// The interval of `power`, computed from the pilot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<Estimate>,
-    /// Design effect of clusters: variance of the difference relative to equally many independent items. Power is then of Student's t over
-    /// clusters.
+    /// Design effect of clusters: variance of the difference relative to the same number of independent items. Power is then that of
+    /// Student's t over clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<f64>,
-    /// Training examples of the probes; absent for results from files.
+    /// Number of training examples for the probes; absent for results from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub trained: Option<u64>,
-    /// Training examples recommended by the bound; null if the difference is too small.
+    /// Number of training examples recommended by the bound; null if the difference is too small.
     pub n_train: Option<u64>,
-    /// Total number of examples at the ratio of the split.
+    /// Total number of examples at the split ratio.
     pub n_total: Option<u64>,
     /// Name of the bound; null for results from files, whose classifiers are unknown.
     pub bound: Option<String>,
@@ -283,16 +283,16 @@ pub struct SequentialFinding {
     pub e_value: Option<f64>,
     /// Logarithm of the e-value.
     pub log_e: f64,
-    /// Lower end of the confidence sequence of the share of discordant items that favour the first side.
+    /// Lower end of the confidence sequence for the share of discordant items that favour the first side.
     pub lo: f64,
     /// Upper end of the confidence sequence.
     pub hi: f64,
     /// Observed share of discordant items that favour the first side; absent before the first discordant item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// True if the largest e-value so far permits stopping.
+    /// True if the e-values so far permit stopping.
     pub may_stop: bool,
-    /// Largest logarithm of the e-value so far.
+    /// Logarithm of the largest e-value so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<f64>,
     /// True for the decision of a plan that stops early: the first step with permission to stop or, without one, the plan's last step.
@@ -326,25 +326,26 @@ pub struct MdlFinding {
     /// The code: `prequential` or `variational`.
     #[id]
     pub method: String,
-    /// Total bits, as the mean over seeds.
+    /// Total length in bits, as the mean over seeds.
     pub codelength: f64,
-    /// Standard deviation over seeds (orders of the examples, or searches); absent for a single seed.
+    /// Standard deviation over seeds, which determine orders of the examples or searches; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of codes with different seeds.
     pub seeds: usize,
-    /// Bits of a uniform code.
+    /// Length of a uniform code in bits.
     pub uniform: f64,
     /// Length of the uniform code divided by this code's length.
     pub compression: f64,
-    /// For the prequential code of `b`: training examples that the bound recommends for its difference from `a` in bits per example (Zhu et
-    /// al. 2022, equation 3). Losses are clipped at 10 bits.
+    /// For the prequential code of `b`: training examples that the bound recommends for the difference from the code of `a` in bits per
+    /// example (Zhu et al. 2022, equation 3). Losses are clipped at 10 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
 
-/// A control task (Hewitt and Liang 2019): probes trained on random labels, assigned by hashes of the sentences and as balanced as the
-/// task's. Its accuracy on other sentences is near chance, because sentences share no word types that could carry a random label.
+/// A control task (Hewitt and Liang 2019): probes are trained on random labels, which are assigned by hashes of the sentences and are as
+/// balanced as those of the task. Accuracy on other sentences is near chance, because sentences share no word types that could carry a
+/// random label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// Name of the side.
@@ -360,16 +361,16 @@ pub struct ControlFinding {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
-    /// For `b`: training examples that the bound recommends for its difference from `a` in accuracy minus control accuracy (Zhu et al. 2022,
-    /// theorem 1), with δ/2 for each side.
+    /// For `b`: training examples that the bound recommends for the difference from `a` in accuracy minus control accuracy (Zhu et al.
+    /// 2022, theorem 1), with δ/2 for each side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
 
-/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure
-/// 12). The first is from the trained probe to the best one on its training examples, the second from that to the best
-/// one overall. The best one on the training examples of the largest size replaces the unknown best one overall. `n` of
-/// the finding is the number of test items of the largest size.
+/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first part is
+/// the loss of the trained probe compared with the best probe on the same training examples. The second is the loss of that probe compared
+/// with the best possible one, for which the best probe on the training examples of the largest size is used. The finding's `n` is the
+/// number of test items at the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.
@@ -380,11 +381,11 @@ pub struct ShortfallFinding {
     /// Number of training examples.
     #[id]
     pub at_n: u64,
-    /// Origin of the best probe on the training examples: `solved`, or the `seed` with the lowest training loss.
+    /// How the best probe on the training examples was found: `solved`, or the `seed` with the lowest training loss.
     pub optimum: String,
-    /// Accuracy of the best probe minus the mean accuracy of the trained ones. Negative if early stopping generalises better.
+    /// Accuracy of the best probe minus the mean accuracy of the trained probes; negative if early stopping generalises better.
     pub optimisation: Estimate,
-    /// Accuracy of the best probe at the largest size minus that at this size; absent at the largest.
+    /// Accuracy of the best probe at the largest size minus that of the best probe at this size; absent at the largest size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
     /// Standard deviation of `optimisation` over seeds; absent for a single seed.
@@ -411,7 +412,7 @@ pub struct NoiseFinding {
     /// Standard deviation of the noise.
     #[id]
     pub(crate) sigma: f64,
-    /// True for the spec's own comparison, repeated to complete the curve.
+    /// True for the comparison with the spec's own noise, repeated to complete the curve.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// Number of training examples.
@@ -430,24 +431,24 @@ pub struct NoiseFinding {
 }
 
 /// Baselines from surface features of the sentences: the majority class, the bag of words, the number of words, or the first word. They are
-/// learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of test sentences of the probes.
+/// learned from the same sentences as the probes ([`corpus::shortcuts`]). The finding's `n` is the number of test sentences for the probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BaselineFinding {
     /// Name of the baseline.
     #[id]
     pub name: String,
-    /// The side with this task, `a` or `b`; absent if both have the same task.
+    /// The side whose task it is, `a` or `b`; absent if both sides have the same task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub side: Option<String>,
     /// Number of training examples.
     #[id]
     pub at_n: u64,
-    /// Accuracy, with the interval of a proportion.
+    /// Accuracy, with an interval for a proportion.
     pub accuracy: Estimate,
 }
 
-/// Accuracy compared with the bound.
+/// Accuracy of a side, with the excess risk that the bound allows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MarginFinding {
     /// Name of the side.

@@ -9,11 +9,11 @@ use super::systems::{System, SystemsError};
 use corpus::readers::ReadError;
 use corpus::results::{NO_FILTER, Results, Wanted, read_all};
 
-/// Maximum depth below the given folder, and maximum number of files.
+/// Maximum depth below the given folder; next, the maximum number of files.
 const DEEPEST: usize = 8;
 const MOST_FILES: usize = 20_000;
 
-/// A system, with notes on omissions and on results that were parsed in an unexpected way.
+/// A system, with notes on omissions and on results parsed in an unusual way.
 pub struct Read {
     pub system: System,
     pub notes: Vec<String>,
@@ -34,7 +34,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     list(path, DEEPEST, &mut files)?;
     let mut by_task: BTreeMap<String, PathBuf> = BTreeMap::new();
     for file in files {
-        // Of several runs of a task in one folder, the latest by the time in the file name is used.
+        // If a folder has several runs of a task, the latest one by the time in the file name is used.
         let task = task_of(&file);
         let Some(older) = by_task.insert(task.clone(), file.clone()) else { continue };
         if older.parent() != file.parent() {
@@ -70,7 +70,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
-/// Reads the runs of a file by task. If the file has several filters, the filter is part of the task's name.
+/// Reads a file's runs by task. If the file has several filters, the filter becomes part of the task's name.
 fn groups(
     file: &Path,
     task: &str,
@@ -78,7 +78,7 @@ fn groups(
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<String, Vec<Results>>, ReadError> {
     let groups = read_all(file, wanted)?;
-    // Every group has all notes of its file.
+    // Every group gets all notes on its file.
     let of_file = groups.first().map_or(&[][..], |group| &group.notes);
     notes.extend(of_file.iter().map(|note| format!("{}: {note}", file.display())));
     let named = |filter: &str| match filter {
@@ -88,13 +88,13 @@ fn groups(
     Ok(groups.into_iter().map(|group| (named(&group.filter), group.runs)).collect())
 }
 
-/// True for file names that only evaluation harnesses use for results of items.
+/// True for file names that only evaluation harnesses use, and only for per-item results.
 fn is_certain(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("samples_") || name.starts_with("per_instance_stats") || name.ends_with(".eval")
 }
 
-/// Collects files of results in name order. Skips hidden files, links to folders and files of totals.
+/// Collects files of results in name order. Skips hidden files, links to folders, and files with totals.
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SystemsError> {
     let fail = |e: std::io::Error| SystemsError::Folder(format!("{}: {e}", folder.display()));
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -103,7 +103,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Sys
         .collect::<Result<_, _>>()
         .map_err(fail)?;
     entries.sort();
-    // OpenCompass stores predictions next to the results computed from them.
+    // OpenCompass stores predictions next to the results computed from those predictions.
     if entries.iter().any(|e| name_of(e) == "results") {
         entries.retain(|e| name_of(e) != "predictions");
     }
@@ -169,7 +169,7 @@ fn task_of(file: &Path) -> String {
     stem.to_owned()
 }
 
-/// True for a text that begins with a time such as `2024-05-01T12`.
+/// True for text that begins with a time such as `2024-05-01T12`.
 fn is_time(text: &str) -> bool {
     let shape = "dddd-dd-ddTdd";
     text.len() >= shape.len()

@@ -1,8 +1,8 @@
-//! The power lab: data needed by a comparison of two probes (Zhu et al. 2022, "On the data requirements of probing"; Card et al. 2020,
+//! The power lab: how much data a comparison of two probes needs (Zhu et al. 2022, "On the data requirements of probing"; Card et al. 2020,
 //! "With little power comes great responsibility").
 //!
 //! The two sides are encoders with layers, classifiers and noise, or files of results. Their items are matched in [`pairs`] and compared in
-//! [`compare`]. [`pilot`] infers from a pilot to a future comparison; [`bound`] recommends training sizes.
+//! [`compare`]. [`pilot`] predicts a future comparison from a pilot; [`bound`] recommends training sizes.
 
 pub mod answer;
 pub mod bound;

@@ -1,4 +1,4 @@
-//! Two sides on the same items: values by seed and item, and clusters of items.
+//! The values of two sides on the same items, by seed and item, and the clusters of items.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use stats::paired::{Differences, Shift, Table};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pairs {
-    /// The first side: one list per seed, one value per item.
+    /// Values of the first side: one list per seed, one value per item.
     pub a: Vec<Vec<f64>>,
-    /// The second side, in the same order.
+    /// Values of the second side, in the same order.
     pub b: Vec<Vec<f64>>,
     pub clusters: Option<Vec<u32>>,
-    /// True if the sides have different, randomly ordered items, as with two tasks. Nothing pairs them.
+    /// True if the sides have different items, in random order, as with two tasks. The items are then unpaired.
     pub apart: bool,
 }
 
@@ -27,7 +27,7 @@ impl Pairs {
         of(&self.a).min(of(&self.b))
     }
 
-    /// Number of runs of each side.
+    /// Number of runs per side.
     pub fn seeds(&self) -> usize {
         self.a.len()
     }
@@ -48,7 +48,7 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
-    /// The values scaled to a maximum of about 1, and the scale; `None` if their squares neither overflow nor underflow.
+    /// The values scaled to a maximum of about 1, and the scale; `None` if their squares neither overflow nor underflow without scaling.
     pub fn scaled(&self) -> Option<(Self, f64)> {
         let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
         if most == 0.0 || (1e-30..=1e30).contains(&most) {
@@ -60,7 +60,7 @@ impl Pairs {
         Some((Self { a: of(&self.a), b: of(&self.b), ..self.clone() }, unit))
     }
 
-    /// The table of each seed, for values of 0 and 1.
+    /// The table for each seed, if values are 0 or 1.
     pub fn tables(&self) -> Vec<Table> {
         let of = |(a, b): (&Vec<f64>, &Vec<f64>)| {
             let mut table = Table::default();
@@ -70,25 +70,25 @@ impl Pairs {
         self.a.iter().zip(&self.b).map(of).collect()
     }
 
-    /// Mean of an item's value over the seeds of a side.
+    /// Mean value of an item over the seeds of a side.
     fn mean(side: &[Vec<f64>], item: usize) -> f64 {
         side.iter().map(|v| v[item]).sum::<f64>() / side.len() as f64
     }
 
-    /// Values of a side by item, as means over seeds.
+    /// Values of a side by item, averaged over seeds.
     pub fn means(&self, first: bool) -> Vec<f64> {
         let side = if first { &self.a } else { &self.b };
         let n = side.first().map_or(0, Vec::len);
         (0..n).map(|i| Self::mean(side, i)).collect()
     }
 
-    /// Contribution of each independent unit (item or cluster) to the difference, as means over seeds.
+    /// Contribution of each independent unit (item or cluster) to the difference, averaged over seeds.
     pub fn differences(&self) -> Differences {
         let gap = |i: usize| Self::mean(&self.a, i) - Self::mean(&self.b, i);
         Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
     }
 
-    /// The mean difference over independent units, or between sides with different items.
+    /// The mean difference over independent units, or the difference of the means if the sides have different items.
     pub fn shift(&self) -> Shift {
         if self.apart {
             Shift::apart(self.side(true).shift(), self.side(false).shift())
@@ -116,8 +116,8 @@ impl Pairs {
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
     }
 
-    /// Mean of a side with its interval: an interval of a proportion for one run on independent items, otherwise Student's t. For a single
-    /// item the interval is the whole range of accuracies.
+    /// Mean of a side with its interval: that of a proportion for one run on independent items, otherwise Student's t. For a single item
+    /// the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         if let Some((scaled, unit)) = self.scaled() {
             let e = scaled.accuracy(first, level);
@@ -131,11 +131,11 @@ impl Pairs {
         let shift = self.side(first).shift();
         let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
         let e = if self.is_binary() { shift.interval_within(level, (least, most)) } else { shift.interval(level) };
-        // `max` and `min` return the other number if an end is NaN.
+        // `max` and `min` return the limit if an end is NaN.
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// Item counts that suffice for questions about the comparison.
+    /// Item counts that suffice to answer questions about the comparison.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
@@ -158,9 +158,10 @@ impl Pairs {
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
     }
 
-    /// Right or wrong of each side on each item, by the majority of several seeds.
+    /// Whether each side is right on each item, by majority over several seeds.
     ///
-    /// `None` for values other than 0 or 1, for an even number of seeds (which may tie), for clusters, and for sides with different items.
+    /// `None` for values other than 0 or 1, for an even number of seeds (where votes may tie), for clusters, and for sides with different
+    /// items.
     pub fn votes(&self) -> Option<Vec<(bool, bool)>> {
         if self.apart || self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
             return None;
@@ -170,28 +171,28 @@ impl Pairs {
     }
 }
 
-/// Items common to both sides, and the numbers of others.
+/// Items common to both sides, with the numbers of unmatched items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
     /// Common items, in the order of the first file.
     pub pairs: Pairs,
-    /// Number of dropped items of the first side's files.
+    /// Number of items only in the first side's files.
     pub unmatched_a: usize,
-    /// Number of dropped items of the second side's files.
+    /// Number of items only in the second side's files.
     pub unmatched_b: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// The sides have different numbers of runs. Means over the runs of each side would need a separate interval: Student's t over such
-    /// means covers 49 to 93 % if few of 20 to 500 items differ, all in one direction.
+    /// The sides have different numbers of runs. Means over unequal numbers of runs would need a different kind of interval: Student's t
+    /// over such means covers 49 to 93 % if few of 20 to 500 items differ, all in one direction.
     #[error(
         "{a} run(s) on the first side and {b} on the second: give both sides the same number of runs (files, epochs, seeds)"
     )]
     Runs {
-        /// Number of runs of the first side.
+        /// Number of runs on the first side.
         a: usize,
-        /// Number of runs of the second side.
+        /// Number of runs on the second side.
         b: usize,
     },
     /// A file lacks the metric.
@@ -199,7 +200,7 @@ pub enum MatchError {
     Metric {
         file: String,
         metric: String,
-        /// The metrics present.
+        /// The metrics that the file has.
         known: String,
     },
     /// No item is common to both sides.
@@ -210,7 +211,7 @@ pub enum MatchError {
         /// An identifier from the second side.
         b: String,
     },
-    /// Different items have the same identifier.
+    /// Items with the same identifier are different items.
     #[error(
         "{count} of {n} items differ between the sides: `{key}` differs for {items}; compare files of the same version of the task{}",
         hint(key)
@@ -219,23 +220,23 @@ pub enum MatchError {
         count: usize,
         /// Number of items with the same identifier.
         n: usize,
-        /// Key of the first difference.
+        /// Key of the first field that differs.
         key: &'static str,
-        /// The first different items.
+        /// The first items that differ.
         items: String,
     },
-    /// Clusters contradict each other.
+    /// Two files put an item in different clusters.
     #[error("the item `{item}` belongs to `{a}` in one file and to `{b}` in another")]
     Cluster {
         item: String,
-        /// The item's cluster in one file.
+        /// The item's cluster in the first of these files.
         a: String,
-        /// The item's cluster in another file.
+        /// The item's cluster in the other file.
         b: String,
     },
 }
 
-/// Advice for targets that differ only in spelling.
+/// Advice when targets differ only in form.
 fn hint(key: &str) -> &'static str {
     if key == "target" { " (or leave out the targets, if they differ only in form)" } else { "" }
 }
@@ -263,7 +264,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
         let mut others = places.iter_mut().zip(&files).skip(1);
-        // The search starts after the previous item, as most files have the same order.
+        // The search starts after the previous item, because most files have the same order.
         let there = others.all(|(place, file)| {
             let found = file.place(id, *place + u32::from(i > 0));
             *place = found.unwrap_or(*place);
@@ -334,7 +335,7 @@ impl<'r> Different<'r> {
     }
 }
 
-/// The cluster of an item. All files that name one must agree.
+/// The cluster of an item. All files that give one must agree.
 fn cluster<'r>(files: &[&'r Results], places: &[u32], id: &'r str) -> Result<&'r str, MatchError> {
     let named = files.iter().zip(places).filter_map(|(f, p)| f.clusters.as_ref()?.get(*p as usize));
     let mut all = named;

@@ -1,8 +1,8 @@
-//! Inference from a pilot for a future comparison: power at any n, the required n, and whether to give up.
+//! Predictions from a pilot for a future comparison: power at any n, the required n, and whether to give up.
 //!
-//! All results include the pilot's uncertainty. McNemar's power depends on the share of discordant items and on their split between the
-//! sides; both vary over their joint region ([`Region`]). Student's power depends on the difference in standard errors, which varies along
-//! its interval. Power from the pilot's difference alone only restates its p-value.
+//! All results include the pilot's uncertainty. McNemar's power depends on the share of discordant items and on how they split between the
+//! sides; both are varied over their joint region ([`Region`]). The power of Student's t depends on the difference in units of its standard
+//! error, which is varied along its interval. Power computed from the pilot's difference alone only restates its p-value.
 
 use super::finding::{ComparisonFinding, Open, PowerFinding};
 use super::pairs::Pairs;
@@ -14,60 +14,60 @@ use stats::power::{Discord, MOST, Power, PowerError, power, share};
 use stats::required::{Aim, approximate, detectable, required};
 use stats::student;
 
-/// Difference of accuracies below which nothing is recommended.
+/// Smallest difference in accuracy for which a number is recommended.
 pub const TINY: f64 = 0.01;
-/// Larger numbers of items count as unbounded.
+/// Number of items above which a requirement counts as unbounded.
 pub(crate) const MOST_NEEDED: f64 = 1e8;
-/// Smallest and largest n of a curve, as powers of the square root of two.
+/// Range of n in a curve, as exponents of the square root of two.
 const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 
 /// The pilot's estimate of the difference, and the test of the future comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pilot {
     pub n: usize,
-    /// The observed difference, as the mean over seeds.
+    /// The observed difference, averaged over seeds.
     pub gap: f64,
-    /// The test with the observed difference.
+    /// The future test with the observed difference.
     by: By,
-    /// The test with the smallest difference compatible with the pilot.
+    /// The future test with the smallest difference compatible with the pilot.
     least: By,
-    /// The test with the largest difference compatible with the pilot.
+    /// The future test with the largest difference compatible with the pilot.
     most: By,
-    /// The test with the end of the difference's interval nearer to 0. `None` if the interval contains 0, or if one side wins no item,
-    /// whose rate is then estimated as 0.
+    /// The future test with the end of the difference's interval nearer to 0. `None` if the interval contains 0, or if one side wins no
+    /// item, because that side's rate is then estimated as 0.
     near: Option<By>,
 }
 
 /// The test whose power is computed from a pilot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
-    /// McNemar's test of one run of each side on independent items, with the probabilities of discordant items.
+    /// McNemar's test for one run of each side on independent items, with the probabilities of discordant items.
     McNemar(Discord),
     /// Student's t over independent units: clusters, items with values other than 0 or 1, or two sets of items. More items mean more units
     /// of the same kind.
     Student {
         /// Absolute difference.
         gap: f64,
-        /// Standard error of the difference with the pilot's items.
+        /// Standard error of the difference with the pilot's number of items.
         error: f64,
         /// Number of independent units in the pilot.
         units: usize,
-        /// Design effect relative to McNemar's independent items; `None` if there are no items.
+        /// Variance of the difference relative to independent right-or-wrong items (design effect); `None` if undefined.
         design: Option<f64>,
     },
 }
 
-/// The joint region of the share of discordant items and of the share of them won by one side. Each is a Clopper-Pearson interval at the
-/// root of the level, so that joint coverage is at least the level.
+/// The joint region of two shares: discordant items, and those among them won by one side. Each share has a Clopper-Pearson interval at the
+/// square root of the level, so that joint coverage is at least the level.
 struct Region {
-    /// Interval of the share of discordant items.
+    /// Interval for the share of discordant items.
     rate: (f64, f64),
-    /// Interval of the imbalance of discordant items: 0 if both sides win equally many, 1 if one side wins all.
+    /// Interval for the imbalance of discordant items: 0 if both sides win equally many, 1 if one side wins all.
     lean: (f64, f64),
 }
 
 impl Region {
-    /// The region of counts divided by a design effect; the whole range if the effect is unknown.
+    /// The region for counts divided by a design effect; the whole range if the effect is unknown.
     fn new(table: &Table, design: f64, level: f64) -> Self {
         if !design.is_finite() {
             return Self { rate: (0.0, 1.0), lean: (0.0, 1.0) };
@@ -86,17 +86,17 @@ impl Region {
 }
 
 impl Pilot {
-    /// Pilot of one run of each side on independent items.
+    /// Creates a pilot from one run of each side on independent items.
     pub fn of_table(table: &Table, level: f64) -> Option<Self> {
         Self::by_mcnemar(table.n() as usize, table, (1.0, difference(table, level)), level)
     }
 
-    /// Pilot of pairs; `None` without items.
+    /// Creates a pilot from pairs; `None` without items.
     pub fn of(pairs: &Pairs, level: f64) -> Option<Self> {
         Self::of_tally(&pairs.tally(), level)
     }
 
-    /// Pilot from the counts of the items.
+    /// Creates a pilot from item counts.
     pub fn of_tally(tally: &Tally, level: f64) -> Option<Self> {
         let total = tally.total();
         match (tally.shift, tally.joint()) {
@@ -113,7 +113,7 @@ impl Pilot {
         }
     }
 
-    /// Pilot of McNemar's test. `table` covers all seeds, with the effective number of items divided by `design`.
+    /// Creates a pilot for McNemar's test. `table` covers all seeds, with the effective number of items divided by `design`.
     fn by_mcnemar(n: usize, table: &Table, (design, interval): (f64, Estimate), level: f64) -> Option<Self> {
         let share = |count: u64| count as f64 / table.n() as f64;
         let seen = Discord::new(share(table.only_b), share(table.only_a)).ok()?;
@@ -133,8 +133,8 @@ impl Pilot {
         })
     }
 
-    /// Pilot of Student's t over independent units. `table` is given if items are right or wrong on both sides; `most` is the largest
-    /// possible difference.
+    /// Creates a pilot for Student's t over independent units. `table` is given if items are right or wrong on both sides; `most` is the
+    /// largest possible difference.
     fn by_student(
         n: usize,
         shift: Shift,
@@ -180,7 +180,7 @@ impl Pilot {
         let more = n as f64 / self.n as f64;
         let units = more * units as f64;
         if error == 0.0 && gap != 0.0 {
-            // Identical units are treated as coins that all fall on one side.
+            // Identical units are treated like coins that all show the same side.
             let shown = 2f64.powf(1.0 - units) <= aim.level;
             return Ok(student::power(if shown { f64::INFINITY } else { f64::NAN }, units - 1.0, aim.level));
         }
@@ -190,8 +190,8 @@ impl Pilot {
 
     /// Power at n with its interval over all parameters compatible with the pilot, and the type M and type S errors.
     ///
-    /// The errors are for the difference at the near end of its interval. A significant observed difference is an overestimate and would
-    /// make them look too small.
+    /// The errors are computed for the difference at the end of its interval nearer to 0. An observed difference that is significant tends
+    /// to be an overestimate, and the errors would then look too small.
     ///
     /// # Errors
     /// [`PowerError`] for an invalid n or level.
@@ -227,7 +227,7 @@ impl Pilot {
             By::Student { gap, error, units, .. } => {
                 let each = self.n as f64 / units as f64;
                 if error == 0.0 {
-                    // Number of coins that all fall on one side with a probability of at most the level.
+                    // This is the number of coins that all show the same side with a probability of at most the level.
                     return (gap != 0.0).then(|| ((1.0 - aim.level.log2()).ceil() * each).ceil());
                 }
                 let theta = gap / error / (units as f64).sqrt();
@@ -237,13 +237,14 @@ impl Pilot {
         }
     }
 
-    /// Number of items required for the target power, with the interval from the pilot. A missing upper end means unbounded.
+    /// Number of items required for the target power, with its interval from the pilot. A missing upper end means that the number is
+    /// unbounded.
     pub fn required(&self, aim: Aim) -> Open {
         let [mean, lo, hi] = [self.by, self.most, self.least].map(|by| self.enough(by, aim));
         Open { mean, lo, hi }
     }
 
-    /// The smallest difference that the pilot's n shows with the target power.
+    /// The smallest difference that the pilot's n would detect with the target power.
     pub fn detectable(&self, aim: Aim) -> Option<f64> {
         match self.by {
             By::McNemar(d) => detectable(d.rate(), self.n as u64, aim).ok().flatten(),
@@ -269,18 +270,19 @@ fn near(interval: Estimate) -> Option<f64> {
     if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
 }
 
-/// Differences compatible with no discordant item in n. The rule of three bounds the share of discordant items, and so the difference.
+/// Range of differences compatible with no discordant item among n. The rule of three bounds the share of discordant items and thus the
+/// difference.
 fn unseen(n: usize) -> (f64, f64) {
     (0.0, (3.0 / n as f64).min(1.0))
 }
 
-/// Differences compatible with identical units, because the next unit may differ.
+/// Range of differences compatible with identical units, because the next unit may differ.
 fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
     let open = Shift { mean: gap.abs(), error: 0.0, units }.interval_within(level, (-1.0, 1.0));
     (open.lo.max(0.0), open.hi)
 }
 
-/// Whether to recommend nothing, with reasons from subsamples and folds.
+/// Decides whether no number should be recommended, with reasons from subsamples and folds.
 pub fn collapse(
     comparisons: &[&ComparisonFinding],
     folds: &[f64],
@@ -294,7 +296,7 @@ pub fn collapse(
         reasons.push(format!("the difference is {:.2} points, below {:.0}", 100.0 * gap, 100.0 * TINY));
     }
     if best_power < target {
-        reasons.push(format!("power stays below {target} at every size that was run (at most {best_power:.2})"));
+        reasons.push(format!("power stays below {target} at every size of the run (at most {best_power:.2})"));
     }
     let subsamples: Vec<f64> = comparisons.iter().map(|c| c.difference.mean).collect();
     for (gaps, what) in [(subsamples.as_slice(), "subsamples"), (folds, "folds")] {
@@ -304,7 +306,7 @@ pub fn collapse(
             reasons.push(format!("its sign changes over the {what} ({up} for the first, {down} for the second)"));
         }
     }
-    // Small samples may have little power and still show a difference that the largest sample confirms.
+    // Small samples may have little power but still show a difference that the largest sample confirms.
     let collapsed = reasons.len() >= 2;
     (collapsed, reasons)
 }
@@ -330,7 +332,7 @@ mod tests {
         assert!(at.lo <= at.mean && at.mean <= at.hi && m.unwrap() >= 1.0 && s.unwrap() < 1e-6);
         let curve = p.curve(("a", "b"), AIM, n.mean);
         assert!(curve.windows(2).all(|w| w[0].at_n < w[1].at_n) && curve.iter().any(|c| c.at_n == 640));
-        // Regression: the required n used to be between two points of the curve, where the line between them was below the target power.
+        // Regression: the required n used to lie between two points of the curve, where the interpolated line was below the target power.
         let needed = curve.iter().find(|c| Some(c.at_n as f64) == n.mean).unwrap();
         assert!(needed.power.mean >= 0.8, "{needed:?}");
         assert!(p.detectable(AIM).unwrap() < 0.16);
@@ -346,18 +348,19 @@ mod tests {
         assert_eq!(none.power(1_000, AIM).unwrap().0.mean, 0.0);
         assert!(none.required(AIM).mean.is_none() && none.detectable(AIM).is_none());
         assert!(Pilot::of_table(&Table::default(), 0.95).is_none());
-        // One item, or a few identical ones, exclude almost nothing.
+        // One item, or a few identical ones, rule out almost nothing.
         let one = Pilot::of_table(&table(0, 1, 0, 0), 0.95).unwrap();
         assert!(one.required(AIM).hi.is_none(), "{one:?}");
     }
 
-    /// Intervals of required n and of power from pilots cover the truth. The bench runs more simulations.
+    /// Intervals for the required n and for power, computed from pilots, cover the true values. The bench runs more simulations.
     ///
-    /// Regression: the share of discordant items used to be treated as known. With three expected of a hundred, coverage was .617 and .547.
+    /// Regression: the share of discordant items used to be treated as known. With three discordant items expected among a hundred,
+    /// coverage was .617 and .547.
     #[test]
     fn required_n_and_power_are_covered() {
         let mut rng = stream(9, "pilots");
-        // Fewer simulations if every required n is far above ten thousand.
+        // There are fewer simulations if every required n is far above ten thousand.
         for (p01, p10, n, runs) in
             [(0.05, 0.10, 200, 600), (0.0, 0.03, 100, 600), (0.02, 0.06, 100, 600), (0.28, 0.30, 640, 150)]
         {
@@ -376,7 +379,7 @@ mod tests {
                 seen += usize::from(e.lo <= power && power <= e.hi);
                 n.lo.is_none_or(|lo| lo <= want) && n.hi.is_none_or(|hi| want <= hi)
             });
-            // Four standard errors below the nominal coverage.
+            // The limit is four standard errors below the nominal coverage.
             let least = 0.95 - 4.0 * (0.05 * 0.95 / f64::from(runs)).sqrt();
             let shares = [held.count(), seen].map(|count| count as f64 / f64::from(runs));
             assert!(shares.iter().all(|share| *share >= least), "{p01} {p10} {n}: {shares:?}");
@@ -393,8 +396,8 @@ mod tests {
         assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
     }
 
-    /// Regression: power used to be computed at the observed difference, which may be significant by luck. It reported results as 1.2 times
-    /// too large when the true factor is 2.
+    /// Regression: power used to be computed at the observed difference, which may be significant by luck. It reported results to be 1.2
+    /// times too large when the true factor is 2.
     #[test]
     fn errors_of_size_are_those_of_the_near_end() {
         let t = table(60, 14, 4, 22);
@@ -404,7 +407,7 @@ mod tests {
         let want = power(Discord { p01, p10: p01 + near }, 100, 0.05, AIM.test).unwrap();
         let (_, m, s) = p.power(100, AIM).unwrap();
         assert!(near > 0.0 && (m, s) == (want.type_m, want.type_s) && m.unwrap() > 3.0, "{near} {m:?}");
-        // Absent if the interval contains 0, or one side wins no item.
+        // The errors are absent if the interval contains 0, or if one side wins no item.
         for t in [table(60, 8, 6, 26), table(60, 14, 0, 26)] {
             assert_eq!(Pilot::of_table(&t, 0.95).unwrap().power(100, AIM).unwrap().1, None);
         }
@@ -422,7 +425,7 @@ mod tests {
         assert!(collapse(&[&up, &down], &[], 0.1, 0.8).0);
         assert!(!collapse(&[&up, &up], &[0.1, 0.2], 0.1, 0.8).0);
         assert!(!collapse(&[&up], &[], 0.9, 0.8).0 && !collapse(&[], &[], 0.0, 0.8).0);
-        // Disagreement of folds counts against a recommendation, as disagreement of subsamples does.
+        // Disagreement between folds counts against a recommendation, just like disagreement between subsamples.
         let (collapsed, reasons) = collapse(&[&up, &up], &[0.1, -0.1, 0.0, 0.2, 0.1, 0.1], 0.1, 0.8);
         assert!(collapsed && reasons.iter().any(|r| r.contains("folds (4 for the first, 1")), "{reasons:?}");
     }
@@ -436,7 +439,7 @@ mod tests {
         let together = Pairs { clusters: Some((0..400).map(|i| i / 10).collect()), ..alone.clone() };
         let (x, y) = (Pilot::of(&alone, 0.95).unwrap(), Pilot::of(&together, 0.95).unwrap());
         let design = y.design().unwrap();
-        // Ten copies of each item: the variance is that of forty items, by n - 1.
+        // With ten copies of each item, the variance is that of forty items, divided by n - 1.
         assert!((design - 10.0 * 40.0 / 39.0).abs() < 1e-9 && x.design().is_none(), "{design}");
         let ratio = y.required(AIM).mean.unwrap() / x.required(AIM).mean.unwrap();
         assert!((9.0..12.0).contains(&ratio), "{ratio}");
@@ -444,13 +447,13 @@ mod tests {
         let ratio = y.detectable(AIM).unwrap() / x.detectable(AIM).unwrap();
         assert!((2.8..3.8).contains(&ratio), "{ratio}");
         assert!(y.curve(("a", "b"), AIM, None).iter().all(|p| p.student));
-        // The required number of clusters has the target power; fewer than two clusters have none.
+        // The required number of clusters reaches the target power; with fewer than two clusters there is none.
         let n = y.required(AIM).mean.unwrap() as u64;
         assert!((y.power(n, AIM).unwrap().0.mean - 0.8).abs() < 0.01);
         assert_eq!(y.power(15, AIM).unwrap().0.mean, 0.0);
     }
 
-    /// Regression: metrics other than 0 or 1 used to have no power. Two sets of items are compared without pairs.
+    /// Regression: non-binary metrics used to have no power. Two sets of items are compared without pairs.
     #[test]
     fn other_metrics_and_two_sets_of_items_have_power_too() {
         let a: Vec<f64> = (0..300).map(|i| f64::from(i * 7 % 31)).collect();
@@ -465,7 +468,7 @@ mod tests {
         assert_eq!((tally.items, apart.select(&[0, 1]).n()), (300, 2));
         let found = pilot.required(AIM);
         assert!((0.09..0.11).contains(&pilot.gap) && found.lo < found.mean && found.mean < found.hi, "{found:?}");
-        // Two proportions by the normal approximation, with 4 to 3 items as here.
+        // The expected value is for two proportions by the normal approximation, with 4 to 3 items as here.
         let want = (1.96f64 + 0.8416).powi(2) * (0.16 * 3.0 / 4.0 + 0.21) / 0.01;
         assert!((found.mean.unwrap() / want - 1.0).abs() < 0.05, "{found:?} {want}");
         let perfect = Pairs { a: side(50, 100), b: side(50, 100), clusters: None, apart: true };

@@ -1,4 +1,4 @@
-//! Additional measurements of a spec, and its plan.
+//! Additional measurements in a spec, and its plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,16 +9,16 @@ use lab::spec::{Refuse, SpecError};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
-    /// Code length of the labels given vectors, with every code.
+    /// Code length of the labels given the vectors, with every code.
     pub mdl: bool,
-    /// Accuracy on random labels.
+    /// Accuracy on random labels (a control task).
     pub control: bool,
-    /// Six folds of all examples, each tested once.
+    /// Six folds of all examples, each of which is tested once.
     pub folds: bool,
     /// Accuracy lost by the probes through optimisation and through lack of data.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shortfall: bool,
-    /// Standard deviations of noise on the second side, each for a repeated comparison.
+    /// Standard deviations of the noise on the second side; the comparison is repeated for each.
     pub noise: Vec<f64>,
 }
 
@@ -28,12 +28,12 @@ impl AlsoSpec {
     }
 }
 
-/// A plan fixed before any result was seen. It is part of the spec's hash, which the session records before the first finding.
+/// A plan fixed before any result was seen. It is included in the spec's hash, which the session records before the first finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub hypothesis: Hypothesis,
-    /// Number of test items of the planned comparison; `None` for all.
+    /// Number of test items in the planned comparison; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
     #[serde(default)]
@@ -44,17 +44,17 @@ pub struct Plan {
 #[serde(rename_all = "snake_case")]
 pub enum Hypothesis {
     Differ,
-    /// The two sides are equivalent within the margin.
+    /// The hypothesis that the two sides are equivalent within the margin.
     Equal,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After n items, with one fixed test.
+    /// Stops after n items, with one fixed test.
     #[default]
     AtN,
-    /// As soon as the sequential test permits, after n items at the latest.
+    /// Stops as soon as the sequential test permits, and after n items at the latest.
     Early,
 }
 

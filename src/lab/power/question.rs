@@ -7,11 +7,11 @@ use super::spec::Spec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// Repeats the comparison with other settings of the test, or on fewer items.
+    /// Repeats the comparison with different settings of the test, or on fewer items.
     Adjust(Adjust),
 }
 
-/// Other settings of the test for a finished comparison.
+/// Different settings of the test for a finished comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Adjust {
     /// Significance level.
@@ -19,7 +19,7 @@ pub struct Adjust {
     /// Target power.
     pub target: f64,
     pub margin: f64,
-    /// Number of items of the pilot, taken first in the order drawn by the seed; `None` for all.
+    /// Number of items in the pilot, taken from the start of the order drawn by the seed; `None` for all.
     #[serde(default)]
     pub pilot: Option<usize>,
 }

@@ -25,7 +25,7 @@ pub struct Results {
     /// Requirements by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// Counts of all items, for each comparison of a different size.
+    /// Counts of all items, for each comparison on a different number of items.
     #[serde(default)]
     pub wholes: Vec<Tagged<TallyFinding>>,
     /// The sequential test, by increasing number of items.
@@ -60,7 +60,7 @@ pub struct Results {
 
 /// Two systems with their tasks.
 pub struct Pair<'r> {
-    /// The model of their findings: `A,B`.
+    /// The model name of their findings: `A,B`.
     pub of: &'r str,
     pub tasks: Vec<&'r Tagged<TaskFinding>>,
     /// The deciding mean: over tasks, or over items if there are too few tasks.
@@ -76,7 +76,7 @@ pub struct Answer {
     /// Requirements by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// The sequential test over the items so far.
+    /// The sequential test on the items so far.
     #[serde(default)]
     pub sequential: Vec<Tagged<SequentialFinding>>,
 }
@@ -102,7 +102,7 @@ impl Results {
         match kind {
             Kind::Configuration(x) => put(&mut self.configurations, finding, x),
             Kind::Comparison(x) => {
-                // A comparison on more items differs from the one of the question.
+                // A comparison on more items is no longer the one that the question was about.
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
                     self.answer = None;
                 }
@@ -168,7 +168,7 @@ impl Results {
         self.tallies.sort_by_key(|t| t.value.tally.items);
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already present.
+    /// Records the answer to the question with this number. Returns false if a later answer is already present.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.answer.as_ref().is_some_and(|a| ticket < a.ticket) {
             return false;
@@ -225,7 +225,7 @@ impl Results {
         answered.unwrap_or(&self.sequential)
     }
 
-    /// Power at the number of items of the comparison.
+    /// Power at the comparison's number of items.
     pub fn at_hand(&self) -> Option<&Tagged<PowerFinding>> {
         let n = self.comparison()?.n as u64;
         self.curve().iter().find(|p| p.value.at_n == n)
@@ -236,7 +236,7 @@ impl Results {
         self.at_hand().map(|p| p.value.power)
     }
 
-    /// The difference over all tasks: macro if it has an interval, otherwise with these tasks as fixed.
+    /// The difference over all tasks: the macro mean if it has an interval, otherwise the mean with tasks taken as fixed.
     pub fn overall(&self) -> Option<&Tagged<PooledFinding>> {
         let over = |name: &str| self.pooled.iter().find(|p| p.value.over == name);
         over("macro").filter(|p| p.value.p.is_some()).or(over("fixed")).or(over("micro"))
@@ -247,12 +247,12 @@ impl Results {
         self.needed().map_or(0.05, |r| r.value.alpha)
     }
 
-    /// The reasons why no number of items or examples is recommended; `None` if one is.
+    /// The reasons why no number of items or examples is recommended; `None` if a number is recommended.
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }
 
-    /// Recommended training examples, with the bound in words; `None` for a collapsed comparison.
+    /// Recommended number of training examples, with the bound in words; `None` for a collapsed comparison.
     pub fn recommended(&self) -> Option<(u64, &str)> {
         let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
         Some((required.n_train?, Bound::in_words(required.bound.as_deref()?)))

@@ -10,7 +10,7 @@ use lab::setting::rows::{level, long, row, seed, typed};
 use lab::setting::{Kind, Range, Setting, SettingError, Value};
 use stats::mcnemar::Test;
 
-/// Standard deviations in the paper's noise study.
+/// Standard deviations used in the paper's noise study.
 pub(crate) const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
 /// All fields, in the order of the setup pane.
@@ -40,14 +40,14 @@ pub fn settings() -> Vec<Setting<Spec>> {
         level(),
         planned_items(),
     ]);
-    all.push(seed("Seed of all random numbers of the run."));
+    all.push(seed("Seed for all random numbers in the run."));
     all
 }
 
-/// The word for the paper's value.
+/// Shown for settings with the paper's value.
 const USUAL: &str = "usual";
 
-/// The settings of the corruption. They need corruption steps, so the paper's number is set if there are none.
+/// The spec's corruption settings. They have an effect only with corruption steps, so the paper's number of steps is set if there are none.
 fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
     if spec.a.corrupted + spec.b.corrupted == 0 {
         spec.b.corrupted = 200;
@@ -76,7 +76,7 @@ fn corruption_rate() -> Setting<Spec> {
 }
 
 fn corruption_masking() -> Setting<Spec> {
-    let help = "Share of words masked in the corruption of a masked language model; usually .15.";
+    let help = "Share of words masked when corrupting a masked language model; usually .15.";
     row("corruption.masking", "Corruption masks", help).real_or(
         USUAL,
         &[0.1, 0.15, 0.2, 0.3, 0.4],
@@ -146,7 +146,7 @@ fn list<T: 'static>(
     )
 }
 
-/// All sizes, if they are not quarters of the largest.
+/// All sizes, for when they are not quarters of the largest.
 fn steps() -> Setting<Spec> {
     let help = "Training sentences per class at each step, in ascending order, separated by commas.";
     list(
@@ -193,7 +193,7 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "also",
         "Extra checks",
-        "Additional measurements: code lengths are prequential and variational; the shortfall is the accuracy that probes lose through optimisation \
+        "Additional measurements. Code lengths are prequential and variational; the shortfall is the accuracy that probes lose through optimisation \
          and too little data.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
@@ -215,7 +215,7 @@ fn also() -> Setting<Spec> {
 }
 
 fn sigmas() -> Setting<Spec> {
-    let help = "Standard deviations of the noise on B for repeated comparisons, separated by commas.";
+    let help = "Standard deviations of the noise on B, for repeated comparisons; separated by commas.";
     list(
         ("also.noise", "Noise levels", help),
         "none",
@@ -234,7 +234,7 @@ fn sigmas() -> Setting<Spec> {
 }
 
 fn filter() -> Setting<Spec> {
-    let help = "For results from files: the filter of lm-evaluation-harness, if a file has several.";
+    let help = "For results from files: the filter of lm-evaluation-harness, needed if a file has several.";
     row("test.filter", "Filter", help).text("any", |s: &Spec| s.test.filter.clone(), |s, filter| s.test.filter = filter)
 }
 
@@ -268,7 +268,7 @@ fn seeds() -> Setting<Spec> {
 }
 
 fn alpha() -> Setting<Spec> {
-    row("test.alpha", "Level α", "Probability that the two-sided test finds a difference where there is none.").number(
+    row("test.alpha", "Level α", "Probability that the two-sided test finds a difference when there is none.").number(
         &[0.001, 0.005, 0.01, 0.05, 0.1],
         Range::real(1e-6, 0.5),
         |s: &Spec| s.test.alpha,
@@ -341,7 +341,7 @@ const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {
     let help =
-        "The constant of your own bound: it recommends n = C / ε² training examples, with ε half the difference.";
+        "The constant C of your own bound: it recommends n = C / ε² training examples, where ε is half the difference.";
     row("test.own", "Bound's C", help).number(
         &[10.0, 30.0, 100.0, 300.0, 1_000.0],
         Range::real(1e-6, MOST_CONSTANT),

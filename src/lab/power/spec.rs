@@ -35,14 +35,14 @@ pub struct Spec {
     pub a: SideSpec,
     #[serde(default)]
     pub b: SideSpec,
-    /// Settings of the training that corrupts encoders.
+    /// Settings for training that corrupts encoders.
     #[serde(default, skip_serializing_if = "CorruptionSpec::is_usual")]
     pub corruption: CorruptionSpec,
     #[serde(default)]
     pub training: TrainingSpec,
     #[serde(default)]
     pub test: TestSpec,
-    /// Measurements besides the comparison.
+    /// Measurements in addition to the comparison.
     #[serde(default, skip_serializing_if = "AlsoSpec::is_off")]
     pub also: AlsoSpec,
     /// The plan fixed before any result was seen.
@@ -57,13 +57,13 @@ pub struct Spec {
 pub struct TaskSpec {
     /// Name of a sentence-level probing task.
     pub name: String,
-    /// A file of labelled sentences, in place of generated ones; relative to the spec's file.
+    /// A file of labelled sentences, in place of generated ones; relative to the spec file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// The label to probe, by name, if the file's rows have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Training examples per class, ascending. With the default ratio, validation and test have a quarter as many each.
+    /// Training examples per class, ascending. With the default ratio, validation and test each have a quarter as many.
     pub sizes: Vec<usize>,
     /// Relative sizes of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
@@ -71,7 +71,7 @@ pub struct TaskSpec {
     /// Treatment of sentences longer than an encoder's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
-    /// Folder of the spec's file; not part of the hash.
+    /// Folder of the spec file; not part of the hash.
     #[serde(skip)]
     pub base: PathBuf,
 }
@@ -99,7 +99,7 @@ pub struct SideSpec {
     /// A separate file of labelled sentences for this side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// The probed layer; 0 for the embeddings. Word vectors have no other layer.
+    /// The probed layer; 0 for the embeddings. Static word vectors have no other layer.
     pub layer: LayerRef,
     /// Pooling of token vectors; by default the model's own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,12 +109,12 @@ pub struct SideSpec {
     /// Number of steps for which the encoder is first trained on sentences in random word order; 0 for none.
     #[serde(skip_serializing_if = "is_none")]
     pub corrupted: usize,
-    /// A text file for that training, one sentence per line, in place of the built-in facts.
+    /// A text file for the corruption, one sentence per line, in place of the built-in facts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrupted_text: Option<String>,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
-    /// Files of results instead of a probe, one per seed; or folders of them, one per system.
+    /// Files of results instead of a probe, one per seed; or folders of such files, one per system.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<String>,
 }
@@ -141,7 +141,7 @@ fn is_none(count: &usize) -> bool {
 }
 
 impl SideSpec {
-    /// Widths of the hidden layers; `None` for a text that is not a classifier.
+    /// Widths of the hidden layers; `None` for text that does not name a classifier.
     pub(crate) fn hidden(&self) -> Option<Vec<usize>> {
         if self.classifier == "logistic" {
             return Some(Vec::new());
@@ -175,13 +175,13 @@ pub struct TestSpec {
     pub target: f64,
     /// Differences within this margin count as none.
     pub margin: f64,
-    /// The deciding test for one run of each side on independent items; power is computed for it.
+    /// The deciding test for one run of each side on independent items, for which power is also computed.
     pub by: Test,
     /// The bound for recommended training examples.
     pub bound: Bound,
     /// Probability that the bound fails.
     pub delta: f64,
-    /// Filter of results from files, needed if a file has several.
+    /// Filter for results from files; needed if a file has several filters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
     /// Metric of results from files; by default the first.
@@ -211,9 +211,9 @@ impl TestSpec {
     }
 }
 
-/// Prefix of the name of an encoder with random parameters.
+/// Prefix in the name of an encoder with random parameters.
 pub(crate) const UNTRAINED: &str = "untrained:";
-/// The name of a side for titles, with an untrained encoder as the untrained copy of a model.
+/// The name of a side in titles, where an untrained encoder is called the untrained copy of a model.
 pub fn in_words(side: &str) -> String {
     side.strip_prefix(UNTRAINED).map_or(side.to_owned(), |name| format!("untrained copy of {name}"))
 }
@@ -221,13 +221,13 @@ pub fn in_words(side: &str) -> String {
 pub(crate) const MOST_NOISES: usize = 12;
 pub(crate) const MOST_SIZES: usize = 12;
 const MOST_STEPS: usize = 20_000;
-/// Names of the grids of classifier settings.
+/// Names of the grids that contain classifier settings.
 pub const GRIDS: [&str; 2] = ["paper", "small"];
 /// Minimum and maximum number of training examples per class.
 pub const SIZES: (usize, usize) = (8, 200_000);
 
 impl Spec {
-    /// True if the results of both sides come from files.
+    /// True if both sides' results come from files.
     pub fn of_files(&self) -> bool {
         !self.a.results.is_empty()
     }
@@ -256,7 +256,8 @@ impl Spec {
         }
     }
 
-    /// True if the sides are probed for different properties. Their sentences then differ, so two unpaired sets of items are compared.
+    /// True if the sides are probed for different properties. The sentences of the sides then differ, so two unpaired sets of items are
+    /// compared.
     pub(crate) fn is_apart(&self) -> bool {
         let of = |first: bool| match self.task_of(first) {
             (_, Some(data)) => (true, data),
@@ -276,7 +277,7 @@ impl Spec {
         if same { shortened(mine, 60) } else { shortened(&short(mine), 40) }
     }
 
-    /// The name of a side: its encoder, with its differences from the other side.
+    /// The name of a side: its encoder, and what differs from the other side.
     pub fn name(&self, first: bool) -> String {
         let (mine, other) = (self.side(first), self.side(!first));
         if self.of_files() {
@@ -327,7 +328,7 @@ impl Spec {
         Terms { level: self.interval.level, margin, alpha, seed: self.seed, by: self.test.by }
     }
 
-    /// A path in the spec, relative to the spec's file.
+    /// Resolves a path in the spec, relative to the spec file.
     pub fn path(&self, named: &str) -> PathBuf {
         self.task.base.join(named)
     }
@@ -360,7 +361,7 @@ impl Spec {
             let problem = "needs trained probes, not results from files: remove it".into();
             return refuse.because("also", problem);
         }
-        // The run checks that several paths are either folders, one per system, or equally many files per side.
+        // The run checks that several paths are either folders, one per system, or the same number of files on each side.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
                 let problem = format!("is empty, but `{other}.results` is not: name results for both sides");

@@ -2,7 +2,7 @@
 
 use lab::Preset;
 
-/// Generates the list from names and titles; each study has a file.
+/// Generates the list of studies from names and titles; each study has a spec file.
 macro_rules! studies {
     ($( $name:literal, $title:literal; )+) => {
         [$( Preset {

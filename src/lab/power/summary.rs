@@ -18,7 +18,7 @@ use stats::mcnemar::Test;
 
 /// Formats hundredths with a sign and one decimal: `+5.1`.
 pub fn points(x: f64) -> String {
-    // A number that rounds to 0 has no sign.
+    // A number that rounds to 0 is shown without a sign.
     let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
     if x.abs() > 1e6 { "∞".into() } else { format!("{shown:+.1}") }
 }
@@ -54,7 +54,7 @@ pub fn span(n: &Open) -> String {
 /// Number of discordant items below which a missing upper end is explained.
 const FEW: u64 = 15;
 
-/// Explains a missing upper end by the small number of discordant items.
+/// Explains that an upper end is missing because there are few discordant items.
 pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let discordant = c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
     let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
@@ -96,7 +96,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     printable_label(&text)
 }
 
-/// The p-value with its test and adjustment, and an explanation if the interval seems to contradict it.
+/// The p-value with its test and adjustment, with an explanation if the interval seems to contradict it.
 pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     if !c.is_final {
@@ -115,15 +115,15 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     text
 }
 
-/// Number of items from which intervals of skewed metrics keep their level.
+/// Minimum number of items with which intervals for skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
-/// The doubt about intervals of metrics other than proportions, over `n` units with this name.
+/// The doubt about intervals for metrics that are not proportions, over `n` units named `units`.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
     few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
 }
 
-/// The limits of an interval over identical units, or of a test with too few differing items.
+/// The caveat for an interval over identical units, or for a test with too few differing items.
 pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let v = &c.value;
     let level = c.level.unwrap_or(0.95);
@@ -149,7 +149,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// A share of the time in words, without decimals. "Nearly always" is never rounded to "always".
+/// A share of the time in words, without decimals. "More than 99 %" is never rounded to 100 %.
 pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {
@@ -182,7 +182,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(reasons) = results.collapsed() {
         out.push(format!("no n is recommended: {}", reasons.join("; ")));
     }
-    // An item is one step; with several runs, the majority decides if it is right.
+    // Each item is one step; with several runs, the majority decides whether it is right.
     let by = if v.seeds > 1 { format!(" by the majority of {} seeds", v.seeds) } else { String::new() };
     match (results.stop(), results.steps().last()) {
         (Some(stop), _) => out.push(format!(
@@ -201,7 +201,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     out
 }
 
-/// The claim of equivalence, by the interval that corresponds to two one-sided tests at `alpha`.
+/// The claim of equivalence, based on the interval that corresponds to two one-sided tests at `alpha`.
 pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     let (level, margin) = (percent(1.0 - 2.0 * alpha), c.amount(c.margin));
     let margin = margin.trim_start_matches('+');
@@ -219,8 +219,8 @@ pub(crate) fn power_at_hand(results: &Results, power: f64) -> String {
 
 /// The sentence that states how often a comparison would be detected, and by which test.
 ///
-/// The test is the deciding one. If the sides have several runs on independent items, it is McNemar's test of one run of each side; a mean
-/// over seeds has more power. `n` is the number of items, with its interval if estimated.
+/// The test named is the deciding one. If the sides have several runs on independent items, it is McNemar's test for one run of each side;
+/// a mean over seeds has more power. `n` is the number of items, with its interval if estimated.
 pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Test, design: Option<f64>) -> String {
     let items = if n == "1" { items.trim_end_matches('s') } else { items };
     let count = format!("{n} {items}");
@@ -285,7 +285,7 @@ pub fn recommended(results: &Results) -> Option<String> {
 }
 
 pub fn planned(plan: &Plan, results: &Results) -> String {
-    // The first part of the items depends on the drawn order.
+    // The first part of the items depends on the order drawn by the seed.
     let at = |c: &Tagged<ComparisonFinding>| {
         let of_all = results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
         match of_all {
@@ -307,9 +307,9 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
     format!("planned in advance ({}): {outcome}", plan.words())
 }
 
-/// Outcome of a plan that stops early: its decision, or the state of the test.
+/// Outcome of a plan that can stop early: its decision, or the state of the test.
 fn early(results: &Results) -> String {
-    // The run's finding counts: a level chosen afterwards does not change the plan.
+    // The finding of the run counts: a level chosen afterwards does not change the plan.
     let word = results.sequential.iter().find(|s| s.value.planned);
     let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
     match (word, results.stop()) {
@@ -345,7 +345,7 @@ pub fn beside(results: &Results) -> Vec<String> {
         let bits = |x: f64| grouped(x.round() as usize);
         let spread = v.sd.map_or(String::new(), |sd| format!(" (sd {} over {} seeds)", bits(sd), v.seeds));
         out.push(format!(
-            "{}: with the {} code, the labels of {} sentences take {} bits{spread} instead of {}, {:.2} times shorter",
+            "{}: with the {} code, the labels of {} sentences take {} bits{spread} instead of {}, which is {:.2} times shorter",
             v.name,
             v.method,
             grouped(m.n),
@@ -358,13 +358,13 @@ pub fn beside(results: &Results) -> Vec<String> {
     let bound = results.needed().and_then(|r| r.value.bound.as_deref()).map(Bound::in_words);
     out.extend(needed.zip(bound).map(|(n, bound)| {
         let n = grouped(n as usize);
-        format!("for the difference of the prequential codes the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits per example, losses clipped at {CLIP} bits)")
+        format!("for the difference between the prequential codes, the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits per example, losses clipped at {CLIP} bits)")
     }));
     for c in &results.controls {
         let v = &c.value;
         let n = grouped(v.at_n as usize);
         let others =
-            v.accuracy.map_or(String::new(), |a| format!(", and on other sentences it is right in {}", percent(a)));
+            v.accuracy.map_or(String::new(), |a| format!(", and on other sentences its accuracy is {}", percent(a)));
         out.push(format!(
             "{}: given random labels, the probe memorises {} of its {n} training sentences{others}",
             v.name,
@@ -374,13 +374,13 @@ pub fn beside(results: &Results) -> Vec<String> {
     let needed = results.controls.iter().find_map(|c| c.value.n_train).filter(|_| results.collapsed().is_none());
     out.extend(needed.zip(bound).map(|(n, bound)| {
         let n = grouped(n as usize);
-        format!("for the difference of the selectivities (accuracy minus accuracy on random labels) the {bound} recommends {n} training examples (theorem 1 of Zhu et al., with δ/2 for each side)")
+        format!("for the difference in selectivity (accuracy minus accuracy on random labels), the {bound} recommends {n} training examples (theorem 1 of Zhu et al., with δ/2 for each side)")
     }));
     out.extend(shortfall::sentences(results));
     out.iter().map(|line| printable_label(line)).collect()
 }
 
-/// The surface baselines, and the side that does not clearly beat them.
+/// The surface baselines, and the side, if any, that does not clearly beat them.
 pub fn surface(results: &Results) -> Option<String> {
     let lines = results.surface();
     let of = |b: &BaselineFinding| {
@@ -404,7 +404,7 @@ pub fn surface(results: &Results) -> Option<String> {
     Some(printable_message(&text))
 }
 
-/// Table rows of power and requirements by training size (Zhu et al. 2022, Tables 2 to 4). A collapsed comparison has no recommended
+/// Table rows with power and requirements by training size (Zhu et al. 2022, Tables 2 to 4). A collapsed comparison has no recommended
 /// number.
 pub fn by_size(results: &Results) -> Vec<Vec<String>> {
     let gone = results.collapsed().is_some();

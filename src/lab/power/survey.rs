@@ -1,7 +1,7 @@
 //! Sizes of well-known data sets (Zhu et al. 2022, Tables 8 and 9), and whether each is large enough for the comparison.
 //!
-//! Most sizes are printed there rounded to thousands. Only the number of items is compared; their items may behave differently from the
-//! pilot's.
+//! The paper prints most sizes rounded to thousands. Only numbers of items are compared; items of other data sets may behave differently
+//! from the pilot's.
 
 use super::results::Results;
 use super::tables::{DATASETS, Dataset};
@@ -9,7 +9,7 @@ use figure::layers::grouped;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Suite and name.
+    /// Suite and name of the set.
     pub name: String,
     /// Number of training items; `None` without a training part.
     pub train: Option<u64>,
@@ -18,7 +18,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// A set as printed. For SentEval that is all 120,000 items, which its files split 10 : 1 : 1; for Universal Dependencies, words.
+    /// Creates a set from its printed sizes. For SentEval, all 120,000 items are printed, which its files split 10 : 1 : 1; for Universal
+    /// Dependencies, sizes are in words.
     pub(crate) fn new((suite, task, _, counts): &Dataset) -> Self {
         let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
         let (train, test) = match counts {
@@ -33,13 +34,13 @@ impl Known {
 /// Size of a set's test part relative to the requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// At least the upper end of the required number.
+    /// The set has at least the upper end of the required number.
     Enough,
-    /// At least the estimate, but below the upper end of its interval.
+    /// The set has at least the estimated number, but less than the upper end of its interval.
     Likely,
-    /// Below the estimate, but at least the lower end.
+    /// The set has less than the estimated number, but at least the lower end of its interval.
     Unlikely,
-    /// Below the lower end of the interval.
+    /// The set has less than the lower end of the interval.
     TooSmall,
     /// No number of items is known to be enough.
     NoAnswer,
@@ -62,7 +63,7 @@ impl Size {
 pub struct Verdict {
     pub set: Known,
     pub size: Size,
-    /// True if the training part is as large as the bound recommends; `None` without a bound or a training part.
+    /// True if the training part is at least as large as the bound recommends; `None` without a bound or a training part.
     pub trains: Option<bool>,
 }
 
@@ -120,7 +121,7 @@ pub(crate) mod tests {
         Tagged { spec, model, seed: 0, n: 640, is_final: true, t: 0.0, level: None, value }
     }
 
-    /// Results that require `n_test` test items, and 50,000 training examples by the bound.
+    /// Results that require `n_test` test items, and for which the bound recommends 50,000 training examples.
     pub(crate) fn asking(n_test: Open) -> Results {
         let (a, b) = ("a".to_owned(), "b".to_owned());
         let required = RequiredFinding {

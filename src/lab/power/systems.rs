@@ -1,4 +1,4 @@
-//! Comparison of systems on many tasks: task by task, pooled, and as a matrix.
+//! Comparison of systems on many tasks: task by task, pooled, and as a matrix of pairs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use stats::corrections::holm;
 use stats::paired::{Differences, Table};
 use stats::strata::{Strata, Stratum};
 
-/// Minimum number of tasks for an interval of a mean over tasks.
+/// Minimum number of tasks for an interval around a mean over tasks.
 pub const FEWEST_TASKS: usize = 10;
 
 /// Runs of one system by task.
@@ -43,14 +43,14 @@ pub struct TaskComparison {
 pub struct Pooled {
     pub tasks: usize,
     pub n: usize,
-    /// The ends are -1 and 1 if there are too few tasks for an interval.
+    /// The difference between the means. Its ends are -1 and 1 if there are too few tasks for an interval.
     pub difference: Estimate,
-    /// `None` without an interval.
+    /// The p-value; `None` without an interval.
     pub p: Option<f64>,
 }
 
 impl TaskComparison {
-    /// The verdict after correction over the tasks.
+    /// The verdict after correction for the number of tasks.
     pub fn verdict(&self, alpha: f64) -> TaskVerdict {
         match &self.finding {
             c if c.holm_p < alpha && c.difference.mean > 0.0 => TaskVerdict::ABetter,
@@ -61,19 +61,19 @@ impl TaskComparison {
     }
 }
 
-/// Kinds of overall mean.
+/// Kinds of overall difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mean {
     /// The difference on the only task.
     Task,
-    /// Mean over tasks, as a sample of similar ones.
+    /// Mean over tasks, which are treated as a sample of similar tasks.
     Tasks,
-    /// Mean over the items of these tasks.
+    /// Mean over the items, with tasks taken as fixed.
     Fixed,
 }
 
 impl Mean {
-    /// The name in files.
+    /// The name used in files.
     pub fn key(self) -> &'static str {
         match self {
             Mean::Task => "task",
@@ -82,7 +82,7 @@ impl Mean {
         }
     }
 
-    /// The name on screens.
+    /// The name used on screens.
     pub fn name(self) -> &'static str {
         match self {
             Mean::Task => "the task",
@@ -101,14 +101,14 @@ pub struct Versus {
     pub macro_mean: Option<Pooled>,
     /// Mean over all items with tasks as clusters, for tasks whose values are proportions.
     pub micro: Option<Pooled>,
-    /// Mean over all items with these tasks as fixed, if there are several tasks but too few for an interval over tasks.
+    /// Mean over all items with tasks taken as fixed, if there are several tasks but too few for an interval over tasks.
     pub fixed: Option<Pooled>,
-    /// Number of tasks that are not pooled because their metric is not a proportion.
+    /// Number of tasks that are not pooled because their metrics are not proportions.
     pub apart: usize,
     /// Tasks that only the first system has.
     pub only_a: Vec<String>,
     pub only_b: Vec<String>,
-    /// Holm-adjusted p-value over the matrix.
+    /// p-value, Holm-adjusted over the matrix.
     pub holm_p: f64,
 }
 
@@ -117,7 +117,7 @@ impl Versus {
         self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
     }
 
-    /// The overall difference: over tasks if there are enough, otherwise over the items of these tasks, or on the only task.
+    /// The overall difference: over tasks if there are enough, otherwise over the items with tasks taken as fixed, or on the only task.
     pub fn overall(&self) -> Option<(Mean, Pooled)> {
         if let [only] = self.tasks.as_slice() {
             let finding = &only.finding;
@@ -128,7 +128,7 @@ impl Versus {
         over_tasks.map(|pooled| (Mean::Tasks, pooled)).or(self.fixed.map(|pooled| (Mean::Fixed, pooled)))
     }
 
-    /// True if the overall difference is between proportions.
+    /// True if the overall difference is a difference between proportions.
     pub fn is_share(&self) -> bool {
         self.apart < self.tasks.len()
     }
@@ -193,7 +193,7 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         a: a.name.clone(),
         b: b.name.clone(),
         macro_mean: pooled(Differences::of_items(means), FEWEST_TASKS),
-        // Two equal tasks would have an interval of width 0.
+        // Two equal tasks would give an interval of width 0.
         micro: pooled(units, FEWEST_TASKS),
         fixed,
         apart,
@@ -242,7 +242,7 @@ fn compare_task(
     Ok((comparison, found.pairs))
 }
 
-/// Compares every two systems in order, or each with the `baseline`, with Holm's correction over all pairs.
+/// Compares every pair of systems in order, or each system with the `baseline`, with Holm's correction over all pairs.
 pub fn matrix(
     systems: &[System],
     baseline: Option<usize>,

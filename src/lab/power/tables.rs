@@ -1,4 +1,4 @@
-//! Tables 2 to 9 of Zhu et al. (2022): the run's rows, then the published ones.
+//! Tables 2 to 9 of Zhu et al. (2022), with the run's rows before the published ones.
 
 use crate::finding::RequiredFinding;
 use crate::results::Results;
@@ -8,7 +8,7 @@ use lab::table::{Entry, Table};
 use stats::Estimate;
 
 const RUN: &str = "this run";
-/// Columns of [`DATASETS`] by number of counts: all samples; training and test; training, validation and test.
+/// Columns of [`DATASETS`], by how many counts are printed: all samples; training and test; training, validation and test.
 const COUNTS: [&[&str]; 3] = [&["samples"], &["train", "test"], &["train", "validation", "test"]];
 const COLUMNS: [&str; 5] = ["classes", "samples", "train", "validation", "test"];
 /// Columns with counts.
@@ -18,18 +18,18 @@ struct Published {
     table: u8,
     /// The task and the compared encoders.
     what: &'static str,
-    /// Test examples of the pilot, mean difference of the accuracies, recommended training examples.
+    /// Test examples in the pilot, mean difference in accuracy, and recommended training examples.
     rows: &'static [(usize, f64, u64)],
 }
 
 impl Published {
-    /// Decimals of the printed differences.
+    /// Number of decimals in the printed differences.
     fn decimals(&self) -> usize {
         if self.table < 4 { 4 } else { 3 }
     }
 }
 
-/// Tables 2 to 7 as printed. Table 7 prints half the difference; the second recommendation of Table 4 is a misprint of 1,187,815.
+/// Tables 2 to 7 as printed. Table 7 prints half the difference; the second recommendation in Table 4 is a misprint for 1,187,815.
 const RECOMMENDED: [Published; 6] = [
     Published {
         table: 2,
@@ -90,7 +90,7 @@ const RECOMMENDED: [Published; 6] = [
 /// A published data set: suite, task, classes (0 if not printed), counts as in [`COUNTS`].
 pub(crate) type Dataset = (&'static str, &'static str, u64, &'static [u64]);
 
-/// Tables 8 and 9 as printed. Larger numbers of SentEval and Universal Dependencies are rounded to thousands.
+/// Tables 8 and 9 as printed. Larger numbers for SentEval and Universal Dependencies are rounded to thousands.
 pub(crate) const DATASETS: [Dataset; 45] = [
     ("SentEval", "word_content", 1_000, &[120_000]),
     ("SentEval", "top_constituents", 20, &[120_000]),
@@ -166,7 +166,7 @@ fn count(n: u64) -> Option<Estimate> {
     Some(Estimate::exact(n as f64))
 }
 
-/// Tables 2 to 7: mean difference of a pilot and recommended training examples; `None` for a collapsed comparison.
+/// Tables 2 to 7: mean difference in a pilot and recommended training examples; `None` for a collapsed comparison.
 fn recommended(results: &Results) -> Option<Table> {
     let rows = |what: &str, source: &str, items: usize, difference, train_on| {
         let row = [what, source, &grouped(items)];
@@ -197,7 +197,7 @@ fn asked(results: &Results, size: &Tagged<RequiredFinding>) -> (Option<Estimate>
     (difference, size.value.n_train.filter(|_| results.collapsed().is_none()).and_then(count))
 }
 
-/// Table 2 as printed, one row per number of test items, with the run's columns before the published ones.
+/// Table 2 in its printed form, one row per number of test items, with the run's columns before the published ones.
 fn corrupted(results: &Results) -> Option<Table> {
     let is_corrupted = |name: &str| name.contains(", corrupted ");
     let mine = results.sizes.iter().filter(|s| is_corrupted(&s.value.a) || is_corrupted(&s.value.b));
@@ -237,7 +237,7 @@ fn datasets(results: &Results) -> Option<Table> {
     table("datasets", caption, &["Suite", "Task"], (mine.collect(), published.collect()))
 }
 
-/// Tasks of two or more folders with the means over them. `share` selects proportions; otherwise metrics in other units.
+/// Tasks of two or more folders, with the means over the tasks. `share` selects proportions; otherwise metrics in other units are selected.
 fn tasks(results: &Results, share: bool) -> Option<Table> {
     let mut entries = Vec::new();
     let mut row = |names: [&str; 3], n: usize, cells: &[(&str, Option<Estimate>)]| {
@@ -299,7 +299,7 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
 mod tests {
     use super::*;
 
-    /// In table 2, 64 test items share a row with the published number.
+    /// In table 2, the row for 64 test items also has the published number.
     #[test]
     fn a_corrupted_encoder_has_the_papers_table_beside_its_own_numbers() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
@@ -348,7 +348,7 @@ mod tests {
     }
     use crate::bound::{Bound, Counted, DELTA, recommended as by_bound};
 
-    /// A printed recommendation is between those for the ends of its rounded difference.
+    /// Each printed recommendation is between the recommendations for the ends of its rounded difference.
     #[test]
     fn every_published_recommendation_follows_from_its_difference() {
         for p in &RECOMMENDED {

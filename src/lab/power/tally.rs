@@ -1,4 +1,4 @@
-//! Counts of compared items. They suffice for results with another level, power, margin or pilot size, without the items or a model.
+//! Counts of compared items. They suffice for results with a different level, power, margin or pilot size, without the items or a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ use stats::paired::{Shift, Table};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     pub items: usize,
-    /// The table of each seed; empty for metrics other than 0 or 1.
+    /// The table for each seed; empty for non-binary metrics.
     pub tables: Vec<Table>,
     /// Mean of the first side minus mean of the second, by seed.
     pub gaps: Vec<f64>,
-    /// The mean difference over independent units; `None` for one run on independent items, whose table suffices.
+    /// The mean difference over independent units; `None` for one run on independent items, for which the table suffices.
     pub shift: Option<Shift>,
     /// True if the units are clusters of items.
     pub clustered: bool,
@@ -33,12 +33,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Right and wrong by unit; `None` for one run on independent items and for other metrics.
+    /// Counts of right and wrong by unit; `None` for one run on independent items and for non-binary metrics.
     pub fn joint(&self) -> Option<Joint> {
         Some(Joint { table: self.total(), shift: self.shift?, units: self.units? })
     }
 
-    /// The tables of all seeds, summed.
+    /// The tables of all seeds, added up.
     pub fn total(&self) -> Table {
         self.tables.iter().fold(Table::default(), |sum, t| Table {
             both: sum.both + t.both,
@@ -55,7 +55,7 @@ pub fn places(n: usize) -> Vec<usize> {
     doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
 }
 
-/// Comparison, power curve and requirements for a spec.
+/// The comparison, power curve and requirements for a spec.
 pub fn told(
     tally: &Tally,
     names: &Names,
@@ -90,7 +90,7 @@ pub fn told(
     (comparison, curve, Some(required))
 }
 
-/// Results of a run with other settings of the test, computed from its findings; `None` if they contain no tally.
+/// Results of a run with different settings of the test, computed from its findings; `None` if they contain no tally.
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);
@@ -103,7 +103,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let (mut comparison, curve, required) = told(&v.tally, &names, &spec, parameters);
     let trained = ran.and_then(|r| r.trained);
     let required = required.map(|r| RequiredFinding { trained, ..r });
-    // Resampling needs the items. It does not depend on the settings of the test, unless there are fewer items.
+    // Resampling needs the items themselves. It does not depend on the settings of the test, unless there are fewer items.
     let whole = results.comparisons.last().filter(|c| c.n == v.tally.items);
     comparison.bootstrap = whole.and_then(|c| c.value.bootstrap);
     if let Some(whole) = whole {
@@ -143,7 +143,7 @@ fn carried<T>(from: &Tagged<TallyFinding>, spec: &str, value: T) -> Tagged<T> {
     }
 }
 
-/// A step of the sequential test at another level.
+/// A step of the sequential test, re-evaluated at a different level.
 fn stopping(step: &SequentialFinding, alpha: f64) -> SequentialFinding {
     let may_stop = step.largest.map_or(step.may_stop, |largest| largest >= -alpha.ln());
     SequentialFinding { may_stop, ..step.clone() }

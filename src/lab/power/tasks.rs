@@ -16,13 +16,13 @@ pub enum TaskVerdict {
     BBetter,
     #[serde(rename = "equivalent")]
     Equivalent,
-    // Earlier sessions contain `open`.
+    // Sessions recorded by earlier versions contain `open`.
     #[serde(rename = "undecided", alias = "open")]
     Undecided,
 }
 
 impl TaskVerdict {
-    /// The text on screens and in files.
+    /// The text used on screens and in files.
     pub fn name(self) -> &'static str {
         match self {
             TaskVerdict::ABetter => "A better",
@@ -53,13 +53,13 @@ pub struct TaskFinding {
     pub difference: Estimate,
     /// The p-value of the test named in `test`.
     pub p: f64,
-    /// `p` adjusted by Holm over the tasks.
+    /// `p`, Holm-adjusted over the tasks.
     pub holm_p: f64,
     /// Verdict after this adjustment.
     pub verdict: TaskVerdict,
-    /// The test, and the method of the interval.
+    /// The test, and the method used for the interval.
     pub test: String,
-    /// True if the metric is right or wrong, so that the difference is shown in points.
+    /// True if the metric is binary, so that the difference is shown in points.
     pub share: bool,
 }
 
@@ -78,29 +78,29 @@ pub struct PooledFinding {
     /// Name of the second side.
     pub b: String,
     /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over items,
-    /// for these tasks only; under ten tasks).
+    /// for these tasks only; used with fewer than ten tasks).
     #[id]
     pub over: String,
     /// Number of tasks.
     pub tasks: usize,
-    /// Mean of the first side minus mean of the second. Under ten tasks there is no interval, and its ends are -1 and 1.
+    /// Mean of the first side minus mean of the second. With fewer than ten tasks there is no interval, and its ends are -1 and 1.
     pub difference: Estimate,
     /// The p-value; null without an interval.
     pub p: Option<f64>,
-    /// `p` adjusted by Holm over all pairs of systems; absent for two systems, and for a mean that is not the deciding one.
+    /// `p`, Holm-adjusted over all pairs of systems; absent for two systems, and for means other than the deciding one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
 }
 
-/// Number of tasks from which the mean over items, with tasks as clusters, keeps its level even for very different sizes of tasks.
+/// Minimum number of tasks with which the mean over items, with tasks as clusters, keeps its level even if tasks differ greatly in size.
 const ENOUGH_TASKS: usize = 60;
 
-/// The doubt about the interval of a mean over items with this number of tasks as clusters.
+/// The doubt about the interval for a mean over items with this number of tasks as clusters.
 pub fn few_clusters(tasks: usize) -> Option<String> {
     few(tasks, ENOUGH_TASKS, "tasks as clusters", "90.6 % of cases with 10 tasks of 20 to 400 items and 92.5 % with 20")
 }
 
-/// An item on which the sides differ.
+/// An item on which the two sides disagree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FlipFinding {
     /// Name of the task; empty for two files.
@@ -111,9 +111,9 @@ pub struct FlipFinding {
     /// Identifier of the item.
     #[id]
     pub item: String,
-    /// Value of the first side.
+    /// Value of the metric for the first side.
     pub value_a: f64,
-    /// Value of the second side.
+    /// Value of the metric for the second side.
     pub value_b: f64,
     /// Answer of the first side, shortened.
     pub answer_a: String,
@@ -135,7 +135,7 @@ pub struct Item<'r> {
 }
 
 impl Item<'_> {
-    /// Facts about the item from the file, and the length of its input.
+    /// Facts about the item from its file, and the length of the input.
     pub fn facts(&self) -> Vec<(&str, &str)> {
         let length = match self.details[0].input.chars().count() {
             0 => None,
@@ -164,7 +164,7 @@ impl Item<'_> {
     }
 }
 
-/// Common items of both runs with their values of a metric, in the order of the first run; empty if a run lacks the metric.
+/// Items common to both runs with their values of a metric, in the order of the first run; empty if a run lacks the metric.
 pub fn items<'r>(a: &'r Results, b: &'r Results, metric: &str) -> Vec<Item<'r>> {
     static NOTHING: Detail =
         Detail { answer: String::new(), target: String::new(), input: String::new(), traits: Vec::new() };

@@ -23,7 +23,7 @@ pub enum WeightError {
     Mentions(usize),
 }
 
-/// Integer weights of prompts, or of prompts and mentions, so that weighted means can be compared exactly.
+/// Integer weights of prompts, or of pairs of prompt and mention, so that weighted means can be compared exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weights {
     /// By prompt, then by mention. A row with one weight applies to all mentions.
@@ -35,7 +35,7 @@ impl Weights {
         Self { table: vec![vec![1]; prompts] }
     }
 
-    /// Weights of prompts; they need not sum to 1.
+    /// Weights of prompts; any positive sum is allowed.
     ///
     /// # Errors
     /// [`WeightError`] for negative weights and for a sum of 0.
@@ -43,7 +43,7 @@ impl Weights {
         Self::of(&weights.iter().map(|w| vec![*w]).collect::<Vec<_>>())
     }
 
-    /// Weights by prompt and mention. For each instance they are normalised over its mentions.
+    /// Weights by prompt and mention, normalised for each instance over its mentions.
     pub fn of(table: &[Vec<f64>]) -> Result<Self, WeightError> {
         let all = || table.iter().flatten().copied();
         if let Some(bad) = all().find(|w| !w.is_finite() || *w < 0.0) {
@@ -86,7 +86,7 @@ impl Weights {
         each.into_iter().map(|w| if sum > 0.0 { w / sum } else { 1.0 / mentions as f64 }).collect()
     }
 
-    /// The weights of these prompts.
+    /// The weights restricted to these prompts.
     pub fn part(&self, prompts: &[usize]) -> Self {
         Self { table: prompts.iter().map(|p| self.table[*p].clone()).collect() }
     }
@@ -101,7 +101,7 @@ impl Weights {
         bare.map_or(Ok(()), |n| Err(WeightError::Mentions(n)))
     }
 
-    /// Sum over all prompts and the first `mentions` mentions.
+    /// Sum of the weights over all prompts and the first `mentions` mentions.
     fn sum(&self, mentions: usize) -> u64 {
         let row = |p: usize| (0..mentions).map(|x| self.at(p, x)).sum::<u64>();
         (0..self.prompts()).map(row).sum()
@@ -130,7 +130,7 @@ pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
     Some(each.map(|(mentions, count)| Exact::ratio(*count, n * weights.sum(mentions))).sum())
 }
 
-/// The terms of the mean in [`adjusted`]: the weighted share of correct answers per instance.
+/// The terms of the mean in [`adjusted`]: for each instance, the weighted share of correct answers.
 pub(crate) fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     let shape = &answers.shape;
     let of = |i: usize| {
@@ -141,7 +141,7 @@ pub(crate) fn by_instance(answers: &Answers, weights: &Weights) -> Vec<f64> {
     (0..shape.instances()).map(of).collect()
 }
 
-/// The score with each prompt, averaged over mentions with equal weights.
+/// The score under each prompt, averaged over mentions with equal weights.
 pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
     let shape = &answers.shape;
     let n = shape.instances() as u64;
@@ -156,7 +156,7 @@ pub fn by_prompt(answers: &Answers) -> Vec<Exact> {
     (0..shape.prompts()).map(of).collect()
 }
 
-/// The prompts and mentions to average over for a K × K sample, equal for every model.
+/// The prompts and mentions averaged in a K × K sample; the same for every model.
 pub fn sample(
     answers: &Answers,
     prompts: Option<usize>,
@@ -236,7 +236,7 @@ mod tests {
             prop_assert!((each.iter().sum::<f64>() / each.len() as f64 - mean).abs() < 1e-12);
             let by: Exact = by_prompt(&all).into_iter().sum();
             prop_assert_eq!(by.over(prompts as u64).compare(uniform), std::cmp::Ordering::Equal);
-            // A single weight is uniform, whatever its value.
+            // Equal weights are uniform, whatever its value.
             let same = Weights::of_prompts(&vec![0.3; prompts]).unwrap();
             prop_assert_eq!(adjusted(&all, &same).unwrap().compare(uniform), std::cmp::Ordering::Equal);
         }

@@ -1,4 +1,4 @@
-//! The lab's answer in sentences: the knowledge of the models, the effect of the prompt, and doubts.
+//! The lab's answer in sentences: what the models know, how much the prompt matters, and doubts.
 
 use super::finding::{ALL, LedgerFinding, PreferenceSummaryFinding};
 use super::results::Results;
@@ -13,9 +13,9 @@ use stats::Estimate;
 
 /// Maximum number of models named in a sentence.
 const NAMED: usize = 4;
-/// Share of omitted facts from which the answer includes a doubt.
+/// Minimum share of omitted facts for which the answer includes a doubt.
 const LEFT_OUT: f64 = 0.1;
-/// Number of relations from which the interval of a mean keeps its level.
+/// Minimum number of relations with which the interval of a mean keeps its level.
 const ENOUGH: usize = 10;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -88,7 +88,7 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     })
 }
 
-/// Effect of a single prompt on the first model.
+/// How much the choice of prompt changes the first model's score.
 fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let summary = results.summaries.iter().find(|s| s.model == first)?;
@@ -110,7 +110,7 @@ fn decides(results: &Results) -> Option<String> {
     ))
 }
 
-/// The doubt about prompts found by search: they count like written ones, and favour the model for which they were found.
+/// The doubt about prompts found by search: they count like written ones but favour the model for which they were found.
 fn found(results: &Results) -> Option<String> {
     let v = &results.tuned.first()?.value;
     let model = last_part(&v.found_for);
@@ -120,7 +120,7 @@ fn found(results: &Results) -> Option<String> {
 /// The number of relations on which the order of models changes with the prompt.
 fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
-    // A single model has no order.
+    // A single model cannot be ranked.
     let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
     let share = v.unstable.map_or(String::new(), |e| format!(" ({})", within(e)));
     Some(format!("The order of the models changes with the prompt in {changed} of {} relations{share}.", v.relations))
@@ -134,7 +134,7 @@ fn stability(results: &Results) -> Option<String> {
     Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// The share of the choice of prompt in the gap between the first two models.
+/// How much of the random variance in the gap between the first two models is due to the prompt.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
@@ -147,7 +147,7 @@ fn luck(results: &Results, spec: &Spec) -> Option<String> {
     ))
 }
 
-/// Adjusted score, gap, worst and best prompt of every model.
+/// Adjusted score, gap between prompts, and worst and best prompt of every model.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let of = |s: &Tagged<PreferenceSummaryFinding>| {
         let v = &s.value;
@@ -186,7 +186,7 @@ mod tests {
         assert!(question(&spec).contains("what a seems to know"));
     }
 
-    /// One model has no order. Regression: the answer used to omit that scores included found prompts.
+    /// One model cannot be ranked. Regression: the answer used to omit the doubt that scores included found prompts.
     #[test]
     fn one_model_has_no_order_and_found_prompts_are_a_doubt() {
         let mut results = crate::testing::results();

@@ -1,20 +1,20 @@
-//! A model's answers to every prompt of a relation under every mention of every subject.
+//! A model's answers to every prompt of a relation with every mention of every subject.
 
 use std::sync::Arc;
 
-/// Shape of a relation's queries: every prompt under every mention of every instance.
+/// Shape of a relation's queries: every prompt with every mention of every instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     prompts: usize,
-    /// Index of each instance's first mention, with one more entry than instances.
+    /// Index of each instance's first mention, followed by the total number of mentions.
     first: Vec<usize>,
 }
 
 impl Shape {
-    /// A shape from the number of prompts and the number of mentions of each instance, the original one first.
+    /// Builds a shape from the number of prompts and the number of mentions per instance, the original mention first.
     ///
     /// # Panics
-    /// If an instance has no mention. The subject's usual name is always one.
+    /// If an instance has no mention. The subject's usual name always counts as one.
     pub fn new(prompts: usize, mentions: &[usize]) -> Self {
         assert!(mentions.iter().all(|n| *n > 0), "an instance without a mention");
         let mut first = vec![0];
@@ -60,17 +60,17 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     pub shape: Arc<Shape>,
-    /// Answers as numbers; equal words have equal numbers.
+    /// Answered words as numbers; equal words have equal numbers.
     pub said: Vec<u32>,
     /// True where the answer is the object.
     pub right: Vec<bool>,
 }
 
 impl Answers {
-    /// Answers in the order of [`Shape::at`].
+    /// Builds the answers from lists in the order of [`Shape::at`].
     ///
     /// # Panics
-    /// If the length of a list differs from the number of queries.
+    /// If a list and the queries differ in length.
     pub fn new(shape: Arc<Shape>, said: Vec<u32>, right: Vec<bool>) -> Self {
         assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of a different shape");
         Self { shape, said, right }
@@ -81,23 +81,23 @@ impl Answers {
         self.right[self.shape.at(prompt, instance, mention)]
     }
 
-    /// Number of correct answers to a prompt under the original mentions.
+    /// Number of correct answers to a prompt with the original mentions.
     pub fn correct(&self, prompt: usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, 0)).count()
     }
 
-    /// Number of correct answers to a prompt under the mention chosen for each instance.
+    /// Number of correct answers to a prompt with the mention chosen for each instance.
     pub(crate) fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
     }
 
-    /// P@1 of each prompt under the original mentions, from 0 to 1; NaN without instances.
+    /// P@1 of each prompt with the original mentions, from 0 to 1; NaN without instances.
     pub fn p_at_1(&self) -> Vec<f64> {
         let n = self.shape.instances() as f64;
         (0..self.shape.prompts()).map(|p| self.correct(p) as f64 / n).collect()
     }
 
-    /// Number of mentions of an instance with a correct answer.
+    /// Number of an instance's mentions with a correct answer.
     pub(crate) fn correct_mentions(&self, prompt: usize, instance: usize) -> usize {
         (0..self.shape.mentions(instance)).filter(|x| self.is_right(prompt, instance, *x)).count()
     }
@@ -126,7 +126,7 @@ impl Answers {
 pub(super) mod testing {
     use super::*;
 
-    /// Answers that are the object where `right(prompt, instance, mention)` is true, and a wrong word elsewhere.
+    /// Builds answers that are correct where `right(prompt, instance, mention)` is true, and a wrong word elsewhere.
     pub(crate) fn answers(prompts: usize, mentions: &[usize], right: impl Fn(usize, usize, usize) -> bool) -> Answers {
         let shape = Shape::new(prompts, mentions);
         let mut list = Vec::new();

@@ -1,11 +1,11 @@
 //! The rules that select an answer from a model's logits.
 //!
-//! - `vocabulary`: the first of the ten best tokens that is not a function word, or the tenth if all are (the code of Cao et al. 2022). The
-//!   rank of an object is among all tokens but function words. Special tokens do not count.
-//! - `intersection`: the best of the words that are one token in every model of the run, without function words.
-//! - `relation`: the best of the relation's own answers.
+//! - `vocabulary`: the first of the ten best tokens that is not a function word, or the tenth if all are (the code of Cao et al. 2022). An
+//!   object is ranked among all tokens except function words and special tokens.
+//! - `intersection`: the best word, other than a function word, that is a single token in every model of the run.
+//! - `relation`: the best of the relation's possible answers.
 //!
-//! A fourth rule, `relation_pll`, is not in the paper: the relation's own answers with any number of tokens ([`super::rule`]).
+//! A fourth rule, `relation_pll`, is not in the paper: the relation's possible answers with any number of tokens ([`super::rule`]).
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::function_words::FunctionWords;
 
-/// Number of best tokens that the rule `vocabulary` considers.
+/// Number of best tokens considered by the rule `vocabulary`.
 pub(crate) const TOP: usize = 10;
 
 /// The rule that defines the possible answers.
@@ -23,11 +23,11 @@ pub enum Candidates {
     /// The model's whole vocabulary, by the paper's rule.
     #[default]
     Vocabulary,
-    /// The words that all chosen models share.
+    /// The single-token words shared by all chosen models.
     Intersection,
-    /// The answers of the relation that are single tokens.
+    /// The relation's single-token answers.
     Relation,
-    /// The answers of the relation with any number of tokens, by pseudo-log-likelihood. Not in the paper.
+    /// The relation's answers of any length, scored by pseudo-log-likelihood. Not in the paper.
     RelationPll,
 }
 
@@ -39,9 +39,9 @@ impl Candidates {
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Vocabulary => "the best token that is not a function word, among the ten best of the vocabulary",
-            Self::Intersection => "the best of the words that are one token in every model",
-            Self::Relation => "the best of the answers of the relation",
-            Self::RelationPll => "the best of the answers of the relation, by pseudo-log-likelihood",
+            Self::Intersection => "the best word that is a single token in every model",
+            Self::Relation => "the best of the relation's answers",
+            Self::RelationPll => "the best of the relation's answers, by pseudo-log-likelihood",
         }
     }
 
@@ -56,22 +56,22 @@ impl Candidates {
     }
 }
 
-/// A model's tokens as strings, and their treatment by the rules.
+/// A model's tokens as strings, with those that the rules skip.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strings {
     /// The trimmed text of each token, by id.
     texts: Vec<String>,
-    /// True for skipped tokens, by id.
+    /// By id: true for tokens that are skipped.
     passed: Vec<bool>,
-    /// True for special tokens, which are never candidates, by id.
+    /// By id: true for special tokens, which are never candidates.
     special: Vec<bool>,
-    /// Ids by string, ascending.
+    /// Ids of the tokens with each string, ascending.
     ids: HashMap<String, Vec<u32>>,
     ignore_case: bool,
 }
 
 impl Strings {
-    /// From the texts of all tokens, by id.
+    /// Builds the strings from the texts of all tokens, by id.
     pub fn new(texts: Vec<String>, function_words: &FunctionWords, ignore_case: bool) -> Self {
         let passed = texts.iter().map(|t| function_words.contains(t)).collect();
         let mut ids: HashMap<String, Vec<u32>> = HashMap::new();
@@ -123,7 +123,7 @@ pub struct Reply {
     pub rank: Option<u32>,
 }
 
-/// Ids by descending logit; equal logits by ascending id.
+/// Ids by descending logit; ties by ascending id.
 fn by_logit(logits: &[f32], ids: impl Iterator<Item = u32>, most: usize) -> Vec<u32> {
     let mut best: Vec<u32> = Vec::with_capacity(most + 1);
     let before = |a: u32, b: u32| {
@@ -146,7 +146,7 @@ pub fn top(logits: &[f32], most: usize) -> Vec<u32> {
     by_logit(logits, 0..logits.len() as u32, most)
 }
 
-/// The reply by the rule `vocabulary`.
+/// The reply under the rule `vocabulary`.
 pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply {
     let known = logits.len().min(strings.texts.len()) as u32;
     let best = by_logit(logits, (0..known).filter(|id| !strings.special[*id as usize]), TOP);
@@ -168,7 +168,7 @@ pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply
     Reply { id, rank }
 }
 
-/// The reply if the candidates are these tokens, with their logits in the same order; `None` without candidates.
+/// The reply when the candidates are the tokens `ids`, whose logits are in the same order; `None` without candidates.
 pub fn from_list(strings: &Strings, ids: &[u32], logits: &[f32], object: &str) -> Option<Reply> {
     let before = |a: usize, b: usize| logits[b].total_cmp(&logits[a]).then(ids[a].cmp(&ids[b])).is_lt();
     let first = (0..ids.len()).reduce(|best, k| if before(k, best) { k } else { best })?;
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((s.text(reply.id), reply.rank), ("wide", Some(2)));
         assert_eq!(from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 7.0], "absent").rank, None);
         assert_eq!(s.text(from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 7.0], "absent").id), "The");
-        // A function word is never a candidate, even as the object.
+        // A function word is never a candidate, even if it is the object.
         assert_eq!(from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 1.0], "the").rank, None);
     }
 

@@ -1,5 +1,5 @@
-//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths, which associate model and score
-//! without causation.
+//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths, along which model and score are
+//! associated without causation.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use figure::layers::{Edge, Graph, Node};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bias {
-    /// A model's training text and the wording of prompts come from one language.
+    /// A model's training text and the wording of the prompts come from the same language.
     Prompt,
-    /// A model's training text and the names in facts come from one language.
+    /// A model's training text and the names in facts come from the same language.
     Verbalization,
-    /// A model's training text and the questions come from one distribution of facts.
+    /// A model's training text and the queried facts come from the same distribution.
     Sample,
 }
 
@@ -44,7 +44,7 @@ const T: usize = 8;
 const X: usize = 9;
 const E: usize = 10;
 
-/// The arrows of the causal model. The last one is for questions sampled from the training text.
+/// The arrows of the causal model. The last one is for queries sampled from the training text.
 const EDGES: [(usize, usize); 14] = [
     (DA, C),
     (L, C),
@@ -100,7 +100,7 @@ impl Bias {
         }
     }
 
-    /// The path in letters.
+    /// The path as the letters of its variables.
     pub fn letters(self) -> &'static str {
         match self {
             Self::Prompt => "M ← C ← L → P → I → E",
@@ -134,8 +134,8 @@ impl Bias {
                 let facts = match (&data.files[..], data.instances) {
                     ([], None) => "the built-in facts".to_owned(),
                     ([], Some(n)) => format!("up to {n} built-in facts per relation"),
-                    (_, None) => "the facts of the files".to_owned(),
-                    (_, Some(n)) => format!("up to {n} facts per relation of the files"),
+                    (_, None) => "the facts in the files".to_owned(),
+                    (_, Some(n)) => format!("up to {n} facts per relation from the files"),
                 };
                 let mixtures = match disparity.gammas.len() {
                     0 => "further pretraining on mixtures would measure it but is off".to_owned(),
@@ -195,6 +195,9 @@ mod tests {
         (spec.data.files, spec.disparity.gammas) = (vec!["lama".into()], vec![0.0, 1.0]);
         assert!(Bias::Prompt.blocked(&spec).contains("nothing is averaged"));
         let printed = Bias::Sample.blocked(&spec);
-        assert!(printed.contains("20 facts per relation of the files") && printed.contains("2 mixtures"), "{printed}");
+        assert!(
+            printed.contains("20 facts per relation from the files") && printed.contains("2 mixtures"),
+            "{printed}"
+        );
     }
 }

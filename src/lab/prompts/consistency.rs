@@ -1,9 +1,9 @@
 //! Rank consistency (Cao et al. 2022, Table 4): how often models keep their ranks when relations, prompts and mentions are resampled.
 //!
-//! A draw is a set of relations, equal for all models and regimes. Original: first prompt, first mention. Random: one prompt per relation
-//! and one mention per instance, drawn separately for each model (as in the published code) or once for all. Adjusted: the average over
-//! prompts and mentions. A model's score is its mean over the drawn relations. Its consistency is the share of its most frequent rank; the
-//! consistency of the whole order is the share of the most frequent order.
+//! A draw is a set of relations, the same for all models and regimes. The original regime uses the first prompt and the first mention. The
+//! random regime draws one prompt per relation and one mention per instance, separately for each model (as in the published code) or once
+//! for all. The adjusted regime averages over prompts and mentions. A model's score is its mean over the drawn relations. Its consistency
+//! is the share of its most frequent rank; the consistency of the whole order is the share of the most frequent order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,11 +22,11 @@ use stats::rng::{below, sample_indices, stream};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
-    /// First prompt, first mention.
+    /// Uses the first prompt and the first mention.
     Original,
-    /// One random prompt and mention.
+    /// Draws one prompt and one mention.
     Random,
-    /// The average over all prompts and mentions.
+    /// Averages over all prompts and mentions.
     Adjusted,
 }
 
@@ -44,14 +44,14 @@ impl Regime {
     }
 }
 
-/// The arithmetic for comparing scores.
+/// How scores are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
     /// Exact fractions, so that ties are exact.
     #[default]
     Exact,
-    /// Each prompt's P@1 and each mean rounded to two decimals of a per cent, as published.
+    /// Each prompt's P@1 and each mean rounded to two decimals in per cent, as in the published code.
     TwoDecimals,
 }
 
@@ -90,20 +90,20 @@ struct Entry {
     answers: Vec<Answers>,
     original: Vec<Score>,
     adjusted: Vec<Score>,
-    /// By model, then by prompt; averaged over mentions.
+    /// Scores by model and prompt, averaged over mentions.
     by_prompt: Vec<Vec<Exact>>,
-    /// Numbers of correct answers as shares of the instances.
+    /// Shares of instances answered correctly, by number of correct answers.
     shares: Vec<Score>,
-    /// By model, then by prompt.
+    /// Effect of random mentions, by model and prompt.
     varied: Vec<Vec<Varied>>,
 }
 
-/// Effect of random mentions on one prompt's answers. Most instances are right, or wrong, under every name.
+/// How the answers to one prompt vary with random mentions. Most instances are right, or wrong, with every name.
 #[derive(Debug, Clone, Default)]
 struct Varied {
-    /// Number of instances that are right under every mention.
+    /// Number of instances that are right with every mention.
     sure: usize,
-    /// For the other instances, the number of mentions with a right answer, and of all mentions. Instances that are never right have no
+    /// For the other instances, the numbers of mentions with a right answer and of all mentions. Instances that are never right have no
     /// entry.
     mixed: Chances,
 }
@@ -127,7 +127,7 @@ impl Varied {
     }
 }
 
-/// Models with their answers to relations, used for draws.
+/// Models and their answers about relations, from which ranks are drawn.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
     models: usize,
@@ -142,7 +142,7 @@ pub struct Draws {
     /// True if all models get the same prompts and mentions in the random regime.
     pub shared: bool,
     pub seed: u64,
-    /// Places of equal scores.
+    /// Rule for ranking tied scores.
     pub ties: Ties,
     pub scoring: Scoring,
 }
@@ -152,7 +152,7 @@ impl Panel {
         Self { models, entries: Vec::new() }
     }
 
-    /// Adds a relation with the answers of each model. Ignores relations without prompts or instances.
+    /// Adds a relation with each model's answers. Ignores relations without prompts or instances.
     ///
     /// # Panics
     /// If the number of models differs, or the weights do not fit.
@@ -170,7 +170,7 @@ impl Panel {
         self.insert(answers, scores);
     }
 
-    /// Adds a relation with adjusted scores averaged over a part of the prompts and mentions.
+    /// Adds a relation whose adjusted scores are averages over only some prompts and mentions.
     ///
     /// # Panics
     /// If the number of models differs.
@@ -229,7 +229,7 @@ impl Panel {
         (0..self.models).map(&mut of).collect()
     }
 
-    /// Number of correct answers of a model to a relation with the given prompt and mentions.
+    /// Number of correct answers by a model about a relation, with the given prompt and mentions.
     ///
     /// # Panics
     /// If the model, relation, prompt or mention does not exist.
@@ -237,7 +237,7 @@ impl Panel {
         self.entries[relation].answers[model].correct_under(prompt, mention)
     }
 
-    /// The places in every draw of a range, by regime. A draw has the same relations whatever the range.
+    /// The ranks in every draw of a range, by regime. A draw has the same relations whatever the range.
     pub fn draw(&self, draws: &Draws, range: std::ops::Range<usize>) -> Vec<[Vec<u32>; 3]> {
         range.into_par_iter().map(|d| self.one(draws, d)).collect()
     }
@@ -271,8 +271,8 @@ impl Panel {
         })
     }
 
-    /// Places under the average over `prompts` prompts per relation, a regime between one prompt and all. Prompts are resampled for each
-    /// draw and shared by the models. Relations with fewer prompts use all of them.
+    /// Ranks after averaging over `prompts` prompts per relation, a regime between one prompt and all. Prompts are resampled for each draw
+    /// and shared by the models. Relations with fewer prompts use all of them.
     pub(crate) fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
         let mut tally = Tally::new(self.models);
         let one = |d: usize| {
@@ -300,10 +300,10 @@ impl Panel {
         self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
     }
 
-    /// All draws instead of a sample: all subsets of relations and, in the random regime, every choice of prompts.
+    /// Counts all draws instead of a sample: all subsets of relations and, in the random regime, every choice of prompts.
     ///
-    /// `None` if there are more than `most` draws, or if draws are not equally likely. That is the case with several mentions, with
-    /// relations of different numbers of prompts, and with separate draws per model.
+    /// `None` if there are more than `most` draws, or if draws are not equally likely. They are not with several mentions, with relations
+    /// that differ in their number of prompts, or with separate draws per model.
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
         let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
         let prompts = match regime {
@@ -333,7 +333,7 @@ impl Panel {
         }
     }
 
-    /// The number of prompts of every relation, if equal and every instance has one mention.
+    /// The number of prompts per relation if it is the same for all and every instance has one mention.
     fn even_prompts(&self) -> Option<usize> {
         let shapes = || self.entries.iter().map(|e| &e.answers[0].shape);
         let first = shapes().next()?.prompts();
@@ -368,11 +368,11 @@ fn next(subset: &mut [usize], of: usize) -> bool {
     true
 }
 
-/// Counts of the models' places, 0 the worst.
+/// Counts of the models' ranks; 0 is the worst.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     pub draws: u64,
-    /// By model: the number of draws by twice the place.
+    /// By model: the number of draws for each doubled rank. Doubling makes tied ranks integers.
     histograms: Vec<BTreeMap<u32, u64>>,
     orders: HashMap<Vec<u32>, u64>,
 }
@@ -382,7 +382,7 @@ impl Tally {
         Self { draws: 0, histograms: vec![BTreeMap::new(); models], orders: HashMap::new() }
     }
 
-    /// Counts the places of a draw, doubled as in [`places`].
+    /// Adds the ranks of one draw, doubled as in [`places`].
     pub fn add(&mut self, places: &[u32]) {
         self.draws += 1;
         for (histogram, place) in self.histograms.iter_mut().zip(places) {
@@ -391,13 +391,13 @@ impl Tally {
         *self.orders.entry(places.to_vec()).or_default() += 1;
     }
 
-    /// Counts of a model's places in half places from the worst: `2 m - 1` numbers for m models.
+    /// Number of draws by a model's rank in steps of one half from the worst: `2 m - 1` numbers for m models.
     pub fn halves(&self, model: usize) -> Vec<u64> {
         let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
         (0..2 * self.histograms.len() - 1).map(of).collect()
     }
 
-    /// Counts of a model's places, 0 the worst; in half places if ties share them.
+    /// Number of draws by a model's rank, 0 the worst; in steps of one half if tied models share ranks.
     pub fn histogram(&self, model: usize, ties: Ties) -> Vec<u64> {
         let halves = self.halves(model);
         match ties {
@@ -406,7 +406,7 @@ impl Tally {
         }
     }
 
-    /// Number of draws in which a model has its most frequent place.
+    /// Number of draws in which a model has its most frequent rank.
     pub fn most(&self, model: usize) -> u64 {
         self.histograms[model].values().copied().max().unwrap_or(0)
     }
@@ -416,14 +416,14 @@ impl Tally {
         self.orders.len()
     }
 
-    /// Number of draws per whole order, most frequent first.
+    /// Number of draws for each whole order, most frequent first.
     pub fn counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.orders.values().copied().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         counts
     }
 
-    /// Number of draws with the most frequent whole order, and all orders with that number, as doubled places.
+    /// Number of draws with the most frequent whole order, and all orders that reach this number, as doubled ranks.
     pub fn order(&self) -> (u64, Vec<Vec<u32>>) {
         let most = self.orders.values().copied().max().unwrap_or(0);
         let mut all: Vec<Vec<u32>> = self.orders.iter().filter(|(_, n)| **n == most).map(|(o, _)| o.clone()).collect();

@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// In the random regime, a model that is right under one name of three beats a model that is never right in a third of the draws.
+/// In a third of the random regime's draws, a model that is right with one of three names beats a model that is never right.
 #[test]
 fn random_names_are_drawn_as_often_as_their_number_says() {
     for shared in [false, true] {

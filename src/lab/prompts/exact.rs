@@ -1,16 +1,16 @@
 //! Exact numbers for scores, so that ties are exact.
 //!
 //! A model's score over a draw of relations is a sum of fractions with different denominators. Sums of floats break true ties and create
-//! false ones. A score is therefore kept twice. A fixed-point number with 80 binary places decides which of two scores is larger. In a
-//! residue modulo a 61-bit prime, equal fractions are equal however they were summed.
+//! false ones. A score is therefore kept twice. A fixed-point number with 80 binary places decides which of two scores is larger. A residue
+//! modulo a 61-bit prime decides whether they are equal, in whatever order they were summed.
 
 use std::cmp::Ordering;
 
-/// The Mersenne prime of the residues; no denominator is a multiple of it.
+/// The Mersenne prime used as modulus; no denominator is a multiple of it.
 const PRIME: u64 = (1 << 61) - 1;
-/// Binary places of the fixed-point number.
+/// Number of binary digits after the point of the fixed-point number.
 const PLACES: u32 = 80;
-/// Equal sums of many truncated fractions differ by less than this.
+/// Upper bound on the fixed-point difference between equal sums of many truncated fractions.
 const SLACK: i128 = 1 << 24;
 
 /// An exact sum of fractions.
@@ -21,12 +21,12 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The fraction `n / d`, at most 2^46.
+    /// The fraction `n / d`, which may not exceed 2^46.
     ///
     /// # Panics
     /// If the denominator is 0.
     pub fn ratio(n: u64, d: u64) -> Self {
-        assert!(d > 0, "a fraction of nothing");
+        assert!(d > 0, "a fraction with denominator 0");
         let (n_wide, d_wide) = (u128::from(n), u128::from(d));
         // The integer and fractional parts are divided separately because a joint shift would overflow.
         let (whole, mut rest) = (n_wide / d_wide, n_wide % d_wide);
@@ -50,7 +50,7 @@ impl Exact {
     /// # Panics
     /// If the divisor is 0.
     pub fn over(self, d: u64) -> Self {
-        assert!(d > 0, "a fraction of nothing");
+        assert!(d > 0, "a fraction with denominator 0");
         Self { fixed: self.fixed / i128::from(d), residue: times(self.residue, inverse(d % PRIME)) }
     }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with integer arithmetic over a common denominator.
+        /// Comparing gives the same result as integer arithmetic over a common denominator.
         #[test]
         fn sums_compare_as_fractions_do(
             a in prop::collection::vec((0u64..40, 1u64..40), 1..6), b in prop::collection::vec((0u64..40, 1u64..40), 1..6),

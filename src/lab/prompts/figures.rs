@@ -86,11 +86,11 @@ const LEDGER: [Word; 6] = [
 /// Adjusted scores in legends. They may be outside the range of the prompts, which covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
-/// A term that is missing in the glossary, and its meaning.
+/// A term that the glossary does not define, with its meaning.
 type Word = (&'static str, &'static str);
 
-/// A figure with its provenance; `None` without layers. Its n counts `units`; its caption explains `words` and the method of its intervals
-/// (may be empty).
+/// A figure with its provenance; `None` without layers. `units` says what its n counts. The caption explains `words` and the method of the
+/// intervals, which may be empty.
 fn figure<T>(
     (results, engine): (&Results, Option<&EngineInfo>),
     (name, title): (String, String),
@@ -129,14 +129,14 @@ fn provenance<T>(
     provenance
 }
 
-/// The method of intervals over this many relations, with their limits.
+/// The method of intervals over this many relations, and the limits at which they are cut.
 fn of_means(relations: usize, ends: &str) -> String {
     let freedom = relations.saturating_sub(1);
     let noun = if freedom == 1 { "degree" } else { "degrees" };
     format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
-/// The method of intervals over facts and of proportions.
+/// The method of intervals over facts and of those for proportions.
 const OF_FACTS: &str = "Student's t over facts, of the adjusted score alone";
 const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
 
@@ -221,7 +221,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
             names.iter().map(|m| results.score(relation, prompt, m).map(|s| s.value.p_at_1.mean)).collect();
         let places = scores.map(|s| places(&s, |a, b| a.total_cmp(b), Ties::MeanPlace));
         for (k, line) in lines.iter_mut().enumerate() {
-            // Place 0 is the worst; rank 1 is the best.
+            // Rank 0 is the worst in the data; rank 1 is the best in the figure.
             line.ranks.push(places.as_ref().map(|p| names.len() as f64 - f64::from(p[k]) / 2.0));
         }
     }
@@ -252,7 +252,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     Some(drawn)
 }
 
-/// Verbalisation stability of every model: the mean over relations, or that of one relation.
+/// Verbalisation stability of every model: the mean over relations, or the value for one relation.
 pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Option<&str>) -> Option<Figure> {
     let (mut bars, mut relations) = (Vec::new(), 0);
     for (k, model) in results.models().into_iter().enumerate() {
@@ -405,7 +405,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         .into_iter()
         .flatten(),
     );
-    // With two models, the places of the second are those of the first in reverse.
+    // With two models, the ranks of the second are those of the first in reverse.
     let all = results.models();
     let several = if all.len() == 2 { &all[..1] } else { &all[..] };
     out.extend(several.iter().filter_map(|m| places_of(results, engine, m, None)));

@@ -94,7 +94,7 @@ fn names_are_picked_or_refused_with_what_there_is() {
     assert!(none.contains("nothing to draw"), "{none}");
 }
 
-/// Regression: gaps of models and changes of their order used to share one colour and one name.
+/// Regression: gaps of single models and changes in the order of all models used to share one colour and one name.
 #[test]
 fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     let mut results = results();
@@ -104,14 +104,14 @@ fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     let Layer::Points(order) = &figure.layers[1] else { panic!("{figure:?}") };
     assert!(models.role.hue != order.role.hue && models.label != order.label);
     assert_eq!((models.bars.len(), order.points.len()), (figure.x.categories.len() - 1, 1));
-    // Regression: the rule for candidates used to be part of the axis.
+    // Regression: the rule for candidates used to be part of the axis label.
     assert_eq!(figure.y.label, "share of relations");
     let caption = figure::caption(&figure);
     let notes = figure::notes(&figure);
     assert!(notes.iter().any(|note| note.starts_with("Answers: ")) && caption.contains("relations. "), "{caption}");
 }
 
-/// Regression: with two models, two figures used to show the same places, once in reverse.
+/// Regression: with two models, two figures used to show the same ranks, once in reverse.
 #[test]
 fn two_models_have_one_figure_of_places() {
     let places = |results: &Results| all(results, None).iter().filter(|f| f.name.starts_with("places-")).count();
@@ -121,7 +121,7 @@ fn two_models_have_one_figure_of_places() {
     assert_eq!(places(&results), 1);
 }
 
-/// Regression: a box with caps used to be a range in blue and an interval in orange.
+/// Regression: the interval of the adjusted score used to be drawn in the style of a range over prompts.
 #[test]
 fn the_interval_of_the_adjusted_score_is_no_range() {
     let figure = prompts(&results(), None, "capital").unwrap();

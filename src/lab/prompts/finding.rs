@@ -86,9 +86,9 @@ pub struct ModelNote {
     pub name: String,
     /// Content hash: weights, configuration, tokenizer.
     pub hash: String,
-    /// Form of the question: `masked`, `causal` or `denoising`.
+    /// Form of the query: `masked`, `causal` or `denoising`.
     pub asked: String,
-    /// Number of words that only this model lacks, and the others share.
+    /// Number of words that are single tokens in all models but this one.
     #[serde(default)]
     pub words_taken: usize,
     /// The first of these words in alphabetical order, at most 200.
@@ -117,7 +117,7 @@ pub struct RelationFinding {
     pub relation_kind: String,
     /// The prompts used, the original one first.
     pub prompts: Vec<String>,
-    /// Number of facts of the relation.
+    /// Number of facts in the relation.
     pub facts: usize,
     /// Number of facts queried in every model.
     pub kept: usize,
@@ -134,7 +134,7 @@ pub struct RelationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// A model's score with one prompt under the original mentions. Intervals: of proportions for P@1 and P@k, Student's t over instances for
+/// A model's score with one prompt and the original mentions. Intervals: of proportions for P@1 and P@k, Student's t over instances for
 /// MRR.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
@@ -155,11 +155,11 @@ pub struct PromptScoreFinding {
     pub p_at_k: Estimate,
     /// The k of `p_at_k`.
     pub k: usize,
-    /// Mean reciprocal rank, with 0 for objects that are not candidates.
+    /// Mean reciprocal rank, counting 0 for objects that are not candidates.
     pub mrr: Estimate,
 }
 
-/// Spread of a model's score on a relation over prompts. Intervals are from limits valid for all prompts at once.
+/// Spread of a model's score on a relation over prompts. Intervals are based on simultaneous limits for all prompts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptPreferenceFinding {
     /// Identifier of the relation.
@@ -167,7 +167,7 @@ pub struct PromptPreferenceFinding {
     pub relation: String,
     /// Number of prompts.
     pub prompts: usize,
-    /// Lowest P@1. The intervals of `worst`, `best` and `gap` are from limits valid for all prompts at once.
+    /// Lowest P@1. The intervals of `worst`, `best` and `gap` are based on simultaneous limits for all prompts.
     pub worst: Estimate,
     /// Highest P@1.
     pub best: Estimate,
@@ -178,7 +178,7 @@ pub struct PromptPreferenceFinding {
     pub std: Estimate,
     /// Mean over prompts.
     pub mean: Estimate,
-    /// The gap with best and worst prompt chosen on other instances; null for one prompt or one instance.
+    /// The gap with best and worst prompt selected on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
     /// Interval of `gap_held_out` by Student's t over the instances of one half; absent in recordings made by older
     /// versions.
@@ -186,8 +186,7 @@ pub struct PromptPreferenceFinding {
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap expected from equally good prompts.
     pub gap_by_chance: Option<f64>,
-    /// The range of gaps of equally good prompts at the level of the intervals; absent in recordings made by older
-    /// versions.
+    /// The range of gaps expected from equally good prompts, at the level of the intervals; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
     /// Rule for the words that count as candidate answers; absent in recordings made by older versions.
@@ -200,7 +199,7 @@ pub struct PromptPreferenceFinding {
 pub struct PreferenceSummaryFinding {
     /// Number of relations.
     pub relations: usize,
-    /// Share of relations with a gap above 10 points; for all models, share of pairs of model and relation.
+    /// Share of relations with a gap above 10 points; for all models, share of model-relation pairs.
     pub over_10: Estimate,
     /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
@@ -214,8 +213,8 @@ pub struct PreferenceSummaryFinding {
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Mean of the gap with best and worst prompt chosen on other instances, over relations with such a gap; absent in
-    /// recordings made by older versions.
+    /// Mean of the gap with best and worst prompt selected on other instances, over relations with such a gap; absent in recordings made by
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
     /// Mean of the gap expected from equally good prompts; absent in recordings made by older versions.
@@ -240,7 +239,7 @@ pub struct VerbalizationFinding {
     /// Identifier of the relation.
     #[id]
     pub relation: String,
-    /// Share of the kept instances with one answer under all mentions; null if none is kept.
+    /// Share of the kept instances with the same answer for all mentions; null if none is kept.
     pub stability: Option<Estimate>,
     /// Number of instances with two or more mentions.
     pub kept: usize,
@@ -276,8 +275,8 @@ pub struct RankConsistencyFinding {
     /// `original`, `random` or `adjusted`.
     #[id]
     pub regime: Regime,
-    /// Share of the most frequent place (or order). The interval is that of the largest of several shares over the draws; it covers the
-    /// sampling of draws, not the choice of relations. Exact if every draw was counted.
+    /// Share of draws with the most frequent rank (or order). The interval is for the largest of several shares over the draws; it covers
+    /// the sampling of draws, not the choice of relations. Exact if every draw was counted.
     pub consistency: Estimate,
     /// Number of draws.
     pub draws: u64,
@@ -285,11 +284,11 @@ pub struct RankConsistencyFinding {
     pub subset: usize,
     /// Number of relations to draw from.
     pub relations: usize,
-    /// Number of draws by place, 0 the worst; for `all`, by whole order, most frequent first, at most twenty.
+    /// Number of draws by rank, 0 the worst; for `all`, by whole order, most frequent first, at most twenty.
     pub histogram: Vec<u64>,
-    /// Width of a bin of the histogram: 1, or 1/2 if ties share places.
+    /// Bin width of the histogram: 1, or 1/2 if tied models share ranks.
     pub step: f64,
-    /// Rule for the places of equal scores.
+    /// Rule for ranking tied scores.
     pub ties: Ties,
     /// True if every possible draw was counted.
     pub exact: bool,
@@ -310,12 +309,12 @@ pub struct RankCurveFinding {
     /// Number of averaged prompts.
     #[id]
     pub prompts: usize,
-    /// Share of the most frequent whole order.
+    /// Share of draws with the most frequent whole order.
     pub consistency: Estimate,
-    /// Mean over models of the share of the most frequent place.
+    /// Mean over models of the share of draws with the most frequent rank.
     pub mean_place: f64,
-    /// By model, in the order of the run: number of draws by place, 0 the worst, or by half places if ties share them; absent in recordings
-    /// made by older versions.
+    /// By model, in the order of the run: number of draws by rank, 0 the worst, in steps of one half if tied models share ranks; absent in
+    /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
     /// Number of draws.
@@ -372,7 +371,7 @@ pub struct TunedFinding {
     pub name: String,
     /// Text of the prompt.
     pub prompt: String,
-    /// Random words of the same number, with which the search started.
+    /// Prompt of equally many random words, with which the search started.
     pub control: String,
     /// The model for which it was found.
     pub found_for: String,
@@ -392,17 +391,17 @@ pub struct TunedFinding {
     pub first_stability: Option<Estimate>,
     /// Subjects of the facts used in the search, which are not queried.
     pub subjects: Vec<String>,
-    /// Share of the queried facts whose object is also that of a fact used in the search.
+    /// Share of the queried facts whose object also occurs in a fact used in the search.
     pub objects_seen: f64,
-    /// Mean of -log P(object) on the facts of the search, at the start and after each replaced word.
+    /// Mean of -log P(object) over the facts of the search, at the start and after each replaced word.
     pub losses: Vec<f64>,
-    /// Number of rounds of the search.
+    /// Number of search rounds.
     pub rounds: usize,
     /// Rule for the words that count as candidate answers.
     pub candidates: Candidates,
 }
 
-/// Answers of every model to one prompt under the original mentions.
+/// Answers of every model to one prompt with the original mentions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InstancesFinding {
     /// Identifier of the relation.
@@ -422,7 +421,7 @@ pub struct InstancesFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// Answers on one instance.
+/// All models' answers to one instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceRow {
     /// Names used for the subject, the usual one first.
@@ -430,8 +429,8 @@ pub struct InstanceRow {
     pub object: String,
     /// By model: the answer, and whether it is the object.
     pub said: Vec<(String, bool)>,
-    /// By model: whether the answer is the same under every name; empty for a single name, for a typed prompt, and in
-    /// recordings made by older versions.
+    /// By model: whether the answer is the same for every name; empty for a single name, for a typed prompt, and in recordings made by
+    /// older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stable: Vec<bool>,
 }
@@ -453,7 +452,7 @@ pub struct InstanceFinding {
     pub object: String,
     /// Input of the model.
     pub text: String,
-    /// The best tokens with their probabilities, and whether they are skipped as function words.
+    /// The best tokens with their probabilities; tokens skipped as function words are marked.
     pub top: Vec<TopToken>,
     /// The answer.
     pub said: String,

@@ -1,5 +1,5 @@
-//! English function words, which are frequent predictions without content. The paper's rule skips them when it chooses the best token. Cao
-//! et al. 2022 use a toolkit's list; this list differs.
+//! English function words, which models often predict but which have no content. The paper's rule skips them when it selects the best
+//! token. Cao et al. 2022 use the list of a toolkit, which differs from this one.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -45,12 +45,12 @@ impl FunctionWords {
         Self::default()
     }
 
-    /// Parses words separated by white space.
+    /// Parses words separated by whitespace.
     pub fn of(text: &str) -> Self {
         Self { words: text.split_whitespace().map(str::to_owned).collect(), symbols: false }
     }
 
-    /// Reads the words of a file, separated by white space.
+    /// Reads words separated by whitespace from a file.
     ///
     /// # Errors
     /// A [`Problem`] if it cannot be read, is not text, or is not a list of words.
@@ -65,7 +65,7 @@ impl FunctionWords {
         if words.words.is_empty() { Err(wrong("it contains no words".into())) } else { Ok(words) }
     }
 
-    /// True if a word with this spelling is skipped.
+    /// True if words with this spelling are skipped.
     pub fn contains(&self, word: &str) -> bool {
         self.words.contains(word) || self.symbols && !word.chars().any(char::is_alphanumeric)
     }
@@ -74,7 +74,7 @@ impl FunctionWords {
         self.symbols
     }
 
-    /// All words in order, which identify the list.
+    /// All words, sorted, to identify the list.
     pub fn sorted(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.words.iter().map(String::as_str).collect();
         all.sort_unstable();

@@ -1,9 +1,9 @@
 //! The bias ledger: the parts of the gap between two models for a random prompt, mention and sample of instances.
 //!
-//! In one draw, each relation has one prompt (by its weight), and its instances are resampled with replacement. Each drawn copy of an
-//! instance has a separate mention. The gap D is the mean over relations of the mean difference of the two models' correctness. Its mean is
-//! the adjusted gap, due to the models themselves. Its variance is decomposed exactly into the choices of prompt, mentions and instances,
-//! and a residual in which prompt and instance cannot be separated.
+//! In one draw, each relation has one prompt (drawn by weight), and its instances are resampled with replacement. Each resampled copy of an
+//! instance gets its own mention. The gap D is the difference between the two models' accuracies, averaged over relations. The mean of D is
+//! the adjusted gap, which is due to the models themselves. The variance of D is decomposed exactly into contributions from prompt,
+//! mentions and instances, and a residual for the interaction between prompt and instance.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use super::preference::{DIFFERENCE, SHARE};
 use stats::estimate::Estimate;
 use stats::paired::Differences;
 
-/// Mean and variances of the gap, on one relation or over all.
+/// Mean and variance components of the gap, on one relation or over all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Parts {
     /// The mean, which is the adjusted gap.
@@ -27,7 +27,7 @@ pub struct Parts {
     pub sample: f64,
     /// Variance due to the interaction of prompt and instance.
     pub residual: f64,
-    /// `prompt` minus the part that `n` instances add by chance; negative if chance added less.
+    /// `prompt` minus the variance expected by chance with `n` instances; negative if chance contributed less.
     pub prompt_unbiased: f64,
 }
 
@@ -60,7 +60,7 @@ impl Parts {
     }
 }
 
-/// Mean and variance over mentions by prompt and instance, for one model or for the difference.
+/// Mean and variance over mentions, by prompt and instance, for one model or for the difference.
 struct Moments {
     mean: Vec<Vec<f64>>,
     /// Population variance over mentions, averaged over instances, by prompt.
@@ -98,7 +98,7 @@ fn variance(list: impl Iterator<Item = f64> + Clone) -> f64 {
     mean(list.map(|v| (v - centre).powi(2)))
 }
 
-/// The parts of one table with prompts drawn by `weights` (summing to 1).
+/// The parts for one table, with prompts drawn by `weights` (summing to 1).
 fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     let n = moments.mean[0].len();
     let size = n as f64;
@@ -117,14 +117,14 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     Parts { model_itself, prompt, mention, sample, residual, prompt_unbiased: prompt - chance }
 }
 
-/// The parts of the gap between two models on one relation, with prompts drawn by the shares of their weights.
+/// The parts of the gap between two models on one relation, with prompts drawn in proportion to their weights.
 ///
 /// With `shared` draws both models get the same prompt and mentions, otherwise separate ones. `None` without prompts or instances.
 ///
 /// # Panics
-/// If the two have answers of different shapes.
+/// If the shapes of the two models' answers differ.
 pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Option<Parts> {
-    assert_eq!(a.shape, b.shape, "models that were asked different things");
+    assert_eq!(a.shape, b.shape, "models with different queries");
     if a.shape.instances() == 0 || a.shape.prompts() == 0 {
         return None;
     }
@@ -138,7 +138,7 @@ pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Optio
         model_itself: both.model_itself,
         prompt: a.prompt + b.prompt,
         mention: a.mention + b.mention,
-        // Both models have the same instances in either case.
+        // In both cases the models share the instances.
         sample: both.sample,
         residual: a.residual + b.residual,
         prompt_unbiased: a.prompt_unbiased + b.prompt_unbiased,
@@ -168,8 +168,8 @@ pub struct Ledger {
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations, with intervals by Student's t over relations (linearised for shares). A single relation has the whole range as
-/// interval. `None` without relations.
+/// Parts over relations, with intervals by Student's t over relations (linearised for shares). For a single relation, each interval is the
+/// whole range. `None` without relations.
 pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {
         return None;
@@ -178,7 +178,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     let r = relations.len() as f64;
     let over = |mean: f64, (least, most): (f64, f64), sums: Vec<f64>, sizes: Vec<f64>| {
         let e = Differences { sums, sizes }.interval(level);
-        // `max` and `min` return the limit if a single relation has no interval.
+        // If a single relation has no interval (NaN), `max` and `min` return the limit.
         Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     };
     let within = |limits: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
@@ -209,7 +209,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     })
 }
 
-/// Caveat about intervals of parts and shares, which depend on the few relations where prompts matter much.
+/// Caveat about the intervals of parts and shares, which depend on the few relations where prompts matter much.
 pub const DOUBT: &str = "if prompts matter much more for some relations than for others, 95 % intervals of the parts cover the true value less often \
 than in 95 % of runs (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 

@@ -24,7 +24,7 @@ fn random(
     answers(prompts, mentions, |p, i, x| table[shape.at(p, i, x)])
 }
 
-/// Draws an index by the shares.
+/// Draws an index in proportion to the shares.
 fn pick(rng: &mut impl Rng, shares: &[f64]) -> usize {
     let mut left = unit(rng);
     let mut below = |w: &f64| {
@@ -99,12 +99,13 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
     assert!(planted.prompt_unbiased_share.unwrap().mean > 0.75, "{planted:?}");
     let none = over(|_, _, _| 0.5);
     assert!(none.prompt_unbiased_share.unwrap().mean < 0.12, "{none:?}");
-    // The plain decomposition includes the contribution of chance; the unbiased one does not.
+    // The plain decomposition includes the contribution of chance, but the unbiased one does not.
     assert!(none.prompt.mean > 0.0 && none.prompt_unbiased.lo < 0.1 * none.total.mean, "{none:?}");
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
 
-/// Contributions to each part of a planted effect and of the chance of single answers, computed independently. Within a cell, d = hit of a
+/// The planted effect's contribution to each part, and that of chance in single answers, computed independently. Within a cell, d = hit of
+/// a
 /// - hit of b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
@@ -114,7 +115,7 @@ fn planted_mention_and_instance_effects_are_found() {
     near(over(|_, _, x| if x == 0 { 0.95 } else { 0.05 }).mention.mean, (2.0 * within + 0.81) / 4.0);
     // The variance over instances of the mean over five prompts and two names.
     near(over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean, 0.2025 + within / 10.0 * 39.0 / 40.0);
-    // An interaction: each prompt suits every other instance. Three of five prompts suit one half, two the other.
+    // An interaction: each prompt works for every second instance: three of five prompts for one half, two for the other.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });
     let rows = 0.2025 + within / 2.0 * 39.0 / 40.0;
     near(both.residual.mean, rows - (0.0081 + within / 10.0 * 39.0 / 40.0));

@@ -1,8 +1,8 @@
-//! The prompts lab: the shares of model and prompt in a prompt probe's result (Cao et al. 2022, *Can Prompt Probe Pretrained Language
-//! Models? Understanding the Invisible Risks from a Causal View*).
+//! The prompts lab: how much of a prompt probe's result is due to the model and how much to the prompt (Cao et al. 2022, *Can Prompt Probe
+//! Pretrained Language Models? Understanding the Invisible Risks from a Causal View*).
 //!
-//! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on the sample of facts. [`adjust`]
-//! averages over prompts and names. [`consistency`] measures how often models keep their places with one prompt and with all. [`ledger`]
+//! A model's P@1 on a relation depends on the prompt ([`preference`]), on the name of the subject, and on the sample of facts. [`adjust`]
+//! averages over prompts and names. [`consistency`] measures how often models keep their ranks with one prompt and with all. [`ledger`]
 //! decomposes the gap between two models into the models' part and parts due to the random draw.
 
 pub mod adjust;

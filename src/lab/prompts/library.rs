@@ -1,5 +1,5 @@
-//! Relations with their prompts and facts, built in or collected from the rows of the user's files and folders (LAMA, ParaRel, LPAQA, BEAR,
-//! causalEval, plain rows).
+//! Relations with their prompts and facts, either built in or collected from the rows of the user's files and folders (LAMA, ParaRel,
+//! LPAQA, BEAR, causalEval, plain rows).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use corpus::readers::{RelationKind, Row, Set, Watch};
 const MOST_ROWS: usize = 2_000_000;
 /// Type of a relation whose subjects have several objects.
 const MANY_TO_MANY: &str = "N-M";
-/// Maximum number of characters shown of a row's error.
+/// Maximum number of characters shown from the error message for an invalid row.
 const SHOWN: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,17 +32,17 @@ pub struct Fact {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Relation {
     pub id: String,
-    /// The relation in words; empty if no file gives them.
+    /// The relation in words; empty if no file gives a description.
     pub label: String,
     /// 1-1, N-1 or N-M; empty if no file gives it.
     pub kind: String,
-    /// Prompts with `[X]` and `[Y]`, the original one first.
+    /// Prompts containing `[X]` and `[Y]`, the original one first.
     pub prompts: Vec<String>,
     pub facts: Vec<Fact>,
-    /// The closed set of answers, if a file has one.
+    /// The closed set of answers, if a file gives one.
     pub answers: Option<Vec<String>>,
-    /// True if names are fitted into the sentence ([`facts::said`]). Built-in relations are written for this, and keep it if a file adds to
-    /// them, so that their queries do not change. Names in files are used unchanged.
+    /// True if names are fitted into the sentence ([`facts::said`]). Built-in relations are written for this. It stays true if a file adds
+    /// to them, so that their queries do not change. Names in files are used unchanged.
     #[serde(skip)]
     pub fitted: bool,
 }
@@ -67,11 +67,11 @@ pub struct Source {
     pub title: String,
     /// Number of rows read.
     pub rows: u64,
-    /// Rows that could not be parsed, with reason and place of the first.
+    /// Rows that could not be parsed, with the reason for the first one and its position.
     pub dropped: Vec<String>,
 }
 
-/// Relations, their sources, and omissions.
+/// Relations, their sources, and what was left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Library {
     /// The usable relations.
@@ -113,7 +113,7 @@ impl Library {
         Ok(Self { relations, ..Self::default() })
     }
 
-    /// Reads the relations of files and folders, each with its path as written in the spec.
+    /// Reads relations from files and folders, each with its path as written in the spec.
     ///
     /// # Errors
     /// A [`Problem`] with the file, the line if known, and the expected content; also if cancelled.
@@ -121,7 +121,7 @@ impl Library {
         Self::beside(Self::default(), files, pulse)
     }
 
-    /// Adds relations of files to existing ones. Facts and prompts for an existing relation are appended.
+    /// Adds relations from files to existing ones. Facts and prompts for an existing relation are appended.
     pub fn beside(there: Self, files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
         for relation in there.relations {
@@ -143,7 +143,7 @@ impl Library {
         if library.relations.is_empty() {
             let reasons: Vec<String> =
                 library.left_out.iter().take(3).map(|(id, why)| format!("{id}: {why}")).collect();
-            // The missing part may be in an unreadable row.
+            // The missing part may be in a row that could not be read.
             let dropped = library.sources.iter().flat_map(|s| &s.dropped).take(3);
             let reasons: Vec<String> = reasons.into_iter().chain(dropped.cloned()).collect();
             let what = match reasons.is_empty() {
@@ -165,7 +165,7 @@ impl Library {
         several.len()
     }
 
-    /// The first twelve hexadecimal digits of the SHA-256 of all relations.
+    /// The first twelve hexadecimal digits of a SHA-256 over all relations.
     pub fn hash(&self) -> String {
         let json = serde_json::to_vec(&self.relations).unwrap_or_default();
         hex(&Sha256::digest(&json)[..6])
@@ -185,7 +185,7 @@ fn wrong(place: &str, what: &dyn std::fmt::Display) -> Problem {
 struct Gathered {
     order: Vec<String>,
     relations: HashMap<String, Relation>,
-    /// Templates from a table of relations, which precede other prompts.
+    /// Templates from a table of relations; they precede other prompts.
     templates: HashMap<String, Vec<String>>,
     /// Relation, subject and object of every fact.
     facts: HashSet<(String, String, String)>,
@@ -217,7 +217,7 @@ impl Gathered {
             })
             .map_err(|e| wrong(named, &e))?;
         if self.rows > MOST_ROWS {
-            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of the file")));
+            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use part of the file")));
         }
         let mut dropped = Vec::new();
         for (file, report) in set.files.iter().zip(&reports) {
@@ -371,7 +371,7 @@ mod tests {
         let printed =
             read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
         assert!(printed.what.contains("P1: facts without prompts") && printed.r#where == "mine", "{printed}");
-        // Regression: the message for a prompt without a gap used to name neither the row nor the missing part.
+        // Regression: the message for a prompt without a slot used to name neither the row nor the missing part.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");

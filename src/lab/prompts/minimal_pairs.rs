@@ -1,10 +1,10 @@
-//! Minimal pairs (Warstadt et al. 2020, BLiMP): tests whether the acceptable sentence of a pair is more likely to the model than the other
-//! one.
+//! Minimal pairs (Warstadt et al. 2020, BLiMP): tests whether the acceptable sentence of a pair is more likely under the model than the
+//! unacceptable one.
 //!
-//! The score of a causal model is the log-likelihood: the sum over tokens of log P(token | tokens before). The first token follows the
-//! token that begins texts; if the tokenizer has none, the first token is not scored. The score of other models is the
-//! pseudo-log-likelihood (Salazar et al. 2020), with each token masked in turn. It overrates words of several tokens, whose other tokens
-//! reveal the masked one. Therefore the later tokens of the word are masked too (PLL-word-l2r, Kauf and Ivanova 2023).
+//! The score of a causal model is the log-likelihood: the sum over tokens of log P(token | tokens before). If the tokenizer has a
+//! begin-of-text token, it precedes the first token; otherwise the first token is not scored. The score of other models is the
+//! pseudo-log-likelihood (Salazar et al. 2020), with each token masked in turn. This overrates words of several tokens, because the other
+//! tokens of a word reveal the masked one. Therefore the later tokens of the word are masked too (PLL-word-l2r, Kauf and Ivanova 2023).
 
 use std::ops::Range;
 
@@ -27,20 +27,20 @@ pub enum Scoring {
     Pll,
 }
 
-/// Number of sentences scored together, whose masked copies are all in memory.
+/// Number of sentences scored together; their masked copies are all in memory.
 const TOGETHER: usize = 64;
-/// Maximum number of tokens of a causal model whose logits are in memory.
+/// Maximum number of tokens whose logits are kept in memory for a causal model.
 const TOKENS: usize = TOKENS_PER_BATCH / 4;
 
 pub struct Scorer<'a> {
     asker: Asker<'a>,
     scoring: Scoring,
-    /// The token that begins texts, if the tokenizer does not add it.
+    /// The token with which texts begin, if the tokenizer does not add it.
     start: Option<u32>,
 }
 
 impl<'a> Scorer<'a> {
-    /// A scorer for a model. `original` scores masked models without the within-word correction.
+    /// Creates a scorer for a model. `original` scores masked models without the within-word correction.
     ///
     /// # Errors
     /// [`StimuliError`] for a model without a head, a tokenizer, or a mask token.
@@ -61,10 +61,10 @@ impl<'a> Scorer<'a> {
     }
 
     /// Log-probabilities of sentences, in nats. `None` for a sentence that is too long or has nothing to score. `between` receives the
-    /// number of sentences done.
+    /// number of scored sentences.
     ///
     /// # Errors
-    /// Errors of the model and of `between`.
+    /// Returns errors of the model and of `between`.
     pub fn scores<E: From<ModelError>>(
         &self,
         texts: &[&str],
@@ -159,7 +159,7 @@ impl<'a> Scorer<'a> {
 struct Sentence {
     ids: Vec<u32>,
     words: Vec<Option<u32>>,
-    /// The tokens included in the score.
+    /// The tokens that contribute to the score.
     scored: Range<usize>,
 }
 
@@ -167,14 +167,14 @@ fn log_probability(logits: &[f32], token: u32) -> f64 {
     logits.get(token as usize).map_or(f64::NEG_INFINITY, |l| f64::from(*l) - log_sum(logits))
 }
 
-/// Counts of pairs.
+/// Counts of sentence pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Scored pairs.
+    /// Number of scored pairs.
     pub n: u64,
-    /// Pairs with a more likely acceptable sentence.
+    /// Number of pairs whose acceptable sentence is more likely.
     pub right: u64,
-    /// Pairs with equally likely sentences, which count as wrong.
+    /// Number of pairs with equally likely sentences, which count as wrong.
     pub ties: u64,
 }
 
@@ -199,7 +199,8 @@ mod tests {
         (scorer.scoring(), scorer.scores::<ModelError>(texts, |_| Ok(())).unwrap())
     }
 
-    /// Source of the values: a numpy implementation in double precision. Without the correction, `barks` with two tokens beats `bark`.
+    /// The expected values come from a numpy implementation in double precision. Without the correction, `barks` with two tokens beats
+    /// `bark`.
     #[test]
     fn sentences_score_as_in_another_implementation() {
         for (name, original, scoring, wanted) in [

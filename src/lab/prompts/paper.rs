@@ -1,5 +1,5 @@
-//! Published results of Cao et al. (2022), drawn beneath the run's: Tables 1, 3 and 4 and Figure 5, from their published result files (32
-//! relations of LAMA's T-REx, without N-M relations).
+//! Published results of Cao et al. (2022), drawn beneath the results of the run: Tables 1, 3 and 4 and Figure 5, from their published
+//! result files (32 relations of LAMA's T-REx, without N-M relations).
 
 mod tables;
 
@@ -17,7 +17,7 @@ const RELATIONS: usize = 32;
 /// Number of draws for the rank consistencies.
 const DRAWS: usize = 1000;
 
-/// P@1 of a model over prompts, as means over relations (Table 1).
+/// A model's P@1 over prompts: means over relations (Table 1).
 struct Spread {
     model: &'static str,
     worst: f64,
@@ -37,7 +37,7 @@ const PREFERENCE: [Spread; 4] = [
 
 /// Share of relations on which the order of the four models changes with the prompt, as stated in the text (31 of 32).
 const UNSTABLE: f64 = 0.9688;
-/// The underlying counts, with a note that the published table gives a different one.
+/// The underlying counts, with a note that the published table gives a different number.
 pub const TURNED_NOTE: &str =
     "90 of 128 pairs above 10 points; the order changes on 31 of 32 relations in the text, on 30 by the table";
 
@@ -48,7 +48,7 @@ const STABILITY: [(&str, f64); 4] =
 /// Shares of sentences that state facts.
 const GAMMAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 
-/// P@1 after further pretraining on each mixture, and of the original model (Table 3).
+/// P@1 after further pretraining on each mixture, and P@1 of the original model (Table 3).
 const DISPARITY: [(&str, [f64; 6], f64); 3] = [
     ("bert-base-cased", [0.3055, 0.3576, 0.3868, 0.3873, 0.3979, 0.4015], 0.3713),
     ("bert-large-cased", [0.3308, 0.3955, 0.3974, 0.4069, 0.4148, 0.4251], 0.3908),
@@ -66,7 +66,7 @@ const CONSISTENCY: [(&str, [f64; 3]); 8] = [
     ("bart-base", [0.634, 0.616, 0.982]),
     ("bart-large", [0.977, 0.613, 1.0]),
 ];
-/// Rank consistency of the order of all eight models.
+/// Rank consistency for the order of all eight models.
 const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
 /// Figures with published numbers.
@@ -83,11 +83,11 @@ const MIXED: &str = "each model is pretrained further on sentences of which a sh
 const BEFORE: &str = "before further pretraining (mark at the axis)";
 /// What was published, in legends.
 const LABEL: &str = "Cao et al. 2022";
-/// Suffix of the names of figures with published numbers.
+/// Suffix in the names of figures with published numbers.
 pub(crate) const SUFFIX: &str = "-published";
 
-/// Adds the published numbers beneath a figure whose name is one of [`FIGURES`]. If the run has no such figure, they are drawn alone where
-/// possible. Other figures are returned unchanged.
+/// Adds the published numbers beneath a figure whose name is one of [`FIGURES`]. If the run has no such figure, the published numbers are
+/// drawn alone where possible. Other figures are returned unchanged.
 pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<Figure> {
     let (layers, source) = match name {
         "preference" => (preference(figure.as_ref()?), "Table 1"),
@@ -117,7 +117,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         "stability" => figure.x.categories.extend(STABILITY.map(|p| p.0.to_owned())),
         _ => {}
     }
-    // Points must be above bars to be visible.
+    // Points must be drawn above bars to be visible.
     let at = if name == "disparity" { 0 } else { figure.layers.len() };
     figure.layers.splice(at..at, layers);
     if name == "consistency" {
@@ -139,12 +139,12 @@ fn spot((x, y): (usize, f64)) -> Spot {
     Spot { x: x as f64, y, n: RELATIONS.into(), ..Spot::default() }
 }
 
-/// Open markers, which the run's own measurements never have.
+/// Points with open markers, which the run's own measurements never use.
 fn open(label: String, role: Role, points: Vec<Spot>) -> Layer {
     Layer::Points(Points { label, role: role.faint(), points })
 }
 
-/// A line between the run's categories and the published ones, which begin at `first`.
+/// A line that separates the run's categories from the published ones, which begin at `first`.
 fn divide(first: usize) -> Layer {
     Layer::Rule(Rule::upright(first as f64 - 0.5, "this run | published"))
 }
@@ -166,13 +166,13 @@ fn preference(figure: &Figure) -> Vec<Layer> {
     ]
 }
 
-/// The paper's four models, and their order.
+/// Layers for the paper's four models and for the order of all four.
 fn turned(figure: &Figure) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let over = PREFERENCE.iter().map(|p| p.over_10 as f64 / RELATIONS as f64);
     let over = over.enumerate().map(|(k, y)| spot((first + k, y))).collect();
     let order = vec![spot((first + PREFERENCE.len(), UNSTABLE))];
-    // The colours of the run's bars and mark.
+    // These are the colours of the run's bars and marks.
     vec![
         open(format!("{APART}, published"), Role::points(0, Marker::Circle), over),
         open(format!("{TURNS}, published"), Role::points(1, Marker::Square), order),
@@ -195,13 +195,13 @@ fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     results.models().into_iter().filter_map(of).collect()
 }
 
-/// The order of the paper's eight models, and those of them that the run has. They have separate categories because their places are among
-/// eight.
+/// Layers for the order of the paper's eight models, and for those models that are also in the run. They have separate categories because
+/// their ranks are among eight.
 fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();
     let layer = |(k, regime): (usize, Regime)| {
-        // Side by side, like the bars of the three regimes.
+        // The points are side by side, like the bars of the three regimes.
         let x = |row: usize| (first + row) as f64 + 0.15 * (k as f64 - 1.0);
         let spot =
             |(row, shares): (usize, &[f64; 3])| Spot { x: x(row), y: shares[k], n: DRAWS.into(), ..Spot::default() };
@@ -210,7 +210,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     Regime::ALL.into_iter().enumerate().map(layer).chain([divide(first)]).collect()
 }
 
-/// Published lines, faint if beneath those of the run.
+/// Published lines, drawn faintly if they are beneath those of the run.
 fn disparity(beneath: bool) -> Vec<Layer> {
     let role = |k: usize| if beneath { Role::nth(3 + k).dash(Dash::Dotted).faint() } else { Role::nth(k) };
     let line = |(k, (model, scores, _)): (usize, &(&str, [f64; 6], f64))| {
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use figure::{Format, Options, render};
 
-    /// The paper also states these means: the gap, and that adjusting stabilises the order.
+    /// The published means also stated in the text follow from these numbers: the gap, and that adjusting stabilises the order.
     #[test]
     fn the_numbers_agree_with_each_other() {
         for (p, gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {
@@ -299,7 +299,7 @@ mod tests {
         let Layer::Points(random) = &consistency(&figure, &results)[1] else { panic!() };
         let spots: Vec<(f64, f64)> = random.points.iter().map(|p| (p.x, p.y)).collect();
         assert_eq!(spots, [(4.0, 0.357), (5.0, 0.055)]);
-        // Regression: these points used to be on the run's bars, as if they belonged to its models.
+        // Regression: these points used to be drawn on the run's bars, as if they belonged to its models.
         let both = beneath("consistency", Some(figure.clone()), &results).unwrap();
         assert_eq!(both.x.categories[figure.x.categories.len()..], ["gpt2-xl", "eight models"]);
         let turned = beneath("turned", figures::turned(&results, None), &results).unwrap();

@@ -1,17 +1,17 @@
-//! Places of models in an order, with rules for equal scores.
+//! Ranks of models, with rules for ties.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-/// Rules for the places of equal scores.
+/// Rules for ranking tied scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// The earlier model in the list gets the lower place, as in the published code.
+    /// The model that comes earlier in the list gets the lower rank, as in the published code.
     #[default]
     EarlierLower,
-    /// All get the mean of their places.
+    /// Tied models all get the mean of their ranks.
     MeanPlace,
 }
 
@@ -28,7 +28,7 @@ impl Ties {
     }
 }
 
-/// Twice the place of each model, 0 the worst. Doubling makes mean places integers.
+/// Twice the rank of each model, 0 the worst. Doubling makes mean ranks integers.
 pub fn places<T>(scores: &[T], compare: impl Fn(&T, &T) -> Ordering, ties: Ties) -> Vec<u32> {
     let of = |k: usize| {
         let (mut below, mut equal, mut equal_before) = (0, 0, 0);
@@ -44,7 +44,7 @@ pub fn places<T>(scores: &[T], compare: impl Fn(&T, &T) -> Ordering, ties: Ties)
         }
         match ties {
             Ties::EarlierLower => 2 * (below + equal_before),
-            // Twice the mean of the places below .. below + equal - 1.
+            // Twice the mean of the ranks below .. below + equal - 1.
             Ties::MeanPlace => 2 * below + equal - 1,
         }
     };

@@ -1,5 +1,5 @@
-//! Externally computed predictions as JSON lines, one object per query and model. They get the same statistics as the lab's answers: spread
-//! over prompts, stability, adjusted scores, rank consistency.
+//! Externally computed predictions as JSON lines, one object per query and model. The same statistics are computed for them as for the
+//! lab's answers: spread over prompts, stability, adjusted scores, rank consistency.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -21,9 +21,9 @@ use super::published::ScoreTable;
 const MOST_ROWS: usize = 16_000_000;
 /// Maximum length of a line, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// Maximum numbers of models, of prompts per relation and of mentions per instance, limited by the size of a key.
+/// Maximum numbers of models, prompts per relation and mentions per instance, limited by the size of a key.
 const MOST_NAMES: usize = 1 << 12;
-/// Marks a missing word.
+/// Stands for a missing word.
 const UNSAID: u32 = u32::MAX >> 1;
 
 #[derive(Debug, Error)]
@@ -69,7 +69,7 @@ enum Mark {
     Number(f64),
 }
 
-/// A line. Unknown keys are ignored.
+/// A line of the file. Unknown keys are ignored.
 #[derive(Deserialize)]
 struct Row {
     #[serde(alias = "predicate_id")]
@@ -138,7 +138,7 @@ pub struct Missing {
     pub reason: String,
 }
 
-/// One relation of the file.
+/// One relation from the file.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub relation: String,
@@ -146,7 +146,7 @@ pub struct Asked {
     pub prompts: Vec<String>,
     /// Answers by model.
     pub answers: Vec<Answers>,
-    /// True if the file contains the answers, not only whether they are right.
+    /// True if the file contains the answers themselves, not only whether they are right.
     pub said: bool,
 }
 
@@ -154,12 +154,12 @@ pub struct Asked {
 pub struct Predictions {
     /// The models, in order of appearance.
     pub models: Vec<String>,
-    /// The relations with instances that every model answered for every prompt.
+    /// The relations, restricted to instances that every model answered for every prompt.
     pub relations: Vec<Asked>,
     pub left_out: Vec<Missing>,
 }
 
-/// Parses predictions. `ignore_case` applies to the comparison of a prediction with its object.
+/// Parses predictions. `ignore_case` applies when predictions are compared with their objects.
 ///
 /// # Errors
 /// [`PredictionError`] with file, line, and the expected form.
@@ -186,7 +186,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         }
         rows += 1;
         if rows > MOST_ROWS {
-            return Err(wrong(format!("more than {MOST_ROWS} rows; give fewer relations")));
+            return Err(wrong(format!("more than {MOST_ROWS} rows; use fewer relations")));
         }
         let row: Row = serde_json::from_str(text).map_err(|e| wrong(told(&e)))?;
         let row = Query::of(row, ignore_case).map_err(wrong)?;
@@ -216,7 +216,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     Ok(found)
 }
 
-/// Serde's message about a line, without the line number.
+/// Serde's error message for a line, without the line number.
 fn told(e: &serde_json::Error) -> String {
     let text = e.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
@@ -288,12 +288,12 @@ impl Gathered {
             each.original = Some(mention);
         }
         if self.prompts.list.len() > MOST_NAMES || each.mentions.list.len() > MOST_NAMES {
-            return Err(format!("more than {MOST_NAMES} prompts of a relation or mentions of an instance"));
+            return Err(format!("more than {MOST_NAMES} prompts per relation or mentions per instance"));
         }
         let cell = said << 1 | u32::from(row.right);
         if self.cells.insert(key(model, prompt, instance, mention), cell).is_some() {
             return Err(format!(
-                "a second answer of {} to `{}` for the same instance of {} and the same mention; remove one",
+                "a second answer from {} to `{}` for the same instance of {} and the same mention; remove one of them",
                 row.model, row.prompt, row.relation
             ));
         }
@@ -318,7 +318,7 @@ impl Gathered {
                     lost += 1;
                     let prompt = &self.prompts.list[p as usize];
                     reason.get_or_insert_with(|| {
-                        format!("{} lacks an answer to `{prompt}` for some mention", found.models[m as usize])
+                        format!("{} has no answer to `{prompt}` for some mention", found.models[m as usize])
                     });
                 }
             }
@@ -349,7 +349,7 @@ impl Gathered {
         found.relations.push(Asked { relation, prompts: self.prompts.list, answers, said: known });
     }
 
-    /// The first combination of model and prompt that an instance lacks.
+    /// The first combination of model and prompt that is missing for an instance.
     fn gap(&self, instance: u32, each: &Instance, models: u32, prompts: u32) -> Option<(u32, u32)> {
         let mentions = each.mentions.list.len() as u32;
         (0..models)
@@ -364,7 +364,7 @@ impl Predictions {
         self.relations.iter().map(|r| r.answers[0].shape.instances()).sum()
     }
 
-    /// P@1 of every prompt under the original mentions, from 0 to 1.
+    /// P@1 of every prompt with the original mentions, from 0 to 1.
     pub fn table(&self) -> ScoreTable {
         let of = |asked: &Asked| {
             let scores: Vec<Vec<f64>> = asked.answers.iter().map(Answers::p_at_1).collect();
@@ -390,8 +390,8 @@ impl Predictions {
         (0..self.models.len()).map(mean).collect()
     }
 
-    /// Mean over relations of each model's verbalisation stability with the first prompt; `None` if no instance has two mentions or answers
-    /// are missing.
+    /// Mean over relations of each model's verbalisation stability with the first prompt; `None` if no instance has two mentions or if
+    /// answers are missing.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {
             let each = self.relations.iter().filter(|a| a.said).map(|a| stability(&a.answers[k], 0, MENTIONS));

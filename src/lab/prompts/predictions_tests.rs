@@ -45,7 +45,7 @@ fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
         Draws { count: 40, subset: 1, shared: true, seed: 0, ties: Ties::EarlierLower, scoring: Scoring::Exact };
     let panel = found.panel();
     assert_eq!((panel.models(), panel.relations()), (2, 1));
-    // Only relations vary, and there is one.
+    // Only relations can vary, and there is just one.
     assert_eq!(panel.enumerate(Regime::Adjusted, &draws, 100).unwrap().most(0), 1);
     assert_eq!(panel.draw(&draws, 0..40).iter().filter(|d| d[2] == [2, 0]).count(), 40);
 }
@@ -85,7 +85,7 @@ fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
     assert_eq!(found.instances(), 1);
     let [lost] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
     assert_eq!((lost.relation.as_str(), lost.instances), ("P17", 1));
-    assert!(lost.reason.contains("y lacks an answer to `[X] lies in [Y] .`"), "{}", lost.reason);
+    assert!(lost.reason.contains("y has no answer to `[X] lies in [Y] .`"), "{}", lost.reason);
     let printed = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
     assert!(printed.contains("no instance has answers from all models"), "{printed}");
 }
@@ -103,7 +103,7 @@ fn what_is_wrong_names_file_line_and_what_was_expected() {
         ("{\"correct\":true,\"instance\":1,\"relation\":\"r\"}", "no `model`"),
         ("{\"correct\":true,\"instance\":1,\"relation\":\"r\",\"model\":\" \"}", "no `model`"),
         ("{\"correct\":true,\"instance\":1,\"relation\":\"r\",\"model\":\"m\"}", "no `prompt`"),
-        (good, "a second answer of m to `p`"),
+        (good, "a second answer from m to `p`"),
     ] {
         let error = parse(&format!("{good}\n{line}\n")).unwrap_err().to_string();
         assert!(error.contains(printed) && error.starts_with("p.jsonl, line 2: "), "{printed}: {error}");

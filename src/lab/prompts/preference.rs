@@ -1,7 +1,7 @@
 //! Prompt preference and verbalisation stability.
 //!
-//! Prompt preference is the dependence of P@1 on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
-//! is the share of subjects with the same answer under every name (section 4, Figure 5).
+//! Prompt preference is how much P@1 depends on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
+//! is the share of subjects with the same answer for every name (section 4, Figure 5).
 
 use rand_chacha::rand_core::Rng;
 
@@ -18,13 +18,13 @@ use stats::rng::{shuffle, stream};
 pub const LARGE: f64 = 0.1;
 /// Maximum number of mentions per subject for stability.
 pub const MENTIONS: usize = 5;
-/// Range of a proportion, which is its interval if only one unit is known.
+/// Range of a proportion, used as its interval when only one unit is known.
 pub const SHARE: (f64, f64) = (0.0, 1.0);
 /// Range of a difference between two proportions.
 pub(crate) const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
-/// Range of the standard deviation of proportions.
+/// Range of a standard deviation of proportions.
 pub(crate) const STD: (f64, f64) = (0.0, 0.5);
-/// Number of splits and of permutations for [`Honest`].
+/// Number of random splits, and of permutations, for [`Honest`].
 const REPEATS: usize = 100;
 
 /// Spread over prompts of a model's score on a relation, in the unit of the scores.
@@ -62,9 +62,10 @@ pub fn is_over(gap: f64, large: f64) -> bool {
 
 /// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. `None` without prompts or instances.
 ///
-/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes has too little coverage: half for the gap of
-/// prompts with scores from .50 to .65, and zero for equal prompts. Limits valid for all prompts at once are used instead: Clopper and
-/// Pearson's at level 1 - (1 - level) / prompts. The standard deviation has no interval (NaN ends); the mean has Student's t.
+/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes covers too rarely: half of the time for the
+/// gap between prompts with scores from .50 to .65, and never for equal prompts. Simultaneous limits for all prompts are used instead:
+/// Clopper-Pearson limits at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends are NaN); the mean has an
+/// interval by Student's t.
 pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     let p = Preference::of(&answers.p_at_1()).filter(|_| n > 0)?;
@@ -92,27 +93,29 @@ pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     ])
 }
 
-/// Mean of shares of instances with Student's t, at least as wide as the exact interval if few are 0 or few are 1.
+/// Mean of the instances' shares with an interval by Student's t. If few shares are 0 or few are 1, it is at least as wide as the exact
+/// interval.
 pub(crate) fn mean_of_shares(values: &[f64], level: f64) -> Estimate {
     let found = mean_within(values, SHARE, level);
     let floor = exact_floor(found.mean, values.len(), false, level);
     floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
-/// The gap between best and worst prompt, corrected for choosing them on the same instances.
+/// The gap between best and worst prompt, corrected for selecting them on the same instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Honest {
-    /// The mean gap on one half of the instances, between the prompts chosen as best and worst on the other half.
+    /// The mean gap on one half of the instances between the prompts that were best and worst on the other half.
     pub held_out: Estimate,
-    /// The mean gap of equally good prompts, estimated by permuting each instance's answers over the prompts. Its interval is the range of
-    /// such gaps.
+    /// The mean gap between equally good prompts, estimated by permuting each instance's answers over the prompts. Its interval is the
+    /// range of such gaps.
     pub by_chance: Estimate,
 }
 
 /// Computes [`Honest`]; `None` with fewer than two prompts or two instances.
 ///
-/// Splits share instances, so their mean varies nearly as much as a single one. The spread between splits therefore counts in full
-/// (correction of Nadeau and Bengio 2003). An interval from the instances' contributions over all splits covers .80 instead of .95.
+/// Splits share instances, so their mean varies nearly as much as a single split. The error therefore includes the full variance between
+/// splits (correction of Nadeau and Bengio 2003). An interval from the instances' contributions over all splits would cover .80 instead of
+/// .95.
 pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
@@ -143,13 +146,13 @@ pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     Some(Honest { held_out, by_chance: interval(mean, by_chance, level) })
 }
 
-/// The gap on one random half of the instances, between the prompts that are best and worst on the other half.
+/// The gap on one random half of the instances, between the prompts that were best and worst on the other half.
 fn split_gap(rows: &[Vec<bool>], order: &mut [usize], rng: &mut impl Rng) -> f64 {
     shuffle(rng, order);
     let (chosen_on, judged_on) = order.split_at(rows.len() / 2);
     let prompts = rows[0].len();
     let choice: Vec<usize> = (0..prompts).map(|p| chosen_on.iter().filter(|i| rows[**i][p]).count()).collect();
-    // The first of equals, as a user would choose.
+    // Among ties the first prompt is selected, as a user would do.
     let (mut best, mut worst) = (0, 0);
     for p in 1..prompts {
         if choice[p] > choice[best] {
@@ -175,12 +178,12 @@ pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     scores.iter().skip(1).any(|s| Some(order(s)) != first)
 }
 
-/// Number of instances with two or more mentions, and number of those with the same answer under all of them.
+/// Number of instances with two or more mentions, and how many of them have the same answer for all mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stability {
     /// Number of instances with several mentions.
     pub kept: u64,
-    /// Number of instances with the same answer under all mentions, right or wrong.
+    /// Number of instances with the same answer for all mentions, right or wrong.
     pub stable: u64,
 }
 
@@ -195,7 +198,7 @@ pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
     found
 }
 
-/// True if the answer to an instance is the same under all its mentions.
+/// True if the answer to an instance is the same for all its mentions.
 pub(crate) fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
     same(answers, prompt, instance, usize::MAX)
 }
@@ -223,7 +226,7 @@ mod tests {
         assert_eq!(Preference::of(&[0.3]).unwrap().gap, 0.0);
     }
 
-    /// 40 minus 30 is ten points, despite rounding.
+    /// 40 minus 30 counts as ten points, despite rounding errors.
     #[test]
     fn ten_points_are_not_more_than_ten() {
         let gap = std::hint::black_box(0.4) - 0.3;
@@ -253,7 +256,8 @@ mod tests {
         assert_eq!(honest(&one, 0.95, 0), None);
     }
 
-    /// Regression: a bootstrap of extremes used to cover the gap of unequal prompts half of the time, and that of equal ones never.
+    /// Regression: a bootstrap of extremes used to cover the gap between unequal prompts half of the time, and that between equal prompts
+    /// never.
     #[test]
     fn the_extremes_over_prompts_are_covered() {
         let (runs, mut rng) = (300, stream(11, "extremes"));
@@ -261,7 +265,7 @@ mod tests {
             let (worst, best) = (scores[0], scores[5]);
             let mut held = [0; 3];
             for _ in 0..runs {
-                // All prompts use the same instances, which are hard or easy for all of them.
+                // All prompts have the same instances, which are hard or easy for all of them.
                 let hard: Vec<f64> = (0..53).map(|_| unit(&mut rng)).collect();
                 let own: Vec<f64> = (0..53 * 6).map(|_| unit(&mut rng)).collect();
                 let drawn = |p: usize, i: usize| {
@@ -294,7 +298,7 @@ mod tests {
 
     #[test]
     fn stability_wants_one_answer_under_every_mention() {
-        // Instance 0 has one mention; 1 has the same answer under all; 2 changes under its third.
+        // Instance 0 has one mention; instance 1 has the same answer for all mentions; instance 2 changes with its third mention.
         let all = answers(1, &[1, 3, 3], |_, i, x| i == 1 || x < 2);
         assert_eq!(stability(&all, 0, MENTIONS), Stability { kept: 2, stable: 1 });
         assert_eq!(stability(&all, 0, 2), Stability { kept: 2, stable: 2 });
@@ -306,7 +310,7 @@ mod tests {
         assert!(!is_unstable(&[vec![1.0, 2.0]], Ties::EarlierLower));
         assert!(!is_unstable(&[vec![1.0, 2.0], vec![0.0, 0.5]], Ties::EarlierLower));
         assert!(is_unstable(&[vec![1.0, 2.0], vec![0.5, 0.0]], Ties::EarlierLower));
-        // A tie is a separate order only if ties share a place.
+        // A tie counts as a separate order only if tied models share a rank.
         let tie = [vec![1.0, 2.0], vec![1.0, 1.0]];
         assert!(!is_unstable(&tie, Ties::EarlierLower) && is_unstable(&tie, Ties::MeanPlace));
     }

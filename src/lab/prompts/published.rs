@@ -1,4 +1,4 @@
-//! Prompt preference from a table of external results: relation, prompt, model, P@1.
+//! Prompt preference computed from a table of external results: relation, prompt, model, P@1.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use thiserror::Error;
 use super::places::Ties;
 use super::preference::{LARGE, Preference, is_over, is_unstable};
 
-/// Names of the score column in a table with one row per model.
+/// Accepted names of the score column in a table with one row per model.
 const SCORES: [&str; 4] = ["p1", "p_at_1", "p@1", "P@1"];
-/// Columns other than models in a table with one column per model.
+/// Columns that are not models, in a table with one column per model.
 const OTHERS: [&str; 4] = ["relation", "prompt", "label", "prompt_index"];
 const MAX_FIELDS: usize = 4096;
 
@@ -40,9 +40,9 @@ pub(crate) type ModelSpread = (String, usize, Option<Preference>);
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreTable {
     pub models: Vec<String>,
-    /// The relations with their prompts; a missing score is `None`.
+    /// The relations with their prompts and scores; a missing score is `None`.
     pub relations: Vec<(String, Vec<PromptScores>)>,
-    /// True if scores are from 0 to 1, false if in per cent.
+    /// True if scores are from 0 to 1; false if they are in per cent.
     pub fractions: bool,
     /// Number of cells without a score (empty or NaN).
     pub missing: usize,
@@ -80,7 +80,7 @@ impl ScoreTable {
         let prompt = at("prompt").ok_or_else(|| header("no column `prompt`".into()))?;
         let columns = match (at("model"), SCORES.iter().find_map(|s| at(s))) {
             (Some(model), Some(score)) => Columns::Long { model, score },
-            (Some(_), None) => return Err(header("a column `model`, but no column with scores (`p1`)".into())),
+            (Some(_), None) => return Err(header("there is a column `model` but no column with scores (`p1`)".into())),
             (None, _) => {
                 let is_other = |name: &str| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name));
                 Columns::Wide((0..names.len()).filter(|k| !is_other(names[*k])).collect())
@@ -89,7 +89,7 @@ impl ScoreTable {
         let mut table = Self::default();
         if let Columns::Wide(list) = &columns {
             if list.is_empty() {
-                return Err(header("no column for a model".into()));
+                return Err(header("there is no column for a model".into()));
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }
@@ -116,7 +116,7 @@ impl ScoreTable {
         let (fractions, none) = (!signs && all.clone().all(|s| *s <= 1.0), all.count() == 0);
         (table.fractions, table.missing) = (fractions, missing);
         if none {
-            return Err(header("no row with a score".into()));
+            return Err(header("there is no row with a score".into()));
         }
         Ok(table)
     }
@@ -166,7 +166,7 @@ impl ScoreTable {
                     rows.push((model.clone(), scores.len(), preference));
                 }
             }
-            // Only prompts with a score for every model have an order.
+            // Models can be ranked only with prompts that have a score for every model.
             let whole = |p: &(String, Vec<Option<f64>>)| -> Option<Vec<f64>> {
                 (0..self.models.len()).map(|k| score(p, k)).collect()
             };
@@ -211,7 +211,7 @@ mod tests {
         let long = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n").unwrap();
         let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
         assert_eq!(long, wide);
-        // Header names in any case, and any separator, are accepted.
+        // Header names in any case and all three separators are accepted.
         for mark in ["\t", ",", ";"] {
             let text = "Relation\tLABEL\tPrompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n".replace('\t', mark);
             assert_eq!(parse(&text).unwrap(), wide, "{mark}");

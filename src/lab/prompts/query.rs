@@ -16,7 +16,7 @@ use model::{Array, Batch, Model, ModelError, Plan, Sites};
 pub struct Asker<'a> {
     model: &'a Model,
     mask: Option<(String, u32)>,
-    /// True if names are fitted into the sentence, as for built-in facts.
+    /// True if names are fitted into the sentence, as with built-in facts.
     said: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Encoded {
 }
 
 impl<'a> Asker<'a> {
-    /// An asker for a model, without fitted names.
+    /// Creates an asker for a model, which does not fit names.
     ///
     /// # Errors
     /// [`StimuliError::NoMask`], and [`ModelError::NoTokenizer`] or [`ModelError::NoHead`] within it.
@@ -74,7 +74,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The model's input as tokens; `None` if it has no tokens, no mask, or more tokens than the model's maximum.
+    /// The model's input as tokens; `None` if it has no tokens, lacks a mask, or exceeds the model's maximum length.
     pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
         let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
         let position = match &self.mask {
@@ -85,8 +85,8 @@ impl<'a> Asker<'a> {
         Ok(position.filter(|_| fits).map(|position| Encoded { ids, position }))
     }
 
-    /// The query for token `k` of a word in place of the answer. Masked and denoising models see all other tokens of the word; causal ones
-    /// see those before.
+    /// The query for token `k` of a word in the answer position. Masked and denoising models see all other tokens of the word; causal
+    /// models see only the preceding ones.
     pub fn within(&self, query: &Encoded, word: &[u32], k: usize) -> Encoded {
         let (before, after) = query.ids.split_at(query.position);
         match &self.mask {
@@ -98,11 +98,11 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Runs queries sorted by length and passes on the logits of each, for the whole vocabulary or for `vocab` in its order. `between` is
-    /// called after each batch with the number done.
+    /// Runs queries sorted by length and passes the logits of each to `take`, for the whole vocabulary or for the tokens `vocab` in their
+    /// order. `between` is called after each batch with the number of finished queries.
     ///
     /// # Errors
-    /// Errors of the model and of `between`.
+    /// Returns errors of the model and of `between`.
     pub fn logits<E: From<ModelError>>(
         &self,
         queries: &[&Encoded],
@@ -117,7 +117,7 @@ impl<'a> Asker<'a> {
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)
     }
 
-    /// Runs queries like [`Self::logits`] and reduces them on all threads. Results are in the order of the queries.
+    /// Runs queries like [`Self::logits`] and reduces their logits on all threads. Results are in the order of the queries.
     pub fn read<T: Send + Sync, E: From<ModelError>>(
         &self,
         queries: &[&Encoded],
@@ -127,7 +127,7 @@ impl<'a> Asker<'a> {
         between: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<Vec<T>, E> {
         let found: Vec<OnceLock<T>> = queries.iter().map(|_| OnceLock::new()).collect();
-        // Each query is read once, so its slot is still empty.
+        // Each query is evaluated once, so its slot is still empty.
         let one = |k: usize, logits: &[f32]| drop(found[k].set(read(k, logits)));
         let mut each = |group: &[usize], logits: &Array| on_all_threads(group, logits, &one);
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)?;
@@ -143,7 +143,7 @@ impl<'a> Asker<'a> {
         take: &mut dyn FnMut(&[usize], &Array),
         mut between: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Families that provide only logits run queries with the same answer position together.
+        // For model families that provide only logits, each batch has queries with the same answer position.
         let mut order: Vec<usize> = (0..queries.len()).collect();
         order.sort_by_key(|k| queries[*k].position);
         let lengths: Vec<usize> = order.iter().map(|k| queries[*k].ids.len()).collect();
@@ -167,7 +167,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Passes on the logits of each query in parallel.
+/// Passes the logits of each query to `one`, in parallel.
 fn on_all_threads(group: &[usize], logits: &Array, one: &(dyn Fn(usize, &[f32]) + Sync)) {
     group.par_iter().enumerate().for_each(|(row, k)| one(*k, logits.row(row)));
 }

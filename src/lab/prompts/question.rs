@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// Scores of the models with a user's prompt.
+    /// Asks for the scores of the models with a user's prompt.
     Prompt(PromptQuestion),
-    /// Answers of the models to a prompt, and the details of one instance.
+    /// Asks for the models' answers to a prompt, and for the details of one instance.
     Look(LookQuestion),
 }
 
@@ -23,7 +23,7 @@ pub struct PromptQuestion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookQuestion {
     pub relation: String,
-    /// One of the relation's prompts, or one typed before.
+    /// One of the relation's prompts, or one typed earlier.
     pub prompt: String,
     /// Index of the instance, from 0.
     pub instance: usize,

@@ -1,4 +1,4 @@
-//! Rank consistency as shares of the draws of a [`Panel`] under each regime, with intervals.
+//! Rank consistency: shares of a [`Panel`]'s draws under each regime, with intervals.
 
 use super::consistency::{Draws, Panel, Regime, Tally};
 use stats::estimate::Estimate;
@@ -13,14 +13,14 @@ pub struct Ranked {
     pub tally: Tally,
     /// True if every possible draw was counted.
     pub exact: bool,
-    /// By model: the share of its most frequent place.
+    /// By model: the share of draws with its most frequent rank.
     pub models: Vec<Estimate>,
-    /// The share of the most frequent whole order.
+    /// The share of draws with the most frequent whole order.
     pub whole: Estimate,
 }
 
 impl Panel {
-    /// Rank consistency under each regime: over all draws if they are few, otherwise over a sample, with the interval of the largest of
+    /// Rank consistency under each regime: over all draws if they are few, otherwise over a sample, with an interval for the largest of
     /// several shares.
     pub fn ranked(&self, draws: &Draws, level: f64) -> [Ranked; 3] {
         let mut drawn = [(); 3].map(|()| Tally::new(self.models()));

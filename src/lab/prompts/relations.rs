@@ -1,4 +1,4 @@
-//! The choice of relations in a spec: the functional ones, all, or some by name.
+//! Selection of relations in a spec: the functional ones, all, or some by name.
 
 use std::ops::Deref;
 
@@ -15,15 +15,15 @@ pub enum Relations {
     Named(Vec<String>),
 }
 
-/// Names of the choices other than lists.
+/// Names in specs for the choices other than lists.
 const FUNCTIONAL: &str = "functional";
 const ALL: &str = "all";
 
 impl Relations {
-    /// The choices without named relations.
+    /// The choices that do not name relations.
     pub(crate) const CHOICES: [Self; 2] = [Self::Functional, Self::All];
 
-    /// Drops the named relations, because other data have different ones.
+    /// Drops the named relations, because different data have different ones.
     pub(crate) fn forget(&mut self) {
         if matches!(self, Self::Named(_)) {
             *self = Self::Functional;
@@ -59,7 +59,7 @@ impl<T: Into<String>, const N: usize> From<[T; N]> for Relations {
 }
 
 impl Serialize for Relations {
-    /// Functional relations are written as an empty list. Specs older than the choice mean this, and keep their hash.
+    /// Writes functional relations as an empty list. Specs from before this choice existed mean the same, and keep their hashes.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::All => to.serialize_str(ALL),

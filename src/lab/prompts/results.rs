@@ -18,11 +18,11 @@ pub struct Results {
     pub data: Option<Tagged<DataFinding>>,
     /// The relations in the order of the run.
     pub relations: Vec<Tagged<RelationFinding>>,
-    /// Scores by relation, prompt and model. The user's prompts follow the relation's.
+    /// Scores by relation, prompt and model. The user's prompts come after those of the relation.
     pub scores: Vec<Tagged<PromptScoreFinding>>,
     /// Spread over prompts, by relation and model.
     pub preferences: Vec<Tagged<PromptPreferenceFinding>>,
-    /// Spread over prompts on all relations, by model.
+    /// Spread over prompts in all relations, by model.
     pub summaries: Vec<Tagged<PreferenceSummaryFinding>>,
     /// Verbalisation stability by relation and model.
     pub stability: Vec<Tagged<VerbalizationFinding>>,
@@ -31,7 +31,7 @@ pub struct Results {
     pub ranks: Vec<Tagged<RankConsistencyFinding>>,
     /// Rank consistency against the number of prompts.
     pub curve: Vec<Tagged<RankCurveFinding>>,
-    /// Decomposed gaps by pair of models.
+    /// Decompositions of gaps, by pair of models.
     pub ledgers: Vec<Tagged<LedgerFinding>>,
     /// Scores after further pretraining.
     pub disparity: Vec<Tagged<DisparityFinding>>,
@@ -45,12 +45,12 @@ pub struct Results {
     pub answered: u64,
 }
 
-/// The instances of a relation with one prompt, and each model's details on one of them.
+/// The instances of a relation with one prompt, and each model's details for one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
     pub ticket: u64,
     pub instances: Option<Tagged<InstancesFinding>>,
-    /// The details on one instance, by model.
+    /// The details for one instance, by model.
     pub one: Vec<Tagged<InstanceFinding>>,
 }
 
@@ -73,7 +73,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already present.
+    /// Records the answer to the question with this number. Returns false if a later answer is already present.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
@@ -121,7 +121,7 @@ impl Results {
         all
     }
 
-    /// The name of a prompt found by search, or of its control; `None` for written prompts.
+    /// The name of a prompt found by search, or of its control; `None` for a written prompt.
     pub fn found_name(&self, relation: &str, prompt: &str) -> Option<String> {
         self.tuned.iter().map(|t| &t.value).filter(|t| t.relation == relation).find_map(|t| match prompt {
             p if p == t.prompt => Some(t.name.clone()),

@@ -1,4 +1,4 @@
-//! The answers that a rule allows for one relation and model: tokens, or words of several tokens.
+//! The answers that a rule allows for a relation and a model: single tokens, or words of several tokens.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use model::ModelError;
 pub enum Rule {
     /// The model's whole vocabulary, by the paper's rule.
     Vocabulary,
-    /// Only these tokens.
+    /// Only the listed tokens.
     Tokens(Vec<u32>),
-    /// These words with any number of tokens, by pseudo-log-likelihood.
+    /// The listed words with any number of tokens, scored by pseudo-log-likelihood.
     Words(Vec<Word>),
 }
 
-/// A word with a model's tokens for it in running text.
+/// A word, and the tokens that a model uses for it in running text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     pub text: String,
@@ -25,7 +25,7 @@ pub struct Word {
 }
 
 impl Rule {
-    /// The word of a reply.
+    /// The word that a reply stands for.
     pub fn said<'a>(&'a self, strings: &'a Strings, reply: Reply) -> &'a str {
         match self {
             Rule::Words(words) => words.get(reply.id as usize).map_or("", |w| &w.text),
@@ -39,7 +39,7 @@ impl Rule {
         let single = usize::from(words.iter().any(|w| w.ids.len() == 1));
         let several = || words.iter().filter(|w| w.ids.len() > 1).map(|w| w.ids.len());
         let (count, tokens) = (several().count(), several().sum::<usize>());
-        // The object's other tokens are always computed.
+        // All other tokens of the object are always computed.
         let object = tokens.checked_div(count).map_or(0, |mean| mean - 1);
         match is_causal {
             true => [1 + object, 1 + tokens - count],
@@ -48,17 +48,17 @@ impl Rule {
     }
 }
 
-/// Maximum number of rows run together, which bounds memory for any number of answers.
+/// Maximum number of rows per batch, which bounds memory for any number of answers.
 const ROWS: usize = 8192;
 
 /// A forward pass that scores tokens of words.
 struct Row {
     query: Encoded,
-    /// Query, word and token.
+    /// The requested queries, words and tokens.
     wanted: Vec<(usize, usize, u32)>,
 }
 
-/// Forward passes of several queries, each run once.
+/// Forward passes for several queries, without repetitions.
 #[derive(Default)]
 struct Rows {
     list: Vec<Row>,
@@ -66,8 +66,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Requests token `t` of word `w` at the answer's position in a query. Words with a common beginning, and all words of one token, share
-    /// passes.
+    /// Requests token `t` of word `w` at the answer's position in a query. Words with a common prefix share passes, and so do all
+    /// single-token words.
     fn add(&mut self, asker: &Asker<'_>, (at, query): (usize, &Encoded), (w, word): (usize, &Word), t: usize) {
         let row = asker.within(query, &word.ids, t);
         let k = *self.known.entry((at, row)).or_insert_with_key(|(_, row)| {
@@ -77,7 +77,7 @@ impl Rows {
         self.list[k].wanted.push((at, w, word.ids[t]));
     }
 
-    /// Runs the passes and adds each token's log-probability to the score of its word. `scores` are by query and word.
+    /// Runs the passes and adds each token's log-probability to the score of its word. `scores` are ordered by query and word.
     fn run<E: From<ModelError>>(
         &self,
         asker: &Asker<'_>,
@@ -99,14 +99,14 @@ impl Rows {
     }
 }
 
-/// The best word for each query by pseudo-log-likelihood ([`scores`]). `queries` have their objects. `None` if a word makes a query too
+/// The best word for each query by pseudo-log-likelihood ([`scores`]). Each query comes with its object. `None` if a word makes a query too
 /// long for the model.
 ///
 /// No term of a score is positive, so a word that has fallen behind the object stays behind. It can affect neither the best word nor the
-/// object's rank, and its remaining tokens are skipped. The results equal those from complete scores.
+/// object's rank, and its remaining tokens are skipped. The results are the same as with complete scores.
 ///
 /// # Errors
-/// Errors of the model and of `between`, which is called after each batch with the number of queries done.
+/// Returns errors of the model and of `between`, which is called after each batch with the number of finished queries.
 pub fn replies<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
@@ -117,7 +117,7 @@ pub fn replies<E: From<ModelError>>(
     raced(asker, queries, answers, tokens_per_batch, between).map(|(replies, _)| replies)
 }
 
-/// [`replies`], with the number of forward passes.
+/// Same as [`replies`], and also returns the number of forward passes.
 pub(crate) fn raced<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
@@ -157,12 +157,12 @@ pub(crate) fn raced<E: From<ModelError>>(
     Ok((replies, passes))
 }
 
-/// State of scoring the words of a query.
+/// State of scoring a query's words.
 struct Race {
     object: Option<usize>,
-    /// True if one pass gives the first token of every word, because nothing follows the answer.
+    /// True if one pass gives the first token of every word, because the query ends at the answer.
     is_causal: bool,
-    /// By word: the number of tokens in its score.
+    /// By word: the number of tokens already scored.
     done: Vec<usize>,
 }
 
@@ -172,7 +172,7 @@ impl Race {
     }
 
     /// Requests the next token of every word that could still outrank the object. The first call requests all tokens of the object and, for
-    /// other words, those of a single pass.
+    /// the other words, the tokens of a single pass.
     fn advance(&mut self, words: &[Word], scores: &[f64], mut want: impl FnMut(usize, usize)) {
         let is_first = self.done.iter().all(|n| *n == 0);
         let least = self.least(words, scores);
@@ -191,7 +191,7 @@ impl Race {
         }
     }
 
-    /// The score below which a word is out of contention: that of the object or, without one, the best complete score.
+    /// The score below which a word is out of contention: the object's score or, without an object, the best complete score.
     fn least(&self, words: &[Word], scores: &[f64]) -> f64 {
         if let Some(o) = self.object {
             return if self.done[o] == 0 { f64::NEG_INFINITY } else { scores[o] };
@@ -214,10 +214,10 @@ fn fitting(asker: &Asker<'_>, words: &[Word]) -> impl Fn(&Encoded) -> bool {
     move |query| query.ids.len() + longest <= most + 1
 }
 
-/// Passes on the scores of all words for each query by pseudo-log-likelihood (Salazar et al. 2020).
+/// Computes the pseudo-log-likelihood of all words for each query (Salazar et al. 2020) and passes the scores on.
 ///
 /// The score of a word is the sum over its tokens of log P(token | the query with the word's other tokens in place), in nats. Causal models
-/// see only the tokens before. Words of one token are thus ordered by their logits. Queries that are too long with some word have no
+/// see only the preceding tokens. Single-token words are thus ranked by their logits. Queries that are too long with some word have no
 /// scores.
 pub fn scores<E: From<ModelError>>(
     asker: &Asker<'_>,
@@ -247,7 +247,7 @@ pub fn scores<E: From<ModelError>>(
     Ok(())
 }
 
-/// The best word and the rank of the object. The earlier of equal scores comes first.
+/// The best word and the rank of the object. Ties are ranked in the order of the words.
 fn best(words: &[Word], scores: &[f64], object: Option<usize>) -> Option<Reply> {
     let before = |a: usize, b: usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)).is_lt();
     let first = (0..words.len()).reduce(|best, k| if before(k, best) { k } else { best })?;
@@ -284,7 +284,7 @@ mod tests {
     fn passes_are_bounded_by_those_of_words_that_fall_behind_at_once_or_never() {
         let word = |n: u32| Word { text: n.to_string(), ids: (0..n).collect() };
         let words = Rule::Words(vec![word(1), word(1), word(2), word(4)]);
-        // One pass for the single-token words, one or all for each of the others, two for the object's other tokens.
+        // One pass serves all single-token words; each other word takes one pass or more; the object's other tokens take two.
         assert_eq!(words.passes(false), [1 + 2 + 2, 1 + 6]);
         assert_eq!(words.passes(true), [3, 1 + 4]);
         assert_eq!(Rule::Words(vec![word(1)]).passes(true), [1, 1]);
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(best(&[], &[], None), None);
     }
 
-    /// Words dropped from the race change neither the best word nor the object's rank.
+    /// Words that fall out of contention change neither the best word nor the object's rank.
     #[test]
     fn words_that_fall_behind_are_not_read_to_their_end() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// For words of one token, the result equals the rule `relation`. A word of two is scored token by token.
+    /// For single-token words, the result equals that of the rule `relation`. A two-token word is scored token by token.
     #[test]
     fn words_of_one_token_stand_in_the_order_of_their_logits() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// The score of a word of two tokens against separate passes.
+    /// The score of a two-token word, computed by separate passes.
     fn two_tokens(asker: &Asker<'_>, own: &Words, query: &Encoded, name: &str) {
         let tokenizer = asker.model().tokenizer().unwrap();
         let ids = own.tokens(tokenizer, "Paris Rome").unwrap().unwrap();
@@ -371,7 +371,7 @@ mod tests {
             let take = |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
             asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         }
-        // Against a word of one token, the scores decide the answer.
+        // Compared with a single-token word, the scores decide the answer.
         let other = Word { text: "Paris".into(), ids: vec![ids[0]] };
         let mut single = 0.0;
         let row = asker.within(query, &other.ids, 0);

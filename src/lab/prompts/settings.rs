@@ -48,11 +48,11 @@ pub fn settings() -> Vec<Setting<Spec>> {
         case(),
         function_words(),
         level(),
-        seed("Seed of all random numbers of the run."),
+        seed("Seed for all random numbers in the run."),
     ]
 }
 
-/// A name of specs as words.
+/// A name from a spec with spaces instead of underscores.
 fn spaced(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -67,7 +67,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Other data have relations with other names.
+                // Different data have relations with different names.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -83,7 +83,7 @@ fn files() -> Setting<Spec> {
 
 fn relations() -> Setting<Spec> {
     let help = "Relations of the run: functional excludes those that a file marks as having several objects per subject (N-M), as in Cao et al. \
-                (2022). A spec can list some.";
+                (2022). A spec file can list individual relations.";
     row("data.relations", "Relations", help)
         .one_of(
             &Relations::CHOICES,
@@ -95,8 +95,7 @@ fn relations() -> Setting<Spec> {
 }
 
 fn candidates() -> Setting<Spec> {
-    let help = "Candidate answers: the model's vocabulary without function words (Cao et al. 2022), the words that all models share, or the answers \
-                of the relation, with pseudo-log-likelihood to allow answers of several tokens.";
+    let help = "Candidate answers: the model's vocabulary without function words (Cao et al. 2022), the words that all models share, or the answers of the relation; pseudo-log-likelihood also allows answers of several tokens.";
     row("query.candidates", "Answers from", help).one_of(
         &Candidates::ALL,
         |c| spaced(c.name()),
@@ -106,8 +105,7 @@ fn candidates() -> Setting<Spec> {
 }
 
 fn weights() -> Setting<Spec> {
-    let help = "Prompt weights in the adjusted score, the same for every model: uniform (Cao et al. 2022), your own numbers (entered with the \
-                prompts, or in a spec), or based on the models' perplexity.";
+    let help = "Prompt weights in the adjusted score, the same for every model: uniform (Cao et al. 2022), your own numbers (entered with the prompts or in a spec), or based on the models' perplexity.";
     row("adjust.weights", "Prompt weights", help).one_of(
         &Weighting::ALL,
         |w| spaced(w.name()),
@@ -136,7 +134,7 @@ fn random() -> Setting<Spec> {
 }
 
 fn ledger() -> Setting<Spec> {
-    let help = "Prompt and mentions of the two models of a ledger: the same for both, or drawn separately.";
+    let help = "Prompt and mentions for the two models of a ledger: the same for both, or drawn separately.";
     row("ledger.draws", "Ledger draws", help).one_of(
         &SHARING,
         sharing,
@@ -161,7 +159,7 @@ fn mixtures() -> Setting<Spec> {
     Setting::new(
         "disparity.gammas",
         "Mixture",
-        "Shares γ of sentences that state facts, for example 0, 0.5, 1; the models are trained further on each mixture and evaluated again.",
+        "Shares γ of sentences that state facts, for example 0, 0.5, 1; the models are trained further on each mixture and then evaluated again.",
         |_, _| Kind::Text("none"),
         |spec: &Spec, _| match &spec.disparity.gammas[..] {
             [] => Value::Unset,
@@ -194,7 +192,7 @@ fn trained() -> Setting<Spec> {
     )
 }
 
-/// The word for the paper's settings of further pretraining.
+/// Shown for settings of further pretraining with the paper's value.
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
@@ -257,7 +255,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "Ranks of tied models: the earlier model lower, as in the published code, or all at the mean rank.";
+    let help = "Ranks of tied models: the earlier model gets the lower rank, as in the published code, or all get their mean rank.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),
@@ -268,7 +266,7 @@ fn ties() -> Setting<Spec> {
 
 fn scoring() -> Setting<Spec> {
     let help =
-        "Comparison of scores: as exact fractions, or rounded to two decimals of a per cent as in the publication.";
+        "Comparison of scores: as exact fractions, or rounded to two decimals in per cent, as in the publication.";
     row("ranks.scoring", "Scores as", help).one_of(
         &Scoring::ALL,
         |t| spaced(t.name()),
@@ -278,18 +276,22 @@ fn scoring() -> Setting<Spec> {
 }
 
 fn case() -> Setting<Spec> {
-    row("query.ignore_case", "Case", "Treatment of words that differ only in case: different words, or the same word.")
-        .one_of(
-            &[false, true],
-            |ignored| if *ignored { "ignored".into() } else { "counts".into() },
-            |s: &Spec, ignored| s.query.ignore_case == *ignored,
-            |s, ignored| s.query.ignore_case = *ignored,
-        )
+    row(
+        "query.ignore_case",
+        "Case",
+        "Treatment of words that differ only in case: as different words, or as the same word.",
+    )
+    .one_of(
+        &[false, true],
+        |ignored| if *ignored { "ignored".into() } else { "counts".into() },
+        |s: &Spec, ignored| s.query.ignore_case == *ignored,
+        |s, ignored| s.query.ignore_case = *ignored,
+    )
 }
 
-/// The word for no limit.
+/// Shown if there is no limit.
 const ALL: &str = "all";
-/// Maximum number of prompts, facts or mentions.
+/// Upper limit for the numbers of prompts, facts and mentions.
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
@@ -333,7 +335,7 @@ fn mentions() -> Setting<Spec> {
 }
 
 fn draws() -> Setting<Spec> {
-    let help = "Number of draws of relations for the rank consistency (Cao et al. 2022: 1,000).";
+    let help = "Number of times that relations are drawn for rank consistency (Cao et al. 2022: 1,000).";
     row("ranks.draws", "Ranking draws", help).count(
         &[100, 200, 500, 1000, 2000, 5000, 10_000],
         1..=100_000,
@@ -343,12 +345,8 @@ fn draws() -> Setting<Spec> {
 }
 
 fn subset() -> Setting<Spec> {
-    row("ranks.subset", "Relations drawn", "Relations in each draw of the ranking (Cao et al. 2022: 20 of 32).").count(
-        &[2, 5, 10, 15, 20, 25, 30],
-        1..=10_000,
-        |s: &Spec| s.ranks.subset,
-        |s, n| s.ranks.subset = n,
-    )
+    row("ranks.subset", "Relations drawn", "Relations per draw for rank consistency (Cao et al. 2022: 20 of 32).")
+        .count(&[2, 5, 10, 15, 20, 25, 30], 1..=10_000, |s: &Spec| s.ranks.subset, |s, n| s.ranks.subset = n)
 }
 
 fn k() -> Setting<Spec> {

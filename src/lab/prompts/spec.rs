@@ -43,7 +43,7 @@ pub struct Spec {
     /// Further pretraining on varying shares of the facts.
     #[serde(default, skip_serializing_if = "DisparitySpec::is_off")]
     pub disparity: DisparitySpec,
-    /// Prompts found automatically, on facts that are then not asked.
+    /// Prompts found automatically, on facts that are then not queried.
     #[serde(default, skip_serializing_if = "TunedSpec::is_off")]
     pub tuned: TunedSpec,
 }
@@ -52,27 +52,27 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSpec {
-    /// Files or folders with facts and prompts, relative to the spec's file; if empty, the built-in relations are used.
+    /// Files or folders with facts and prompts, relative to the spec file; if empty, the built-in relations are used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// True to use the built-in relations too if files are named.
+    /// True to use the built-in relations even if files are named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
-    /// True to use the relations of the files too if `relations` selects among the built-in ones.
+    /// True to use the files' relations even if `relations` selects among the built-in ones.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
     /// Relations to use.
     pub relations: Relations,
-    /// Maximum number of prompts per relation, taken from the start; `None` for all.
+    /// Maximum number of prompts per relation, of which the first are used; `None` for all.
     pub prompts: Option<usize>,
-    /// Maximum number of instances per relation, taken from the start; `None` for all.
+    /// Maximum number of instances per relation, of which the first are used; `None` for all.
     pub instances: Option<usize>,
     /// Maximum number of names per subject, including the usual one.
     pub mentions: usize,
-    /// Additional prompts by relation, after its own.
+    /// Additional prompts by relation, placed after the relation's own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, Vec<String>>,
-    /// Folder of the spec's file; not part of the experiment.
+    /// Folder of the spec file; not part of the experiment.
     #[serde(skip)]
     pub base: PathBuf,
 }
@@ -100,8 +100,8 @@ impl DataSpec {
 
     /// Adds a file or folder; `path` is relative to the current folder, and repeated paths are ignored.
     ///
-    /// If only built-in relations were used, they are kept, including a selection by name. A selection of relations
-    /// from files is dropped, and all are used.
+    /// If only built-in relations were in use, they are kept, including a selection by name. A selection of relations from files is
+    /// dropped, so that all are used.
     pub fn add(&mut self, path: String) {
         if self.files.is_empty() {
             (self.built_in, self.whole) = (true, !self.relations.is_empty());
@@ -141,12 +141,12 @@ pub const NO_WORDS: &str = "none";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
-    /// Equal weights.
+    /// Gives all prompts equal weights.
     #[default]
     Uniform,
-    /// The spec's numbers; relations without numbers get equal weights.
+    /// Uses the numbers in the spec; relations without numbers get equal weights.
     User,
-    /// Weights by the likelihood of the prompts, averaged over the models.
+    /// Weights prompts by their likelihood, averaged over the models.
     Perplexity,
 }
 
@@ -183,7 +183,7 @@ impl UserWeights {
     }
 }
 
-/// Averages over prompts and mentions.
+/// How scores are averaged over prompts and mentions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdjustSpec {
@@ -197,7 +197,7 @@ pub struct AdjustSpec {
     pub user: BTreeMap<String, UserWeights>,
 }
 
-/// Sharing of random draws between models.
+/// Whether models share random draws.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
@@ -208,7 +208,7 @@ pub enum Sharing {
     Shared,
 }
 
-/// Draws of ranks.
+/// How ranks are drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
@@ -228,14 +228,14 @@ impl Default for RanksSpec {
 }
 
 impl RanksSpec {
-    /// The draws with a seed.
+    /// The parameters of the draws, with a seed.
     pub(crate) fn draws(&self, seed: u64) -> Draws {
         let Self { draws, subset, random, ties, scoring } = *self;
         Draws { count: draws, subset, shared: random == Sharing::Shared, seed, ties, scoring }
     }
 }
 
-/// Decomposition of gaps.
+/// How gaps are decomposed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LedgerSpec {
@@ -249,7 +249,7 @@ impl Default for LedgerSpec {
     }
 }
 
-/// Further pretraining on mixtures, after which facts are asked again.
+/// Further pretraining on mixtures, after which facts are queried again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DisparitySpec {
@@ -261,7 +261,7 @@ pub struct DisparitySpec {
     pub sentences: usize,
     /// Number of passes over the sentences.
     pub epochs: usize,
-    /// A text file with one sentence per line that replaces Micro-English; relative to the spec's file.
+    /// A text file with one sentence per line that replaces Micro-English; relative to the spec file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Number of steps, in place of `epochs`.
@@ -367,7 +367,7 @@ impl Spec {
         match adjust.weights {
             Weighting::User if adjust.user.is_empty() => refuse.because(
                 "adjust.user",
-                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or enter them with the prompts"
+                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or enter them together with the prompts"
                     .into(),
             ),
             Weighting::User if adjust.prompts.is_some() || adjust.mentions.is_some() => {

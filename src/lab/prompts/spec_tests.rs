@@ -32,7 +32,7 @@ fn it_round_trips_through_toml_and_json_and_keeps_its_hash() {
     assert_ne!(all.hash(), Spec::shipped().hash());
 }
 
-/// The error message for the default spec with a change.
+/// The error message for the default spec after a change.
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
     let mut spec = Spec::shipped();
     change(&mut spec);
@@ -119,7 +119,7 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
     beside.add("own.jsonl".into());
     assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), absolute("own.jsonl").unwrap()], false));
-    // Files used alone need no built-in relations.
+    // If files are used alone, no built-in relations are needed.
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
     picked.relations = ["P19"].into();
     picked.add("own.jsonl".into());
@@ -152,7 +152,7 @@ fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
     assert_eq!(lab::spec::parse::<Spec>(&all.to_toml(), "x").unwrap(), all);
     assert_ne!(all.hash(), Spec::shipped().hash());
     assert!(Spec::shipped().to_toml().contains("relations = []"), "old specs keep their hash");
-    // Adding files on the screen drops the named relations, but keeps the choice `all`.
+    // Adding files in the terminal program drops named relations but keeps the choice `all`.
     let mut data = DataSpec { files: vec!["lama".into()], relations: Relations::All, ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!(data.relations, Relations::All);

@@ -1,4 +1,4 @@
-//! The tables printed after a run: data, scores by model, ranks, ledgers, with intervals.
+//! The tables printed after a run, with intervals: data, scores by model, ranks, ledgers.
 
 use super::candidates::Candidates;
 use super::consistency::Regime;
@@ -67,7 +67,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// Omitted facts and prompts over all relations, by reason.
+/// Omitted facts and prompts in all relations, by reason.
 fn left_out(results: &Results) -> Vec<String> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for part in results.relations.iter().flat_map(|r| r.value.left_out.iter().chain(&r.value.prompts_left_out)) {
@@ -79,7 +79,7 @@ fn left_out(results: &Results) -> Vec<String> {
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
 }
 
-/// Words that single models remove from the shared words, if these are the candidates.
+/// Words that are missing from the shared words because of a single model, if the shared words are the candidates.
 fn words(results: &Results) -> Vec<String> {
     let data = results.data.as_ref().map(|d| &d.value);
     let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };

@@ -40,7 +40,7 @@ const MODELS: [&str; 3] = ["a", "b", "c"];
 const PROMPTS: [&str; 2] = ["The capital of [X] is [Y] .", "As its capital , [X] has [Y] ."];
 const SCORES: [[f64; 2]; 3] = [[0.4, 0.1], [0.2, 0.3], [0.2, 0.2]];
 
-/// Findings of every kind that a run has.
+/// Findings of every kind that a run reports.
 pub fn findings() -> Vec<Finding> {
     let note = |name: &&str| ModelNote {
         name: (*name).into(),
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Sessions recorded before findings stated their rule.
+    /// Sessions recorded before findings stated their rule can still be read.
     #[test]
     fn findings_without_their_rule_are_still_read() {
         for finding in findings() {

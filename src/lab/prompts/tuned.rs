@@ -2,9 +2,9 @@
 //! words that make the objects of some facts more likely.
 //!
 //! The gradient of the loss with respect to a trigger's embedding ranks all words to first order. The best are scored exactly, and one
-//! replaces the trigger only if the loss falls. The loss is the mean of -log P(object) over the facts. Triggers are alphabetic words with
-//! one token in running text, so that a prompt is ordinary text; answers and names of the relation are excluded. The search starts from
-//! random words, and that prompt is its control.
+//! replaces the trigger only if the loss falls. The loss is the mean of -log P(object) over the facts. Triggers are alphabetic words that
+//! are single tokens in running text, so that a prompt is ordinary text; answers and names of the relation are excluded. The search starts
+//! from random words, and the prompt with those words is its control.
 
 use base::Pulse;
 use lab::fault::Fault;
@@ -32,11 +32,11 @@ pub struct TunedSpec {
     pub prompts: usize,
     /// Number of words between subject and object.
     pub triggers: usize,
-    /// Maximum number of facts used in the search, at most half of a relation. They are not asked.
+    /// Maximum number of facts used in the search, at most half of a relation's facts. They are not queried.
     pub facts: usize,
-    /// Number of attempts to replace a word.
+    /// Number of rounds, each of which tries to replace one word.
     pub rounds: usize,
-    /// Number of words, best by first-order gain, that are scored exactly per round.
+    /// Number of words scored exactly per round: those with the best first-order gain.
     pub candidates: usize,
     /// The model for which prompts are found; by default the first of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,15 +73,15 @@ impl TunedSpec {
         self.model.as_ref().and_then(|name| models.iter().position(|m| m == name)).unwrap_or(0)
     }
 
-    /// Maximum number of queries in all searches of a relation. A pass with gradients counts as three.
+    /// Maximum number of queries in all searches for a relation. A pass with gradients counts as three.
     pub(crate) fn queries(&self) -> usize {
         self.prompts * self.facts * (1 + self.rounds * (self.candidates + 3))
     }
 }
 
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
-    let found = "Number of prompts per relation to search for with the first model, on facts excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
-    let facts = "Maximum number of facts per relation for the search, at most half of them. They are excluded from the evaluation.";
+    let found = "Number of prompts per relation to search for with the first model, on facts that are excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
+    let facts = "Maximum number of facts per relation for the search, never more than half of them. They are excluded from the evaluation.";
     let rounds = "Number of attempts to replace a word of a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(
@@ -111,7 +111,7 @@ pub(crate) fn settings() -> [Setting<Spec>; 4] {
     ]
 }
 
-/// Removes facts from a relation for a search, from at most half of its subjects. A subject's facts stay together.
+/// Removes facts from a relation for use in a search, from at most half of its subjects. Facts with the same subject stay together.
 pub(crate) fn hold_out(relation: &mut Relation, most: usize, seed: u64) -> Vec<Fact> {
     let mut subjects: Vec<String> = Vec::new();
     for fact in &relation.facts {
@@ -144,23 +144,23 @@ pub(crate) struct Search<'a> {
     words: Vec<(&'a str, u32)>,
     /// Embeddings by word.
     embeddings: Vec<f32>,
-    /// Names of subjects, with the tokens of their objects.
+    /// Subjects' names, with the tokens of their objects.
     facts: Vec<(&'a str, u32)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
-    /// Random words of the same number, with which the search started.
+    /// Prompt of equally many random words, with which the search started.
     pub control: String,
     /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,
-    /// Number of rounds until no word could be replaced, or all rounds.
+    /// Number of rounds run: until no word could be replaced, or all.
     pub rounds: usize,
 }
 
 impl<'a> Search<'a> {
-    /// A search on facts with single-token objects; `words` are sorted. `None` if too few facts or words remain.
+    /// Prepares a search on facts with single-token objects; `words` are sorted. `None` if too few facts or words remain.
     pub(crate) fn new(
         asker: &'a Asker<'a>,
         words: &[(&'a str, u32)],
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
         let mut all = Vec::with_capacity(self.facts.len());
         for (name, _) in &self.facts {
             let Some(query) = self.asker.encode(&text, name)? else { return Ok(None) };
-            // A causal model answers at the last trigger, others at the mask after it.
+            // A causal model answers at the last trigger; others answer at the mask after it.
             let end = query.position + usize::from(self.asker.mask().is_none());
             let Some(first) = end.checked_sub(n).filter(|first| query.ids[*first..end] == tokens[..]) else {
                 return Ok(None);
@@ -228,7 +228,7 @@ impl<'a> Search<'a> {
         Ok(sums.into_iter().map(|(sum, n)| if n > 0 { sum / n as f64 } else { f64::INFINITY }).collect())
     }
 
-    /// The gradient of the loss with respect to the embedding of each trigger: triggers x width.
+    /// The gradient of the loss with respect to the embedding of each trigger, as triggers x width.
     fn gradient(&self, triggers: &[usize]) -> Result<Vec<f64>, Fault> {
         let (width, queries) = (self.width(), self.queries(triggers)?.unwrap_or_default());
         let mut sum = vec![0.0; triggers.len() * width];
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         Ok(sum)
     }
 
-    /// The first-order change of the loss for replacing a trigger, by word.
+    /// The first-order change in the loss when a trigger is replaced, by word.
     fn first_order(&self, gradient: &[f64], word: usize) -> Vec<f64> {
         let along = |w: usize| -> f64 {
             let vector = &self.embeddings[w * self.width()..(w + 1) * self.width()];
@@ -260,7 +260,7 @@ impl<'a> Search<'a> {
         (0..self.words.len()).map(|w| along(w) - now).collect()
     }
 
-    /// Replaces words one at a time, starting from random ones, until none can be replaced or the rounds are over.
+    /// Replaces words one at a time, starting from random ones, until none can be replaced or the rounds are used up.
     pub(crate) fn run(
         &self,
         spec: &TunedSpec,
@@ -308,7 +308,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Concatenated word embeddings of tokens.
+/// Word embeddings of tokens, concatenated.
 fn embeddings(model: &Model, ids: &[u32]) -> Result<Vec<f32>, ModelError> {
     let longest = model.arch().max_positions.clamp(1, 512);
     let pad = model.tokenizer()?.pad_id();

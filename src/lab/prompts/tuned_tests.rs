@@ -39,7 +39,7 @@ fn moved(search: &Search<'_>, triggers: &[usize], direction: &[f64], step: f64) 
     each.sum::<f64>() / queries.len() as f64
 }
 
-/// The embedding of another word minus that of a trigger.
+/// The embedding of another word minus the embedding of a trigger.
 fn apart(search: &Search<'_>, other: usize, trigger: usize) -> Vec<f64> {
     let vector = |w: usize| &search.embeddings[w * search.width()..(w + 1) * search.width()];
     vector(other).iter().zip(vector(trigger)).map(|(a, b)| f64::from(a - b)).collect()
@@ -48,9 +48,9 @@ fn apart(search: &Search<'_>, other: usize, trigger: usize) -> Vec<f64> {
 /// Words that replace a trigger in the tests.
 const OTHERS: [usize; 6] = [3, 40, 77, 101, 150, 190];
 
-/// The tolerance is the difference of central differences at steps `h` and `2h`, plus rounding. That difference is three quarters of the
-/// truncation error at `2h`, so the error at `h` is a third of it. Rounding: two losses, each a sum of logits of order 10 in 32 bits, have
-/// an error of at most 16 units in the last place, divided by `2h`.
+/// The tolerance is the gap between the central differences at steps `h` and `2h`, plus rounding. That gap is three quarters of the
+/// truncation error at `2h`, so the error at `h` is a third of it. The rounding error of two losses, each a sum of logits of order 10 in 32
+/// bits, is at most 16 units in the last place, divided by `2h`.
 #[test]
 fn the_gradient_is_the_derivative_by_finite_differences() {
     for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
@@ -145,7 +145,7 @@ fn the_loss_only_falls_and_a_seed_gives_the_same_prompt_again() {
                 let words = text.split(' ').filter(|w| w.chars().all(char::is_alphanumeric));
                 words.map(|w| search.words.iter().position(|(word, _)| *word == w).unwrap()).collect::<Vec<usize>>()
             };
-            // The text is used as is, so its loss equals the last one of the search.
+            // Read from their text, the prompts have the first and last losses of the search.
             let ends = search.losses(&[read(&found.control), read(&found.prompt)], &mut NoPulse).unwrap();
             assert!(
                 (ends[0] - found.losses[0]).abs() < 1e-6

@@ -1,7 +1,7 @@
-//! The words that are one token of a model, and those shared by all chosen models.
+//! The words that are single tokens in a model, and those that all chosen models share.
 //!
-//! An object that a model cannot produce would be unfair to it, so only instances usable with every model are kept (Cao et al. 2022,
-//! section 2). Adding a model can therefore remove instances for all; removed instances are reported.
+//! An object that a model cannot produce would put that model at a disadvantage, so only instances usable with every model are kept (Cao et
+//! al. 2022, section 2). Adding a model can therefore remove instances for all models; removed instances are reported.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use model::{ModelError, Tokenizer};
 pub struct Words {
     /// All tokens as text.
     pub strings: Strings,
-    /// Alphabetic words that are one token after a space and decode to the same word.
+    /// Alphabetic words that are a single token after a space, where the token decodes to the same word.
     single: HashMap<String, u32>,
     ignore_case: bool,
 }
@@ -21,7 +21,7 @@ pub struct Words {
 impl Words {
     /// The words of a tokenizer.
     pub fn new(tokenizer: &Tokenizer, function_words: &FunctionWords, ignore_case: bool) -> Result<Self, ModelError> {
-        // A tokenizer that lower-cases cannot produce capitals and must not be judged by them.
+        // A tokenizer that lower-cases its input cannot produce capitals, so case is ignored for it.
         let ignore_case = ignore_case || folds(tokenizer)?;
         let texts: Vec<String> = (0..tokenizer.len() as u32)
             .map(|id| Ok(tokenizer.decode(&[id], false)?.trim().to_owned()))
@@ -38,20 +38,20 @@ impl Words {
         Ok(Self { strings, single, ignore_case })
     }
 
-    /// The id of a single-token word.
+    /// The id of a word that is a single token.
     fn single(&self, word: &str) -> Option<u32> {
         let exact = self.single.get(word);
         exact.or_else(|| self.single.get(&folded(word, self.ignore_case))).copied()
     }
 
-    /// All alphabetic words that are one token in running text, in alphabetical order.
+    /// All alphabetic words that are single tokens in running text, in alphabetical order.
     pub(crate) fn running(&self) -> Vec<(&str, u32)> {
         let mut all: Vec<(&str, u32)> = self.single.iter().map(|(word, id)| (word.as_str(), *id)).collect();
         all.sort_unstable();
         all
     }
 
-    /// The id of a word as an object, if it is one token in running text.
+    /// The id of a word as an object, if the word is a single token in running text.
     pub fn object(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<u32>, ModelError> {
         word(tokenizer, text, self.ignore_case)
     }
@@ -70,7 +70,7 @@ fn folds(tokenizer: &Tokenizer) -> Result<bool, ModelError> {
     Ok(ids(" The Paris")? == ids(" the paris")?)
 }
 
-/// The only token of a word after a space, if it decodes to the word.
+/// The single token of a word after a space, if it decodes to the word.
 fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u32>, ModelError> {
     let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
     let [id] = ids[..] else { return Ok(None) };
@@ -89,13 +89,13 @@ pub struct Common {
     pub ids: Vec<Vec<u32>>,
 }
 
-/// The words that are one token in every model, without function words.
+/// The words that are single tokens in every model, without function words.
 pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
-    // If only some models distinguish case, words have their spelling.
+    // If only some models distinguish case, words are spelled as in one of those.
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
         return Common::default();
     };
-    // A word that a lower-casing model decodes as a function word is not one of its answers either.
+    // A word that a lower-casing model decodes as a function word is not an answer of that model either.
     let shared = |w: &&String| {
         let fits = |m: &&Words| m.single(w).is_some_and(|id| !function_words.contains(m.strings.text(id)));
         !function_words.contains(w) && models.iter().all(fits)
@@ -106,12 +106,12 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     Common { words, ids }
 }
 
-/// By model: the words that only this model cannot produce as one token, in alphabetical order and without function words. Adding the model
-/// removes them from the words shared by the others.
+/// By model: the words that only this model lacks as single tokens, in alphabetical order and without function words. Adding the model
+/// removes them from the words that the others share.
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
     let says = |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
-    // A word that one model lacks is in one of the two lists.
+    // A word that just one of the two models lacks is in one of the two lists.
     let first: &[&Words] = &models[..models.len().min(2)];
     for (k, base) in first.iter().enumerate().filter(|_| models.len() > 1) {
         for word in base.single.keys().filter(|w| !function_words.contains(w)) {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use model::{Device, Model};
 
-    /// Adding a model removes exactly these from the words shared by the others.
+    /// Adding a model removes exactly these words from those shared by the others.
     #[test]
     fn what_a_model_takes_is_what_the_others_share_without_it() {
         let none = FunctionWords::own();

@@ -1,7 +1,6 @@
-//! Rationales marked by the user: their text format, which is that of the benchmark, and the agreement of two
-//! annotators.
+//! Rationales marked by the user: their text format, which is the benchmark's, and the agreement between two annotators.
 //!
-//! The benchmark's annotators chose a word to mask and rated their confidence that it is the only answer (1 to 4). They marked the
+//! The benchmark's annotators chose a word to mask and rated their confidence that it is the only possible answer (1 to 4). They marked the
 //! sufficient tokens, then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections 3.2 and
 //! 3.4).
 
@@ -17,11 +16,11 @@ use base::text::{printable_label, shortened};
 use stats::estimate::Estimate;
 use stats::paired::{jackknife, mean_within};
 
-/// Maximum score of sufficiency; the minimum is 1.
+/// Maximum sufficiency score; the minimum is 1.
 pub const MOST_SUFFICIENT: u8 = 3;
-/// Maximum score of compactness; the minimum is 1.
+/// Maximum compactness score; the minimum is 1.
 pub const MOST_COMPACT: u8 = 4;
-/// Maximum confidence in an answer, meaning that it is the only one; the minimum is 1.
+/// Maximum confidence that an answer is the only possible one; the minimum is 1.
 pub const MOST_CONFIDENT: u8 = 4;
 
 /// Marks of one annotator in one sentence.
@@ -30,13 +29,13 @@ pub struct Annotation {
     /// The sentence with its original gold rationales.
     line: Line,
     pub rationale: BTreeSet<usize>,
-    /// Pairs (word of the original, word of this sentence); `None` if not aligned.
+    /// Pairs (word in the original, word in this sentence); `None` if not aligned.
     pub alignment: Option<BTreeSet<(usize, usize)>>,
     /// Score from 1 to [`MOST_SUFFICIENT`]: is the rationale sufficient for the answer?
     pub sufficiency: Option<u8>,
     /// Score from 1 to [`MOST_COMPACT`]: is the rationale free of superfluous words?
     pub compactness: Option<u8>,
-    /// Confidence from 1 to [`MOST_CONFIDENT`] that the answer is the only one.
+    /// Confidence from 1 to [`MOST_CONFIDENT`] that the answer is the only possible one.
     pub confidence: Option<u8>,
 }
 
@@ -49,7 +48,7 @@ enum Id {
 }
 
 impl Id {
-    /// Numbers stay numbers, like the benchmark's own.
+    /// Numbers remain numbers, as in the benchmark.
     fn of(text: &str) -> Self {
         match text.parse() {
             Ok(number) if text == format!("{number}") => Id::Number(number),
@@ -101,7 +100,7 @@ struct Line {
     compactness: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confidence: Option<u8>,
-    /// Answers whose masks did not pass an earlier round.
+    /// Answers whose masks failed an earlier round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
     /// Round of a rationale that came back; absent in the first.
@@ -177,8 +176,8 @@ impl Annotation {
         true
     }
 
-    /// Aligns a word of the original with one of this sentence, and removes earlier partners of both. Removes the alignment if the two are
-    /// already aligned.
+    /// Aligns a word in the original with a word in this sentence, and removes earlier partners of both. If the two are already aligned,
+    /// removes their alignment.
     pub fn align(&mut self, original: usize, word: usize) {
         let pairs = self.alignment.get_or_insert_default();
         if pairs.remove(&(original, word)) {
@@ -209,7 +208,7 @@ pub fn write<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> String {
 /// Parses the output of [`write()`] or the benchmark's gold rationales.
 ///
 /// # Errors
-/// A sentence with the first unusable line and the reason.
+/// A message that names the first unusable line and the reason.
 pub fn read(text: &str) -> Result<Vec<Annotation>, String> {
     let mut seen: BTreeMap<(String, Option<BTreeSet<usize>>), usize> = BTreeMap::new();
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -252,27 +251,27 @@ fn read_line(text: &str) -> Result<Annotation, String> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
-    /// Number of sentences annotated by both.
+    /// Number of sentences annotated by both annotators.
     pub sentences: usize,
-    /// Numbers of sentences annotated by only one of them.
+    /// Numbers of sentences annotated by only the first or only the second annotator.
     pub alone: (usize, usize),
-    /// Number of omitted sentences with the same identifier but different words.
+    /// Number of sentences left out because they have the same identifier but different words.
     pub differing: usize,
     /// Number of compared words, without masks.
     pub words: usize,
-    /// Share of words that both mark alike.
+    /// Share of words that both annotators mark alike.
     pub alike: f64,
     /// Cohen's kappa of the marks over all words; `None` if chance agreement is complete.
     pub kappa: Option<Estimate>,
-    /// Token-F1 of the two rationales, averaged over sentences; 1 if both are empty.
+    /// Token-F1 of the two rationales against each other, averaged over sentences; 1 if both are empty.
     pub token_f1: Estimate,
-    /// Kappa of the sufficiency scores, with the number of sentences scored by both.
+    /// Kappa for the sufficiency scores, with the number of sentences scored by both annotators.
     pub sufficiency: (Option<f64>, usize),
-    /// Kappa of the compactness scores, with the number of sentences scored by both.
+    /// Kappa for the compactness scores, with the number of sentences scored by both annotators.
     pub compactness: (Option<f64>, usize),
 }
 
-/// Counts of words in one sentence: marked by both, only the first, only the second, and neither.
+/// Number of words in one sentence marked by both annotators, only the first, only the second, and neither.
 #[derive(Clone, Copy)]
 struct Marks {
     both: usize,
@@ -296,10 +295,10 @@ impl Marks {
     }
 }
 
-/// Agreement of two annotators on the sentences annotated by both, with intervals by Student's t over sentences.
+/// Agreement between two annotators on the sentences that both annotated, with intervals by Student's t over sentences.
 ///
 /// # Errors
-/// A sentence with the reason why nothing can be compared.
+/// A message with the reason why nothing can be compared.
 pub fn agreement(a: &[Annotation], b: &[Annotation], level: f64) -> Result<Agreement, String> {
     let second: BTreeMap<String, &Annotation> = b.iter().map(|x| (x.sentence(), x)).collect();
     let first: BTreeMap<String, &Annotation> = a.iter().map(|x| (x.sentence(), x)).collect();
@@ -334,7 +333,8 @@ fn add(sum: [usize; 4], m: &Marks) -> [usize; 4] {
     [sum[0] + m.both, sum[1] + m.first, sum[2] + m.second, sum[3] + m.neither]
 }
 
-/// Cohen's kappa of words marked by both, only the first, only the second, and neither: (observed − chance) / (1 − chance).
+/// Cohen's kappa from the numbers of words marked by both annotators, only the first, only the second, and neither: (observed − chance) /
+/// (1 − chance).
 fn kappa(table: [usize; 4]) -> Option<f64> {
     let [both, first, second, neither] = table.map(|x| x as f64);
     let n = both + first + second + neither;
@@ -343,7 +343,7 @@ fn kappa(table: [usize; 4]) -> Option<f64> {
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
-/// Cohen's kappa of pairs of categories; `None` without pairs, or if both always give the same category.
+/// Cohen's kappa for pairs of categories; `None` without pairs, or if both annotators always give the same category.
 fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
     let n = pairs.len() as f64;
     let (mut first, mut second) = (BTreeMap::new(), BTreeMap::new());
@@ -444,8 +444,8 @@ mod tests {
         assert_eq!(read("\n \n").unwrap(), []);
     }
 
-    /// Ten words without the mask: 2 both, 1 only the first, 1 only the second, 6 neither. Observed .8, chance (.3 · .3 + .7 · .7) = .58:
-    /// kappa (.8 − .58) / .42 = .5238.
+    /// Ten words without the mask: 2 marked by both, 1 only by the first, 1 only by the second, 6 by neither. Observed .8, chance (.3 · .3
+    /// + .7 · .7) = .58: kappa (.8 − .58) / .42 = .5238.
     #[test]
     fn kappa_and_f1_are_those_computed_by_hand() {
         let words: Vec<String> = (0..11).map(|k| format!("w{k}")).collect();

@@ -1,4 +1,4 @@
-//! The lab's answer in sentences: whether scores find the words that people marked, and whether rankings are stable when words change.
+//! The lab's answer in sentences: whether scores find the words that annotators marked, and whether rankings are stable when words change.
 
 use super::finding::{ALL, InterpretabilityFinding};
 use super::methods::{RANDOM, named};
@@ -16,7 +16,7 @@ use lab::interval::level_title;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
-/// Accuracy below which too many explanations are of wrong answers.
+/// Accuracy below which too many of the explained answers are wrong.
 const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -38,7 +38,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         v.perturbation == ALL && v.method != RANDOM
     };
     let mut all: Vec<_> = results.interpretability.iter().filter(overall).collect();
-    // A run with one dimension has nothing to pool.
+    // In a run with one dimension, there is no row for all dimensions.
     let pooled = all.iter().find(|i| i.value.dimension == ALL).or(all.first()).map(|i| i.value.dimension.clone());
     all.retain(|i| Some(&i.value.dimension) == pooled.as_ref());
     let several = spec.models.len() > 1;
@@ -46,7 +46,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         true => format!("{} by {}", last_part(&i.model), title(&i.value.method)),
         false => title(&i.value.method),
     };
-    // A model's name keeps its spelling at the beginning of a sentence.
+    // At the beginning of a sentence, a model's name keeps its spelling.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
     let says = [
         agrees(&all, &begins, &who),
@@ -72,7 +72,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 
 type Row<'a> = &'a Tagged<InterpretabilityFinding>;
 
-/// All methods by a measure, best first.
+/// All methods, ordered by a measure, best first.
 fn ordered<'a>(all: &[Row<'a>], of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>) -> Vec<(Row<'a>, Estimate)> {
     let mut rows: Vec<_> = all.iter().filter_map(|i| of(&i.value).map(|e| (*i, e))).collect();
     rows.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
@@ -84,7 +84,7 @@ fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> Str
     rest.collect()
 }
 
-/// Agreement with people.
+/// Agreement with annotators.
 fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.token_f1);
     let (best, f1) = rows.first()?;
@@ -111,7 +111,7 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
     ))
 }
 
-/// Agreement of sentences with their changed partners.
+/// Agreement between sentences and their changed partners.
 fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.map);
     let (best, map) = rows.first()?;
@@ -127,7 +127,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     ))
 }
 
-/// The doubt about a model that often answers wrongly, so that explanations include those of wrong answers.
+/// The doubt about a model that often answers wrongly, so that many explanations are of wrong answers.
 fn wrong(results: &Results) -> Option<String> {
     let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
@@ -155,7 +155,7 @@ fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
     ))
 }
 
-/// The random ranking of the same model on the same sentences.
+/// The row of the random ranking for the same model and sentences.
 fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
     results.interpretability.iter().find(|i| {
         let (v, same) = (&i.value, &of.value);
@@ -164,7 +164,7 @@ fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
     })
 }
 
-/// The method with the most stable ranking where the answer is unchanged, compared with a random ranking.
+/// The method with the most stable ranking among inputs with an unchanged answer, compared with a random ranking.
 fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
     Some(format!(
@@ -176,7 +176,7 @@ fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     ))
 }
 
-/// The method whose agreement with people depends most on whether the answer is right; `None` if no adjusted test shows a difference.
+/// The method whose agreement with annotators depends most on whether the answer is right; `None` if no adjusted test shows a difference.
 fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_minus_wrong(results);
     let found = all.iter().filter(|(.., p)| *p <= ALPHA);
@@ -202,7 +202,7 @@ fn incomplete(all: &[Row<'_>]) -> Option<String> {
     ))
 }
 
-/// Token-F1 and MAP of every model and method, their chance levels, and the share of right answers.
+/// Token-F1 and MAP for every model and method, their chance levels, and the share of right answers.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let number = |name: String, model: &str, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
     }
 
-    /// A method may differ when tested alone, but not after the p-values are adjusted.
+    /// A method that differs when tested alone may no longer do so after the p-values are adjusted.
     #[test]
     fn a_difference_by_answers_is_claimed_only_after_holm() {
         let results = |p: [f64; 2]| {

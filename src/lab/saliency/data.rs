@@ -21,19 +21,19 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream};
 
-/// Dimension of a row without one.
+/// Dimension of a row that names none.
 const NO_DIMENSION: &str = "other";
 const MOST_ROWS: usize = 1_000_000;
 /// Number of rows between two checks for cancellation.
 const BEAT: usize = 1_024;
 
-/// An original with its partners.
+/// An original, followed by its partners.
 pub type Family = Vec<SentenceFinding>;
 
 /// Sentences sampled for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
-    /// The originals with their partners, in the order of the run, with all dimensions early.
+    /// The originals with their partners, in the order of the run, which starts with sentences from all dimensions.
     pub families: Vec<Family>,
     /// The file as named in the spec, or the built-in source.
     pub source: String,
@@ -47,7 +47,7 @@ impl Drawn {
         self.families.iter().map(Vec::len).sum()
     }
 
-    /// The dimensions present, in the order of the benchmark, then others by name.
+    /// The dimensions present: those of the benchmark in its order, then others by name.
     pub fn dimensions(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for family in &self.families {
@@ -94,7 +94,7 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     Ok(drawn)
 }
 
-/// Families sampled from the dimensions, each time from the one with the fewest sentences so far.
+/// Samples families from the dimensions, each time from the dimension with the fewest sentences so far.
 fn evenly(families: Vec<Family>, inputs: usize, seed: u64) -> Vec<Family> {
     let mut pools: BTreeMap<String, Vec<Family>> = BTreeMap::new();
     for family in families {
@@ -122,7 +122,7 @@ fn evenly(families: Vec<Family>, inputs: usize, seed: u64) -> Vec<Family> {
 }
 
 fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
-    let hint = "this is a bug in Probity: please report it";
+    let hint = "this is a bug in Probity; please report it";
     let language = spec.language().ok_or_else(|| problem(&"unknown language", "data.language", "en or zh"))?;
     let all = benchmark(language, 0).map_err(|e| problem(&e, "data", hint))?;
     let mut hash = Sha256::new();
@@ -137,7 +137,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
         };
         match instance.sample_type {
             SampleType::Original => drawn.families.push(vec![sentence]),
-            // Partners follow their original.
+            // Partners come after their original.
             SampleType::Perturbed => {
                 drawn.families.iter_mut().last().into_iter().for_each(|f| f.push(sentence.clone()))
             }
@@ -147,7 +147,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
     Ok(drawn)
 }
 
-/// The name of a kind of perturbation in findings.
+/// The name by which findings refer to a kind of perturbation.
 pub(super) fn perturbation_name(perturbation: Perturbation) -> &'static str {
     match perturbation {
         Perturbation::Dispens => "dispens",
@@ -182,7 +182,7 @@ fn all_of(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     locate(text, words).filter(|_| all)
 }
 
-/// Converts a row of a file to a sentence; the error is the reason why it is unusable.
+/// Converts a file's row to a sentence; the error is the reason why the row is unusable.
 fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String> {
     let text = |t: &corpus::readers::Text<'_>| t.to_string();
     let mut words: Vec<String> = row.tokens.iter().map(text).collect();
@@ -197,11 +197,11 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
         answer = answer.or_else(|| Some(words[at].clone()));
         words[at] = MASK.into();
     }
-    // Adjacent masks are the tokens of one answer.
+    // Adjacent masks stand for the tokens of one answer.
     let masks: Vec<usize> = (at..words.len()).take_while(|w| words[*w] == MASK).collect();
     let gold = |set: &Vec<u32>| set.iter().map(|i| *i as usize).filter(|i| !masks.contains(i)).collect();
     let perturbed = row.perturbs.is_some();
-    // Uses the source's text if known, because spaces before punctuation change the tokens in some vocabularies.
+    // Uses the text given by the source if there is one, because spaces before punctuation change the tokens in some vocabularies.
     let written = row.text.as_ref().map(text).and_then(|t| Some((all_of(&t, &words)?, t)));
     let (sentence, spans) = written.map_or_else(|| joined(&words), |(spans, text)| (text, spans));
     Ok(SentenceFinding {
@@ -249,7 +249,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
-            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of the file")).into());
+            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use part of the file")).into());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -275,7 +275,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
     Ok(drawn)
 }
 
-/// SHA-256 of a file, as printed by `sha256sum`; for a folder, of its concatenated files.
+/// SHA-256 of a file, as printed by `sha256sum`; for a folder, the hash of its concatenated files.
 fn hashed(set: &Set) -> std::io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     for file in &set.files {
@@ -296,7 +296,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, ALL, reason, id);
     for original in originals {
         match place.contains_key(&original.sentence) {
-            true => leave("identifier used by an earlier sentence", &original.sentence),
+            true => leave("identifier already used by an earlier sentence", &original.sentence),
             false => {
                 place.insert(original.sentence.clone(), drawn.families.len());
                 drawn.families.push(vec![original]);
@@ -311,7 +311,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             continue;
         };
         if !seen.insert(partner.sentence.clone()) {
-            leave("identifier used by an earlier sentence", &partner.sentence);
+            leave("identifier already used by an earlier sentence", &partner.sentence);
             continue;
         }
         let length = family[0].words.len();
@@ -333,7 +333,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
 /// The error for a model that cannot use any of the sentences.
 pub fn nothing(model: &str) -> Problem {
     let what = format!("`{model}` can process none of the sentences");
-    problem(&what, "models", "choose a model of this language, or other data")
+    problem(&what, "models", "choose a model for this language, or different data")
 }
 
 #[cfg(test)]
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                ("identifier used by an earlier sentence", 2),
+                ("identifier already used by an earlier sentence", 2),
                 ("its original is missing", 1),
                 ("alignment outside the sentences", 1)
             ]

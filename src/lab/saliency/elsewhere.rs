@@ -1,4 +1,4 @@
-//! External scores: rows of files with words, gold rationales and scores, joined into originals with their perturbed partners. Rows that
+//! External scores: rows from files with words, gold rationales and scores, joined into originals with their perturbed partners. Rows that
 //! cannot be joined or judged are counted by reason, never dropped silently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,20 +23,20 @@ pub enum ElsewhereError {
     NoSystem(String, String),
     #[error("no input has both words and scores{0}")]
     Nothing(String),
-    /// There are only scores.
+    /// There are only scores, without anything to compare them with.
     #[error(
-        "no input has a gold rationale or a perturbed partner for comparison; also give the file with them (rows of several files are joined by their `id`)"
+        "no input has a gold rationale or a perturbed partner for comparison; also give the file that has them (rows from several files are joined by `id`)"
     )]
     NothingToCompare,
 }
 
-/// Rule for the size of predicted rationales.
+/// Rule for the length of predicted rationales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeRule {
-    /// The ratio in the row or, without one, the mean ratio of gold rationales of the same dimension. The mean gives the prediction some
-    /// knowledge of the answer's length.
+    /// The ratio in the row or, without one, the mean ratio of gold rationales in the same dimension. With the mean, the prediction uses
+    /// some knowledge of the gold rationale's length.
     Own,
-    /// One size rule for all inputs.
+    /// The same size rule for all inputs.
     Fixed(Size),
 }
 
@@ -53,7 +53,7 @@ struct Entry {
     ratio: Option<f64>,
 }
 
-/// Importance of the words of an input.
+/// Importance of an input's words.
 enum Importance {
     Scores(Vec<f64>),
     Ranking(Vec<usize>),
@@ -63,15 +63,15 @@ enum Importance {
 #[derive(Default)]
 pub struct Gathered {
     entries: Vec<Entry>,
-    /// Indices of entries by identifier.
+    /// Indices of inputs by identifier.
     places: HashMap<String, usize>,
-    /// By system, then by identifier, or by order for rows without one.
+    /// By system: importance by identifier, or by position for rows without an identifier.
     importance: BTreeMap<String, HashMap<String, Importance>>,
     unnamed: BTreeMap<String, Vec<Importance>>,
     left_out: LeftOut,
 }
 
-/// Omitted inputs by reason: their number, and the name of the first.
+/// Omitted inputs by reason: their number, and the identifier of the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut(BTreeMap<String, (usize, String)>);
 
@@ -93,12 +93,12 @@ impl LeftOut {
 /// Originals with their partners, judged.
 #[derive(Debug)]
 pub struct Judgement {
-    /// Originals with the name of their dimension, in the order of the rows.
+    /// Judged originals with their dimensions, in the order of the rows.
     pub judged: Vec<(String, Judged)>,
     pub left_out: LeftOut,
     /// The rule for K in words.
     pub size: String,
-    /// Name of the judged system; empty if the rows have none.
+    /// Name of the judged system; empty if the rows name none.
     pub system: String,
 }
 
@@ -127,14 +127,14 @@ impl Gathered {
         let words: Vec<String> = row.tokens.iter().map(ToString::to_string).collect();
         let golds: Vec<Vec<usize>> = row.rationales.iter().map(|set| indices(set)).collect();
         if let Some(place) = self.places.get(&id) {
-            // A file of scores repeats the words of the file of gold rationales.
+            // A file with scores repeats the words from the file with gold rationales.
             let known = &mut self.entries[*place];
             if known.words == words && (known.golds.is_empty() || golds.is_empty()) {
                 if known.golds.is_empty() {
                     known.golds = golds;
                 }
             } else {
-                self.left_out.add("input with the name of an earlier one, but different words or rationales", &id);
+                self.left_out.add("input with the identifier of an earlier one but different words or rationales", &id);
             }
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl Gathered {
         Ok((name, all))
     }
 
-    /// Joins and judges the rows. `rules.size` is used with [`SizeRule::Fixed`] and replaced with [`SizeRule::Own`].
+    /// Joins and judges the rows. `rules.size` is used with [`SizeRule::Fixed`], and is overridden under [`SizeRule::Own`].
     ///
     /// # Errors
     /// [`ElsewhereError`] if there is nothing to judge, or several systems have scores and none was chosen.
@@ -217,7 +217,7 @@ impl Gathered {
         strangers.into_iter().for_each(|id| left_out.add("scores for an unknown input", id));
         if scored.is_empty() {
             let first = left_out.iter().max_by_key(|(_, count, _)| *count);
-            let why = first.map_or(String::new(), |(why, n, id)| format!(": {why} ({n} times, first `{id}`)"));
+            let why = first.map_or(String::new(), |(why, n, id)| format!(": {why} ({n} times, first for `{id}`)"));
             return Err(ElsewhereError::Nothing(why));
         }
         let sizes = Sizes::new(&self.entries, &scored, size);
@@ -254,7 +254,7 @@ impl Gathered {
         Ok(Judgement { judged, left_out, size: sizes.words(), system })
     }
 
-    /// The original of each perturbed input: the one named in its row, or the first whose row lists it.
+    /// The original of each perturbed input: the one that its row names, or the first whose row lists it.
     fn owners(&self) -> HashMap<&str, &str> {
         let mut owners: HashMap<&str, &str> = HashMap::new();
         for entry in &self.entries {
@@ -264,7 +264,7 @@ impl Gathered {
         }
         for entry in &self.entries {
             for partner in &entry.partners {
-                // A partner may list its original too, which does not make the original a partner.
+                // A partner may list its original too, but that does not make the original a partner.
                 let known = owners.contains_key(partner.as_str()) || owners.contains_key(entry.id.as_str());
                 if !known && *partner != entry.id {
                     owners.insert(partner, &entry.id);
@@ -274,7 +274,7 @@ impl Gathered {
         owners
     }
 
-    /// The partners of an original that can be judged, and the kinds of the others.
+    /// An original's partners that can be judged, and the kinds of those that cannot.
     fn partners(
         &self,
         original: &Entry,
@@ -299,7 +299,7 @@ impl Gathered {
     }
 }
 
-/// An entry with its scores. The mask is excluded from the ranking.
+/// An input with its scores. The mask is excluded from the ranking.
 fn judged_input(entry: &Entry, importance: Importance) -> Result<Scored, InputError> {
     let (words, golds) = (entry.words.clone(), entry.golds.clone());
     match importance {
@@ -317,7 +317,7 @@ fn judged_input(entry: &Entry, importance: Importance) -> Result<Scored, InputEr
     }
 }
 
-/// The size of predicted rationales by dimension.
+/// The size of predicted rationales, by dimension.
 struct Sizes {
     rule: SizeRule,
     ratios: BTreeMap<String, f64>,
@@ -355,7 +355,7 @@ impl Sizes {
             SizeRule::Own if self.ratios.is_empty() => "no gold rationales, so there is no token-F1".to_owned(),
             SizeRule::Own if self.given => "K = the row's ratio × words".to_owned(),
             SizeRule::Own => format!(
-                "K = ratio × words, the mean ratio of these gold rationales ({}): the prediction then knows how long they are on average",
+                "K = ratio × words, with the mean ratio of these gold rationales ({}); the prediction thus uses their mean length",
                 self.ratios.iter().map(listed).collect::<Vec<_>>().join(", ")
             ),
         }
@@ -389,7 +389,7 @@ mod tests {
         gathered.judge(None, SizeRule::Own, &Rules::new(Size::Gold))
     }
 
-    /// In TrustAI's data, perturbed rows list their original if the original lists them.
+    /// In TrustAI's data, perturbed rows list their original when the original lists them.
     #[test]
     fn partners_are_found_by_either_side() {
         let s = [0.1, 0.5, 0.2];

@@ -1,5 +1,5 @@
-//! One sentence and one model: the prediction, and the scores of its tokens by each method. Used for the rows of a run, the answers to a
-//! typed sentence and the command line.
+//! One sentence with one model: the prediction, and token scores from each method. Used for the rows of a run, the answers to a typed
+//! sentence and the command line.
 
 use super::finding::{PredictionFinding, SaliencyFinding, SentenceFinding, Subword};
 use super::input::{Input, Reader, Unfit};
@@ -15,7 +15,7 @@ use lab::fault::{Fault, problem};
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// A model's prediction in a sentence, with explanations.
+/// A model's prediction for a sentence, with explanations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     pub prediction: PredictionFinding,
@@ -65,7 +65,7 @@ pub(crate) fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> Pre
     }
 }
 
-/// The scores of a method as a finding, and as stored.
+/// A method's scores as a finding, and in the form in which they are stored.
 ///
 /// # Errors
 /// [`Fault::Failed`] for scores that are not finite.
@@ -81,7 +81,7 @@ pub fn row(
     let scores: Vec<Option<f64>> = words.iter().enumerate().map(|(w, s)| ranked(w).then_some(*s)).collect();
     let scored = Scored::new(&sentence.sentence, sentence.words.clone(), scores.clone(), sentence.gold.clone())
         .map_err(|e| {
-            problem(&format!("sentence {}: {e}", sentence.sentence), method.id(), "choose another method or model")
+            problem(&format!("sentence {}: {e}", sentence.sentence), method.id(), "choose a different method or model")
         })?;
     let judged = single(&scored, &Rules::new(size));
     let subword = |t: usize| Subword {

@@ -90,16 +90,16 @@ pub fn pick(
     figure.ok_or_else(|| "the session has nothing of that to draw".into())
 }
 
-/// Content of a heatmap.
+/// What a heatmap shows.
 #[derive(Debug, Clone, Default)]
 pub struct Heat<'a> {
     /// The model; by default the first.
     pub model: Option<&'a str>,
     /// The sentence, an original or a partner; by default the first original with scores.
     pub sentence: Option<&'a str>,
-    /// The partner shown with an original; by default its first.
+    /// The partner shown next to an original; by default its first.
     pub partner: Option<&'a str>,
-    /// The methods; empty for all but the random ranking.
+    /// The methods; if empty, all except the random ranking.
     pub methods: Vec<&'a str>,
 }
 
@@ -107,7 +107,7 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// Strips of an original and a partner for each method.
+/// Strips for an original and a partner, for each method.
 pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Heat<'_>) -> Option<Figure> {
     let model = heat.model.or_else(|| results.models().first().copied())?;
     let of_model = |r: &&Tagged<SaliencyFinding>| r.model == model;
@@ -131,7 +131,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     let side = |s: &'r SentenceFinding| {
         let rows = methods.iter().map(|m| results.row(model, &s.sentence, m));
         let side = Side::new(s, rows.collect());
-        // Kinds of perturbation have terse names, which the caption explains.
+        // Kinds of perturbation have very short names, which the caption explains.
         let name = if s.original.is_some() { "partner".into() } else { side.name };
         Side { name, ..side }
     };
@@ -152,7 +152,7 @@ pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     figure.map(|figure| Figure { name: "own".into(), ..figure })
 }
 
-/// The quantity drawn against the rationale ratio.
+/// What is drawn against the rationale ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     TokenF1,
@@ -169,8 +169,8 @@ impl Agreement {
     }
 }
 
-/// Agreement against the rationale ratio (Figure 1 of the paper). With a choice of model and method, one line per dimension; otherwise one
-/// line per model and method over all dimensions, with the chance level.
+/// Agreement against the rationale ratio (Figure 1 of the paper). If model and method are chosen, there is one line per dimension;
+/// otherwise there is one line per model and method over all dimensions, with the chance level.
 pub(crate) fn against_ratio(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -201,7 +201,7 @@ pub(crate) fn against_ratio(
     let first = *lines.first()?.1.first()?;
     let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
         let (y, v) = (y?, &r.value);
-        // Older sessions do not record it.
+        // Older sessions do not record the number of originals.
         let counted_there = || {
             originals(results, (&r.model, &v.dimension), |s| {
                 ratio(s).is_some_and(|ratio| (v.from..v.to).contains(&ratio) || ratio == 1.0 && v.to == 1.0)
@@ -259,7 +259,7 @@ fn binned(one: &RatioFinding) -> String {
     )
 }
 
-/// Number of the selected originals of a dimension that a model has answered.
+/// Number of the selected originals in a dimension that a model has answered.
 fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl Fn(&SentenceFinding) -> bool) -> usize {
     let sentences = results.sentences.iter().map(|s| &s.value);
     let originals =
@@ -267,24 +267,24 @@ fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl F
     originals.filter(|s| results.prediction(model, &s.sentence).is_some()).count()
 }
 
-/// Length of a sentence's gold rationale divided by that of the sentence.
+/// Length of a sentence's gold rationale divided by the length of the sentence.
 fn ratio(s: &SentenceFinding) -> Option<f64> {
     let length = s.gold.iter().map(Vec::len).sum::<usize>() as f64;
     (!s.gold.is_empty()).then(|| length / (s.gold.len() * s.words.len()) as f64)
 }
 
-/// Numbers of inputs and of their originals.
+/// The number of inputs, with the number of their originals.
 fn counted(inputs: usize, originals: usize) -> Count {
     Count { units: Some(originals), ..inputs.into() }
 }
 
-/// Adds the n of a figure: inputs, and originals as the units of the intervals.
+/// Adds the counts to a figure: inputs, and originals as the units of the intervals.
 fn with_counts(figure: Figure) -> Figure {
     figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
-/// The legend entry for the units of the intervals, and for the numbers shown instead of intervals. For bars, they count the averaged
-/// inputs.
+/// The legend entry for the units of the intervals, and for the numbers shown instead of intervals. On bars, these numbers count the
+/// averaged inputs.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
         true => format!("a inputs of b originals; no interval below {FEWEST} originals"),
@@ -293,7 +293,7 @@ fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
-/// The caption note on unreliable values from too few originals.
+/// The caption note that values from too few originals are unreliable.
 fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     const NEARLY: f64 = 0.8;
     let values = |layer: &Layer| -> Vec<(Option<(f64, f64)>, Count)> {
@@ -318,7 +318,7 @@ fn sorted(mut points: Vec<Datum>) -> Vec<Datum> {
     points
 }
 
-/// Accuracy by dimension: Top-1 of originals and of perturbed partners, by model.
+/// Accuracy by dimension: Top-1 on originals and on perturbed partners, by model.
 pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.accuracy.first()?;
     let mut dimensions: Vec<&str> = Vec::new();
@@ -405,7 +405,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// A term of a figure and its meaning, for the caption.
+/// A term used in a figure, and its meaning for the caption.
 type Word = (String, String);
 
 const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
@@ -434,7 +434,7 @@ fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w
     words.iter().map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
 }
 
-/// Explanations of the short names of methods.
+/// Explanations for the short names of methods.
 fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     let known = methods.filter_map(named);
     known.map(|m| (m.short().to_owned(), m.title().to_owned())).collect()
@@ -461,7 +461,7 @@ mod tests {
     use crate::spec::Spec;
     use lab::finding::Label;
 
-    /// Regression: a figure used to count the originals of a bin by the length of their rationales.
+    /// Regression: a figure used to count a bin's originals by the length of their rationales.
     #[test]
     fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
         let drawn = |originals: Option<usize>| {
@@ -483,7 +483,7 @@ mod tests {
             results.take(finding.head(), &kind);
             let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
             let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
-            // Regression: the picture used to give the number of originals, but the caption that of inputs.
+            // Regression: the picture used to give the number of originals, but the caption gave the number of inputs.
             let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
             assert!(
                 originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),
@@ -491,7 +491,7 @@ mod tests {
             );
             line.points[0].n.few()
         };
-        // The count is unknown here, so no sentences are mentioned.
+        // The number of originals is unknown here, so sentences are not mentioned.
         assert_eq!([Some(20), Some(7), None].map(drawn), [None, Some(7), Some(0)]);
     }
 }

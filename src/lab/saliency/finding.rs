@@ -18,25 +18,25 @@ pub const OWN: &str = "own";
 pub enum Kind {
     /// Sentences and models of the run.
     Data(DataFinding),
-    /// A sentence, once for all models.
+    /// A sentence, reported once for all models.
     Sentence(SentenceFinding),
     /// Prediction of a model.
     Prediction(PredictionFinding),
-    /// Scores of the words by a method.
+    /// Scores of the words from a method.
     Saliency(SaliencyFinding),
     /// Share of right predictions.
     #[interval]
     Accuracy(AccuracyFinding),
-    /// Agreement with people, and between a sentence and its perturbed forms.
+    /// Agreement with annotators, and between a sentence and its perturbed forms.
     #[interval]
     Interpretability(Box<InterpretabilityFinding>),
-    /// Agreement with people and between forms, split by whether the model's answers are right.
+    /// Agreement with annotators and between forms, split by whether the model's answers are right.
     #[interval]
     Correctness(Box<CorrectnessFinding>),
     /// Agreement among inputs with similar rationale ratios.
     #[interval]
     Ratio(RatioFinding),
-    /// Two models or two methods on the same inputs.
+    /// Difference between two models or two methods on the same inputs.
     #[interval]
     Difference(DifferenceFinding),
     /// Attention of all heads.
@@ -74,14 +74,14 @@ pub struct DimensionNote {
     pub ratio: f64,
 }
 
-/// Inputs omitted for one reason.
+/// Inputs left out for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The model; `all` for inputs omitted for every model.
+    /// The model; `all` for inputs left out for every model.
     pub model: String,
     pub reason: String,
     pub count: usize,
-    /// Identifier of the first omitted input.
+    /// Identifier of the first input left out.
     pub first: String,
 }
 
@@ -96,11 +96,11 @@ pub struct ModelNote {
     pub refused: Vec<(String, String)>,
     /// Number of inputs.
     pub inputs: usize,
-    /// Number of layers; for a denoising model, of its decoder.
+    /// Number of layers; for a denoising model, the number in its decoder.
     pub layers: usize,
     /// Number of heads per layer.
     pub heads: usize,
-    /// Number of inputs longer than the model's maximum length, which it reads in part.
+    /// Number of inputs longer than the model's maximum length, of which it processes only a part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: usize,
 }
@@ -158,12 +158,12 @@ pub struct SentenceFinding {
     pub masks: Vec<usize>,
     /// Gold rationales as sets of words, any of which is sufficient.
     pub gold: Vec<Vec<usize>>,
-    /// The expected word for the mask; null if none is expected.
+    /// The expected word at the mask; null if none is expected.
     pub answer: Option<String>,
     /// Other words that fit the mask and count as right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_answers: Vec<String>,
-    /// For a perturbed sentence: pairs (word of the original, word of this sentence).
+    /// For a perturbed sentence: pairs (word in the original, word in this sentence).
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
@@ -172,11 +172,11 @@ pub struct SentenceFinding {
 pub struct Guess {
     /// The answer; for several masks, their tokens together.
     pub answer: String,
-    /// Its probability; for several masks, the product of their probabilities.
+    /// Its probability; for several masks, the product of the probabilities at each.
     pub probability: f64,
 }
 
-/// Prediction of a model in a sentence. `n` is 1.
+/// A model's prediction for a sentence. `n` is 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PredictionFinding {
     /// Identifier of the sentence.
@@ -188,11 +188,11 @@ pub struct PredictionFinding {
     pub sample: Sample,
     /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
-    /// Number of mask tokens for the answer in this model.
+    /// Number of masks that this model's answer takes.
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer, without other fitting ones; null if none is expected.
+    /// Probability of the expected answer, not counting other fitting ones; null if none is expected.
     pub answer_probability: Option<f64>,
     /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
@@ -210,7 +210,7 @@ pub struct Subword {
     pub score: f32,
 }
 
-/// Scores of the words for a prediction. `n` is the number of words.
+/// Scores of the words with respect to a prediction. `n` is the number of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SaliencyFinding {
     /// Identifier of the sentence.
@@ -229,16 +229,16 @@ pub struct SaliencyFinding {
     pub tokens: Vec<String>,
     /// One signed score per word, 0 for words outside the ranking.
     pub scores: Vec<f32>,
-    /// Words outside the ranking: masks, and words that a causal model does not see.
+    /// Words outside the ranking: masks, and words that the model does not process.
     pub excluded: Vec<usize>,
     /// The ranked words by descending score; ties keep the order of the sentence.
     pub ranking: Vec<usize>,
     /// Size of the predicted rationale, which is the first `k` words of the ranking; 0 without a gold rationale.
     pub k: usize,
-    /// The model's tokens.
+    /// The model's tokens, with the words that each overlaps.
     #[serde(default)]
     pub subwords: Vec<Subword>,
-    /// The explained tokens, which are the predicted ones.
+    /// The tokens whose prediction is explained.
     pub target: String,
     /// Token-F1 of the predicted rationale; null without a gold rationale.
     pub token_f1: Option<f64>,
@@ -248,13 +248,13 @@ pub struct SaliencyFinding {
     pub steps: Option<usize>,
     /// True if the completeness error is within tolerance; null for other methods.
     pub complete: Option<bool>,
-    /// Loss of the model's probability when only the predicted rationale remains.
+    /// Probability lost when only the predicted rationale remains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sufficiency: Option<f64>,
-    /// Loss of the model's probability when the predicted rationale is masked.
+    /// Probability lost when the predicted rationale is masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comprehensiveness: Option<f64>,
-    /// Smallest change found in the predicted rationale's word embeddings that changes the prediction: its Frobenius norm relative to the
+    /// Smallest known change to the predicted rationale's word embeddings that changes the prediction: its Frobenius norm relative to the
     /// sentence's embeddings, at most 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<f64>,
@@ -281,7 +281,7 @@ pub struct AccuracyFinding {
     pub change: Option<Estimate>,
 }
 
-/// Agreement with people, and between a sentence and its perturbed forms. `n` is the number of inputs of token-F1.
+/// Agreement with annotators, and between a sentence and its perturbed forms. `n` is the number of inputs with a token-F1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InterpretabilityFinding {
     /// Dimension, or `all`.
@@ -293,69 +293,69 @@ pub struct InterpretabilityFinding {
     /// Identifier of the method.
     #[id]
     pub method: String,
-    /// Token-F1 against the gold rationales: of originals and partners if `perturbation` is `all`, otherwise of partners. Null without gold
-    /// rationales.
+    /// Token-F1 against the gold rationales, over originals and partners if `perturbation` is `all`, otherwise over partners. Null without
+    /// gold rationales.
     pub token_f1: Option<Estimate>,
     /// Expected F1 of a random ranking.
     pub random_f1: Option<Estimate>,
     /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
-    /// Mean average precision of the partners' rankings; null without partners.
+    /// Mean average precision of the partners' rankings against those of the originals; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
     /// Mean correlation of aligned scores, over pairs with p < .05.
     pub pcc: Option<Estimate>,
-    /// Mean correlation over all pairs, without the filter by p, which keeps only high ones.
+    /// Mean correlation over all pairs. Filtering by p keeps only high correlations, so `pcc` is biased upward.
     pub pcc_all: Option<Estimate>,
     /// Number of pairs with p < .05.
     pub pcc_kept: usize,
     /// Number of pairs for which a correlation is computed.
     pub pcc_total: usize,
-    /// Number of pairs without a correlation: constant scores, or fewer than three words.
+    /// Number of pairs without a correlation, because scores are constant or there are fewer than three words.
     pub pcc_undefined: usize,
-    /// MAP over the pairs suitable for PCC (all but syntactic transformations).
+    /// MAP over the pairs for which PCC is computed (all but syntactic transformations).
     pub map_star: Option<Estimate>,
     /// The absolute value of `f1_delta_signed`.
     pub f1_delta: Option<Estimate>,
     /// Mean F1 of the originals with such a partner minus mean F1 of the partners.
     pub f1_delta_signed: Option<Estimate>,
-    /// Mean absolute difference of F1 by pair.
+    /// Mean over pairs of the absolute difference in F1.
     pub f1_delta_pairs: Option<Estimate>,
-    /// Mean share of words in the gold rationale over these inputs. K is set by the mean ratio of the dimension's originals, in the finding
-    /// `data`.
+    /// Mean share of words in the gold rationale over these inputs. K follows from the mean ratio of the dimension's originals, which the
+    /// finding `data` gives.
     pub ratio: Option<f64>,
-    /// Loss of probability when only the predicted rationale remains; null if not requested.
+    /// Probability lost when only the predicted rationale remains; null if not requested.
     pub sufficiency: Option<Estimate>,
-    /// Loss of probability without the predicted rationale.
+    /// Probability lost without the predicted rationale; null if not requested.
     pub comprehensiveness: Option<Estimate>,
-    /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low if the prediction depends
-    /// on it. Absent if not requested.
+    /// Mean relative change to the predicted rationale that changes the prediction (after Yin et al. 2022); low if the prediction depends
+    /// on the rationale. Absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
     /// Mean over originals of the lowest MAP among partners with the same prediction (after Yin et al. 2022).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<Estimate>,
-    /// Number of pairs of an original and a partner.
+    /// Number of original-partner pairs.
     pub pairs: usize,
     /// Number of partners that the model could not process.
     pub missing: usize,
     /// Number of originals, the units of the intervals.
     pub originals: usize,
-    /// Number of rows of integrated gradients outside the tolerance.
+    /// Number of rows whose completeness error in integrated gradients exceeds the tolerance.
     pub incomplete: usize,
 }
 
-/// Correctness of a model's answers to the inputs of a part.
+/// Whether a model's answers to the inputs in a part are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answers {
-    /// All are right.
+    /// All answers are right.
     Right,
-    /// All are wrong.
+    /// All answers are wrong.
     Wrong,
-    /// One answer of a pair is right and the other is wrong.
+    /// One answer in a pair is right and the other is wrong.
     Changed,
 }
 
@@ -378,19 +378,20 @@ pub struct CorrectnessFinding {
     /// right.
     #[id]
     pub answers: Answers,
-    /// For `right`: token-F1 above chance minus that of wrongly answered inputs, by Student's t over originals.
+    /// For `right`: token-F1 above chance for inputs answered right minus that for inputs answered wrong, with an interval by Student's t
+    /// over originals.
     pub f1_gap: Option<Estimate>,
     /// Two-sided p-value of `f1_gap`, by Student's t over originals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_gap_p: Option<f64>,
-    /// For `right`: MAP above chance minus that of wrongly answered pairs.
+    /// For `right`: MAP above chance for pairs answered right minus that for pairs answered wrong.
     pub map_gap: Option<Estimate>,
     #[serde(flatten)]
     pub numbers: InterpretabilityFinding,
 }
 
 impl CorrectnessFinding {
-    /// True for the tested difference: right against wrong answers, by a method over all dimensions and perturbations.
+    /// True for the tested difference: right against wrong answers, for a method over all dimensions and perturbations.
     pub(crate) fn is_tested(&self) -> bool {
         let v = &self.numbers;
         self.answers == Answers::Right && v.dimension == ALL && v.perturbation == ALL && v.method != RANDOM
@@ -422,11 +423,11 @@ pub struct RatioFinding {
     pub to: f64,
     /// Mean ratio.
     pub ratio: f64,
-    /// Mean token-F1 of inputs in this range.
+    /// Mean token-F1 over inputs in this range.
     pub token_f1: Option<Estimate>,
     /// Expected F1 of a random ranking, which increases with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the partners of originals in this range; null without partners.
+    /// MAP of partners whose originals are in this range; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
@@ -435,7 +436,8 @@ pub struct RatioFinding {
     pub originals: Option<usize>,
 }
 
-/// Two models or two methods on the same inputs. The finding's model is `all`; `n` is the number of originals, which are the units.
+/// Difference between two models or two methods on the same inputs. The finding's model is `all`; `n` is the number of originals, which are
+/// the units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DifferenceFinding {
     /// The first side, for example `bert-mini attention`.
@@ -463,7 +465,7 @@ pub struct AttentionFinding {
     pub sentence: String,
     /// The words of the sentence.
     pub words: Vec<String>,
-    /// Words outside the ranking: masks, and words that the model does not see.
+    /// Words outside the ranking: masks, and words that the model does not process.
     pub excluded: Vec<usize>,
     /// Direction of attention.
     pub direction: Direction,

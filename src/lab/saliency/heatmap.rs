@@ -1,4 +1,4 @@
-//! Scores of tokens as strips of coloured words, and the attention of all heads as a table of cells.
+//! Token scores as strips of coloured words, and the attention of all heads as a table of cells.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const TITLE: usize = 90;
 /// Maximum length of a strip's name, in characters.
 const LABEL: usize = 18;
 
-/// A method applied to a model.
+/// A method, and the model to which it is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub model: String,
@@ -30,7 +30,7 @@ pub struct Choice {
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// The displayed words: those of the sentence, or of an annotator who has moved the mask.
+    /// The displayed words: those of the sentence, or those of an annotator who has moved the mask.
     pub words: &'a [String],
     /// The scores for each choice; `None` if not computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
@@ -39,7 +39,7 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A sentence of the data with all its gold rationales.
+    /// A side that shows a sentence of the data with all its gold rationales.
     pub fn new(sentence: &'a SentenceFinding, rows: Vec<Option<&'a Tagged<SaliencyFinding>>>) -> Self {
         let name = match (sentence.sample, &sentence.perturbation) {
             (Sample::Original, _) => "original".to_owned(),
@@ -65,9 +65,9 @@ pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usiz
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }
 
-/// Strips of all sides for the first choice, then for the second, and so on.
+/// Strips for all sides with the first choice, then with the second, and so on.
 ///
-/// `pairs` aligns two sides. With several methods, whose scales differ, scores are shares of the method's largest score.
+/// `pairs` aligns two sides. With several methods, whose scales differ, scores are divided by the method's largest score.
 pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) -> Tokens {
     let methods: BTreeSet<&str> = choices.iter().map(|c| c.method.as_str()).collect();
     let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();
@@ -90,7 +90,7 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
     Tokens { strips, pairs: if sides.len() == 2 { pairs.to_vec() } else { Vec::new() }, bound: None, label }
 }
 
-/// The name of a strip: the side, and model and method where strips differ in them.
+/// The name of a strip: the side, and the model and method if strips differ in them.
 fn label(choice: &Choice, side: &str, (models, methods): (bool, bool)) -> String {
     let method = short_method(&choice.method);
     let after = if models && methods { method } else { side };
@@ -122,7 +122,7 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
     Strip { label, tokens: side.words.iter().enumerate().map(token).collect(), doubt }
 }
 
-/// Explanations of the legend, for the caption.
+/// Explanations of legend entries, for the caption.
 fn words() -> [(String, String); 3] {
     [
         (
@@ -197,7 +197,7 @@ pub fn figure(
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
 }
 
-/// A range of layers and heads (from 0) of a table of heads, with the shading of the whole table.
+/// Part of a table of heads, given by ranges of layers and heads (from 0), with the shading of the whole table.
 pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -> Figure {
     let mut part = table.clone();
     for layer in &mut part.layers {

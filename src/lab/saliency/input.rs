@@ -1,8 +1,8 @@
 //! A sentence as a model's input: its tokens with the mask, the positions of the answer, and the words that each token overlaps. A causal
 //! model gets only the text before the mask.
 //!
-//! An answer of several tokens has as many masks. A causal model generates its tokens one by one, so later slots are known only after it
-//! has answered: [`Input::answered`].
+//! An answer of several tokens has the same number of masks. A causal model generates its tokens one by one, so later slots are known only
+//! after it has answered: [`Input::answered`].
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -26,21 +26,21 @@ pub struct Input {
     pub words: Vec<Vec<usize>>,
     /// Positions whose logits predict the answer: the masks; for a causal model, its last token and those of its answer.
     pub slots: Vec<usize>,
-    /// Number of tokens that a causal model still has to generate after the first.
+    /// Number of tokens that a causal model still has to generate after the first one.
     pub further: usize,
-    /// Words outside the ranking: masks, and words that the model does not see.
+    /// Words outside the ranking: masks, and words that the model does not process.
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one per slot; empty if none is expected.
     pub answer: Vec<u32>,
     /// Token ids of other fitting answers, possibly of different lengths.
     pub others: Vec<Vec<u32>>,
     pub count: usize,
-    /// True if this is a part of a sentence longer than the model's maximum length.
+    /// True if this is part of a sentence that exceeds the model's maximum length.
     pub cut: bool,
 }
 
 impl Input {
-    /// The input followed by a causal model's answer except its last token, with a slot for each token. These tokens are not part of the
+    /// The input followed by a causal model's answer without its last token, with a slot for each token. These tokens are not part of the
     /// sentence: they never change on a path and have score 0.
     pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
         let given = &answer[..self.further.min(answer.len())];
@@ -60,8 +60,8 @@ impl Input {
 }
 
 impl Input {
-    /// The input reduced to some of its tokens; `None` if a slot has no token before it. If the token before a causal model's answer is
-    /// removed, the slot moves to the last remaining token.
+    /// The input reduced to some of its tokens; `None` if a slot has no token before it. If the token just before a causal model's answer
+    /// is removed, the slot moves to the last remaining token.
     pub(crate) fn keeping(&self, stays: impl Fn(usize) -> bool) -> Option<Self> {
         let kept: Vec<usize> = (0..self.ids.len()).filter(|t| stays(*t)).collect();
         let slot = |s: &usize| kept.partition_point(|t| t <= s).checked_sub(1);
@@ -76,7 +76,7 @@ impl Input {
     }
 }
 
-/// The reason why a model cannot use a sentence, in a few words.
+/// Short text with the reason why a model cannot use a sentence.
 pub type Unfit = String;
 
 pub struct Reader<'a> {
@@ -87,10 +87,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader for a model.
+    /// Creates a reader for a model.
     ///
     /// # Errors
-    /// [`StimuliError`] for a model without a head or tokenizer, or a masked one without a mask token.
+    /// [`StimuliError`] if the model has no head or tokenizer, or if a masked model has no mask token.
     pub fn new(model: &'a Model) -> Result<Self, StimuliError> {
         let tokenizer = model.tokenizer()?;
         model.require(Offer::Logits)?;
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(input.map(|input| Input { answer, others, ..input }))
     }
 
-    /// Token ids of a word in place of the mask; `None` if the vocabulary lacks it.
+    /// Token ids of a word that stands in place of the mask; `None` if the vocabulary lacks the word.
     fn standing(&self, sentence: &SentenceFinding, first: usize, word: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let begins = sentence.spans[first].0;
         let before = begins.checked_sub(1).and_then(|at| sentence.text.chars().nth(at));
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The text for the model, with the word of each character.
+    /// The text given to the model, with the word that each character belongs to.
     fn shown(&self, sentence: &SentenceFinding, first: usize, masks: usize) -> (String, Vec<Option<usize>>) {
         let chars: Vec<char> = sentence.text.chars().collect();
         let (mut text, mut owners, mut at) = (String::new(), Vec::new(), 0);
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(full.ids[before..], long.answer[..tokens - 1]);
         assert!(full.frame[before..].iter().all(|f| *f) && full.words[before..].iter().all(Vec::is_empty));
         assert!(full.tokens.len() == full.ids.len() && full.further == 0);
-        // Adjacent typed masks request that number of tokens.
+        // Adjacent typed masks ask for an answer of that many tokens.
         let two = reader.read(&own("She lives in [MASK][MASK]", None).unwrap()).unwrap().unwrap();
         assert_eq!((two.further, &two.excluded), (1, &vec![3, 4]));
         assert!(reader.read(&own("In [MASK] [MASK] now", None).unwrap()).unwrap().is_err());
@@ -321,7 +321,7 @@ mod tests {
         assert!(reader.read(&long).unwrap().unwrap_err().contains("its mask is cut off"));
     }
 
-    /// The model reads the part around the mask. Words outside are not ranked, because nothing is known about them.
+    /// The model processes the part around the mask. Words outside this part are not ranked, because there is no information about them.
     #[test]
     fn a_long_sentence_is_read_around_its_mask() {
         for (name, seen) in [("bert-tiny", 203..265), ("gpt2-tiny", 169..233)] {

@@ -1,7 +1,8 @@
 //! Prediction of the masked words.
 //!
-//! An answer of several tokens has as many masks. Its probability is the product of theirs, each given the sentence with all masks. A
-//! causal model generates its tokens one by one, each given those before; the best answers are then those of a beam search.
+//! An answer of several tokens has the same number of masks. Its probability is the product of the token probabilities, each given the
+//! sentence with all masks. A causal model generates tokens one by one, each given the preceding ones; the best answers are then those of a
+//! beam search.
 
 use std::borrow::Cow;
 
@@ -20,9 +21,9 @@ pub struct Prediction {
     pub top: Vec<Guess>,
     /// The most probable token of each slot.
     pub ids: Vec<u32>,
-    /// Text of all tokens.
+    /// Text of all tokens together.
     pub said: String,
-    /// Probability of the expected answer, without other fitting ones.
+    /// Probability of the expected answer, not counting other fitting ones.
     pub answer_probability: Option<f64>,
     /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
@@ -52,8 +53,8 @@ pub(crate) fn best(probabilities: &[f64], count: usize) -> Vec<(u32, f64)> {
     best
 }
 
-/// The most probable combinations of one token per slot, best first. Keeping the best of each step is exact, because the factors are
-/// independent.
+/// The most probable combinations of one token per slot, best first. Keeping only the best after each slot loses nothing, because the slots
+/// are independent.
 fn combined(slots: &[Vec<(u32, f64)>]) -> Vec<(Vec<u32>, f64)> {
     let mut all: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 1.0)];
     for slot in slots {
@@ -73,7 +74,7 @@ fn reads(tokenizer: &Tokenizer, ids: &[u32]) -> Result<String, Fault> {
     Ok(tokenizer.decode(ids, false)?.trim().to_owned())
 }
 
-/// A prediction from the best answers and the probability of the expected one.
+/// Builds a prediction from the best answers and the probability of the expected one.
 fn told(
     tokenizer: &Tokenizer,
     input: &Input,
@@ -88,7 +89,7 @@ fn told(
     let known = !input.answer.is_empty() && input.answer.len() == ids.len();
     let gold = std::iter::once(&input.answer).chain(&input.others);
     let gold: Vec<String> = gold.map(|ids| reads(tokenizer, ids)).collect::<Result<_, _>>()?;
-    // Compared as text, because some vocabularies have several tokens for a word, with and without a space before it.
+    // Answers are compared as text, because some vocabularies have two tokens for a word: with and without a preceding space.
     let among = |count: usize| known.then(|| top.iter().take(count).any(|g| gold.contains(&g.answer)));
     Ok(Prediction {
         top1: among(1),
@@ -109,11 +110,11 @@ fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<
 /// Beam search over a causal model's answer of several tokens.
 struct Beam<'a> {
     input: &'a Input,
-    /// The best prefixes, best first.
+    /// The best prefixes found so far, best first.
     answers: Vec<(Vec<u32>, f64)>,
-    /// The next prefixes, unordered.
+    /// The extended prefixes, unordered.
     next: Vec<(Vec<u32>, f64)>,
-    /// Probability of the prefix of the expected answer.
+    /// Probability of the expected answer's prefix.
     expected: f64,
 }
 
@@ -122,14 +123,14 @@ impl<'a> Beam<'a> {
         Self { input, answers: vec![(Vec::new(), 1.0)], next: Vec::new(), expected: 1.0 }
     }
 
-    /// Texts to evaluate next: each prefix, then that of the expected answer.
+    /// Texts to evaluate next: one per prefix, then that of the expected answer.
     fn rows(&self, step: usize) -> Vec<Vec<u32>> {
         let expected = self.input.answer.get(..step).filter(|_| step < self.input.answer.len());
         let beginnings = self.answers.iter().map(|a| a.0.as_slice()).chain(expected);
         beginnings.map(|given| [&self.input.ids, given].concat()).collect()
     }
 
-    /// Adds the continuations of the prefix with this index.
+    /// Adds the continuations of the prefix at this index.
     fn take(&mut self, row: usize, step: usize, probabilities: &[f64]) {
         match self.answers.get(row) {
             Some((ids, p)) => {
@@ -191,7 +192,7 @@ pub fn answered<'a>(
 /// Receives the index of a row and the probabilities at each of its slots.
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
-/// Computes probabilities at the slots of rows of tokens, in batches of similar length.
+/// Computes probabilities at given slots in rows of tokens, in batches of similar length.
 fn at_slots(model: &Model, rows: &[(&[u32], &[usize])], tokens_per_batch: usize, take: Take<'_>) -> Result<(), Fault> {
     let pad = model.tokenizer()?.pad_id();
     let lengths: Vec<usize> = rows.iter().map(|r| r.0.len()).collect();
@@ -264,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Any of the gold answers is right, whatever their order in the row.
+    /// Any of the gold answers counts as right, whatever their order in the row.
     #[test]
     fn any_of_the_gold_answers_counts() {
         for name in ["bert-tiny", "gpt2-tiny", "roberta-tiny"] {
@@ -305,7 +306,7 @@ mod tests {
         let again = predict(&model, &[&expected], 4096, &mut NoPulse).unwrap().remove(0);
         assert_eq!((again.top1, again.top3), (Some(true), Some(true)));
         assert!((again.answer_probability.unwrap() - again.top[0].probability).abs() < 1e-9);
-        // One pass over the whole answer gives the same.
+        // One pass over the whole answer gives the same probabilities.
         let full = expected.answered(&both[0].ids, tokenizer);
         let mut product = 1.0;
         at_slots(&model, &[(&full.ids, &full.slots)], 4096, &mut |_, slots| {

@@ -1,4 +1,4 @@
-//! Tables 4 to 11 of Shen et al. (2022) as printed, for Chinese (4 to 7) and English (8 to 11).
+//! Tables 4 to 11 of Shen et al. (2022) in their printed form, for Chinese (4 to 7) and English (8 to 11).
 
 use super::data::perturbation_name;
 use super::finding::ALL;
@@ -10,7 +10,7 @@ use stats::Estimate;
 
 const CHINESE: &str = "Chinese";
 const ENGLISH: &str = "English";
-/// The model of the tables by perturbation.
+/// The model used in the tables by perturbation.
 const MODEL: &str = "RoBERTa-base";
 
 /// Kinds of perturbation, in the order of the tables.
@@ -325,7 +325,7 @@ pub(crate) fn by_kind() -> Vec<Interpretability> {
 mod tests {
     use super::*;
 
-    /// The paper prints shares for all inputs, originals and partners; originals and partners have similar numbers.
+    /// Each printed share for all inputs is near the mean of those for originals and partners, and Top-1 is at most Top-3.
     #[test]
     fn the_printed_accuracies_agree_with_each_other() {
         for (model, language, top1, top3) in &ACCURACY {

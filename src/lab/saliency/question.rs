@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// Prediction and scores for a typed sentence. The answer is the sentence and, for each model, its prediction and one `saliency`
-    /// finding per method.
+    /// Asks for the prediction and the scores for a typed sentence. The answer is the sentence and, for each model, its prediction and one
+    /// `saliency` finding per method.
     Sentence(SentenceQuestion),
-    /// Attention of all heads between the mask and the tokens. The answer is one `attention` finding.
+    /// Asks for the attention of all heads between the mask and the tokens. The answer is one `attention` finding.
     Attention(AttentionQuestion),
 }
 
@@ -19,21 +19,21 @@ pub struct SentenceQuestion {
     /// The expected word; `None` if none is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Names of models; empty for those of the spec.
+    /// Names of models; empty for those in the spec.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Identifiers of methods; empty for those of the spec.
+    /// Identifiers of methods; empty for those in the spec.
     #[serde(default)]
     pub methods: Vec<String>,
 }
 
-/// A question about the heads of a model.
+/// A question about a model's attention heads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttentionQuestion {
-    /// The model; empty for the spec's first.
+    /// The model; empty for the first in the spec.
     #[serde(default)]
     pub model: String,
-    /// The benchmark's sentence; `None` if `text` was typed.
+    /// A sentence of the benchmark; `None` if `text` was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
     /// The text, if `sentence` is `None`.

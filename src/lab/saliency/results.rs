@@ -31,7 +31,7 @@ pub struct Results {
     pub differences: Vec<Tagged<DifferenceFinding>>,
     /// The latest typed sentence.
     pub own: Option<Own>,
-    /// The heads in the latest answer.
+    /// The attention heads in the latest answer.
     pub attention: Option<Tagged<AttentionFinding>>,
     /// Number of the latest answer.
     #[serde(default)]
@@ -65,7 +65,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already present.
+    /// Records the answer to the question with this number. Returns false if a later answer is already present.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
@@ -128,7 +128,7 @@ impl Results {
         methods
     }
 
-    /// Sort key in tables: models, methods and dimensions in the order of the run, with `all` after single dimensions.
+    /// Sort key in tables: models, methods and dimensions in the order of the run, with `all` after the individual dimensions.
     pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
         fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
             all.position(|x| x == one).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change of the words' embeddings, by Frobenius norm,
+//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings, by Frobenius norm,
 //! that changes the prediction. A small value means that the prediction depends on these words.
 //!
 //! For each of the likeliest other tokens, the nearest point at which its logit equals that of the prediction: the logits' difference
@@ -197,8 +197,8 @@ mod tests {
     use model::Device;
     use model::chunk::TOKENS_PER_BATCH;
 
-    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change of free values is the margin over the norm of
-    /// their weights.
+    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change to the free values is the margin divided by the
+    /// norm of their weights.
     #[test]
     fn of_a_linear_classifier_it_is_the_distance_to_the_boundary() {
         let (w, b) = ([0.8f32, -0.6, 0.3, 0.9, -0.2, 0.4], 0.1f32);

@@ -16,8 +16,8 @@ fn alone(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x323AF)
 }
 
-/// Words of a text as start and end in characters: runs of letters and digits (with inner apostrophes and hyphens), other single
-/// characters, and `[MASK]`.
+/// Spans of the words in a text, as start and end in characters. Words are runs of letters and digits (with inner apostrophes and hyphens),
+/// other single characters, and `[MASK]`.
 pub fn spans(text: &str) -> Vec<(usize, usize)> {
     let chars: Vec<char> = text.chars().collect();
     let mask: Vec<char> = MASK.chars().collect();
@@ -62,7 +62,7 @@ pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     Some(spans)
 }
 
-/// Joins words to a text and returns their positions. Words are separated by spaces, unless the script has none.
+/// Joins words to a text and returns their positions. Words are separated by spaces, except in scripts without spaces.
 pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     let blank = !words.iter().any(|w| w.chars().any(alone));
     let (mut text, mut at, mut spans) = (String::new(), 0, Vec::with_capacity(words.len()));
@@ -79,10 +79,10 @@ pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     (text, spans)
 }
 
-/// Parses a typed sentence. The mask may be in lower case, or in RoBERTa's spelling.
+/// Parses a typed sentence. The mask may be in lower case, or as RoBERTa spells it.
 ///
 /// # Errors
-/// A sentence that names what is missing.
+/// A message that says what is wrong.
 pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> {
     let mut text = text.trim().replace("<mask>", MASK);
     if text.chars().count() > LONGEST {
@@ -101,7 +101,7 @@ pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> 
         return Err(format!("there is no {MASK} in the text: put it where a word is to be predicted"));
     };
     if last - first + 1 != masks.len() {
-        return Err("the masks are apart: they are the tokens of one answer and must be adjacent".into());
+        return Err("the masks must be adjacent, because they stand for the tokens of one answer".into());
     }
     Ok(SentenceFinding {
         sentence: OWN.into(),

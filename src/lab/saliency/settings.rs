@@ -33,7 +33,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         erasure(),
         robustness(),
     ];
-    all.extend([level(), seed("Seed of all random numbers of the run.")]);
+    all.extend([level(), seed("Seed for all random numbers in the run.")]);
     all
 }
 
@@ -103,7 +103,7 @@ fn methods() -> Setting<Spec> {
                 return Err(SettingError::Refused("keep at least one method".into()));
             }
             let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
-            // Remaining choices keep their order; new ones are appended.
+            // Remaining choices keep their order, and new ones are appended.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
             let more: Vec<String> =
@@ -119,7 +119,7 @@ fn layer() -> Setting<Spec> {
     Setting::new(
         "attention.layer",
         "Attention layer",
-        "The layer whose attention is read; the last one in the paper.",
+        "The layer whose attention is used; the last one in the paper.",
         move |spec: &Spec, known| {
             let most = layers(spec, known);
             let stops = (1..=most).map(|l| l as f64).collect();
@@ -139,7 +139,7 @@ fn layer() -> Setting<Spec> {
     .shown(|spec, _| spec.attention.layer.to_string())
 }
 
-/// Selectable heads; a spec may contain others.
+/// Heads that can be selected; a spec may contain others.
 const HEADS: [HeadRef; 14] = [
     HeadRef::Mean,
     HeadRef::Sum,
@@ -158,7 +158,7 @@ const HEADS: [HeadRef; 14] = [
 ];
 
 fn head() -> Setting<Spec> {
-    row("attention.head", "Attention head", "One head of the attention, or the mean or the sum of all.")
+    row("attention.head", "Attention head", "A single attention head, or the mean or sum of all heads.")
         .one_of(&HEADS, ToString::to_string, |s: &Spec, h| s.attention.head == *h, |s, h| s.attention.head = *h)
         .shown(|s, _| s.attention.head.to_string())
 }
@@ -245,7 +245,7 @@ fn tolerance() -> Setting<Spec> {
 }
 
 fn top_k() -> Setting<Spec> {
-    let help = "Words of a predicted rationale: the dimension's ratio times the length (paper), as many as the gold has, or five (public code).";
+    let help = "Words of a predicted rationale: the dimension's ratio times the sentence length (paper), as many as the gold rationale has, or five (public code).";
     row("metrics.k", "Rationale size", help)
         .one_of(
             &[TopK::Ratio, TopK::Gold, TopK::Fixed(5)],
@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "Words that MAP counts as the same: same text (public code), same occurrence, or aligned.";
+    let help = "Words that MAP treats as the same: those with the same text (public code), with the same occurrence number, or aligned.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {

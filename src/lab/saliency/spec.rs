@@ -19,7 +19,7 @@ use model::Long;
 pub struct Spec {
     pub lab: LabId,
     pub models: Vec<String>,
-    /// The seed of the run's random streams.
+    /// The seed for the run's random streams.
     #[serde(default)]
     pub seed: u64,
     #[serde(default)]
@@ -62,17 +62,17 @@ fn ignored<'de, D: serde::Deserializer<'de>>(from: D) -> Result<(), D::Error> {
 pub struct DataSpec {
     /// Language of the built-in benchmark: `en` or `zh`.
     pub language: String,
-    /// A file of gold rationales in place of the built-in ones; relative to the spec's file.
+    /// A file of gold rationales in place of the built-in ones; relative to the spec file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Dimensions to use; empty for all.
     pub dimensions: Vec<String>,
-    /// Number of originals and perturbed partners, sampled evenly over the dimensions. An original comes with all its partners.
+    /// Number of originals and perturbed partners, sampled evenly over the dimensions. All partners of an original are included with it.
     pub inputs: usize,
     /// Treatment of sentences longer than the model's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
-    /// Folder of the spec's file; not part of the experiment.
+    /// Folder of the spec file; not part of the experiment.
     #[serde(skip)]
     pub base: PathBuf,
 }
@@ -94,7 +94,7 @@ impl Default for DataSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct SaliencySpec {
     pub methods: Vec<String>,
-    /// Method for sufficiency and comprehensiveness.
+    /// How words are removed to measure sufficiency and comprehensiveness.
     pub erasure: Erasure,
     /// True to measure sensitivity and stability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -102,7 +102,7 @@ pub struct SaliencySpec {
 }
 
 impl SaliencySpec {
-    /// Number of additional forward passes per input and method, beyond those for scores.
+    /// Number of forward passes per input and method in addition to those for scores.
     pub(crate) fn further_passes(&self) -> usize {
         self.erasure.passes() + if self.robustness { PASSES } else { 0 }
     }
@@ -115,13 +115,13 @@ impl Default for SaliencySpec {
     }
 }
 
-/// Removal of words for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
+/// How words are removed for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "erasure must be false, true or \"eraser\"")]
 pub enum Erasure {
-    /// False: not measured. True: words are replaced by the baseline token at the rationale's size K.
+    /// If false, nothing is measured. If true, words are replaced by the baseline token, at the rationale's size K.
     Baseline(bool),
-    /// Words are deleted at five sizes.
+    /// Words are deleted, at five sizes.
     Deleted(Eraser),
 }
 
@@ -142,7 +142,8 @@ impl Default for Erasure {
 }
 
 impl Erasure {
-    /// Number of forward passes per input and method: the whole input, and for each size the rationale alone and the rest.
+    /// Number of forward passes per input and method: one for the whole input, and two for each size, for the rationale alone and for the
+    /// rest.
     pub(crate) fn passes(self) -> usize {
         match self {
             Self::Baseline(on) => usize::from(on) * 3,
@@ -177,10 +178,10 @@ impl std::fmt::Display for HeadRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Attention from the mask to the tokens: the sources of its prediction's information, as in the authors' code.
+    /// Attention from the mask to the tokens, which shows where the information for its prediction comes from; used in the authors' code.
     #[default]
     FromMask,
-    /// Attention from the tokens to the mask, as in the paper's formula.
+    /// Attention from the tokens to the mask, as in the formula in the paper.
     ToMask,
 }
 
@@ -198,7 +199,7 @@ impl Direction {
 pub enum ScoreKind {
     #[default]
     Softmax,
-    /// Scaled query-key products before the softmax, centred over the tokens. An added constant changes neither softmax nor ranking.
+    /// Scaled query-key products before the softmax, centred over the tokens. Adding a constant changes neither softmax nor ranking.
     Raw,
 }
 
@@ -207,7 +208,7 @@ pub enum ScoreKind {
 pub struct AttentionSpec {
     /// The layer, from 1.
     pub layer: LayerRef,
-    /// The head, or the way to combine heads.
+    /// The head, or how heads are combined.
     pub head: HeadRef,
     pub direction: Direction,
     /// Probabilities, or values before the softmax.
@@ -220,7 +221,7 @@ impl Default for AttentionSpec {
     }
 }
 
-/// Start of the path of integrated gradients.
+/// Start of the path for integrated gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
@@ -246,7 +247,7 @@ impl Baseline {
     }
 }
 
-/// The function to differentiate.
+/// The quantity that is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -271,7 +272,7 @@ impl TargetKind {
 pub struct PathSpec {
     pub baseline: Baseline,
     pub target: TargetKind,
-    /// Number of steps of the trapezoid rule.
+    /// Number of steps for the trapezoid rule.
     pub steps: usize,
     /// Accepted completeness error, as a share of the difference between the ends of the path.
     pub tolerance: f64,
@@ -294,7 +295,7 @@ pub enum TopK {
     Ratio,
     /// The length of the gold rationale.
     Gold,
-    /// A fixed number.
+    /// A fixed number of words.
     #[serde(untagged)]
     Fixed(usize),
 }
@@ -335,7 +336,7 @@ impl Spec {
         Language::ALL.into_iter().find(|l| l.code() == self.data.language)
     }
 
-    /// Path of the file of gold rationales, if any.
+    /// Path of the file with gold rationales, if any.
     pub fn file(&self) -> Option<PathBuf> {
         self.data.file.as_ref().map(|file| self.data.base.join(file))
     }
@@ -374,7 +375,8 @@ impl Spec {
             refuse.outside(key, at, 1..=10_000)?;
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
-            let problem = "cannot be raw for attention to the mask: the scores of each token lack a different constant";
+            let problem =
+                "cannot be raw for attention to the mask: each token's scores are off by a different constant";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;

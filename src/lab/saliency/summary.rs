@@ -24,7 +24,7 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// A model's name, without folders if unambiguous.
+/// A model's name, without folders if that is unambiguous.
 fn brief(results: &Results, model: &str) -> String {
     printable_label(&brief_name(model, &results.models()))
 }
@@ -117,7 +117,7 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
-/// Formats a change of embeddings relative to the norm of the sentence's embeddings.
+/// Formats the size of a change to the embeddings, relative to the norm of the sentence's embeddings.
 pub(crate) fn relative(e: Estimate) -> String {
     let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
     format!("{mean:.2} % [{lo:.2}, {hi:.2}]")
@@ -133,7 +133,7 @@ fn robustness(results: &Results, out: &mut Vec<String>) {
     let asked = |i: &&Tagged<InterpretabilityFinding>| i.value.perturbation == ALL && i.value.sensitivity.is_some();
     let mut all: Vec<_> = results.interpretability.iter().filter(asked).collect();
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
-    let title = "least relative change of the rationale's embeddings that changes the answer; lowest MAP among partners with that answer";
+    let title = "smallest relative change to the rationale's embeddings that changes the answer; lowest MAP among partners with that answer";
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
@@ -170,8 +170,8 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
     }));
 }
 
-/// The difference of token-F1 above chance between right and wrong answers, for each model and method over all dimensions, with
-/// Holm-adjusted p-values.
+/// Difference in token-F1 above chance between right and wrong answers, for each model and method over all dimensions, with Holm-adjusted
+/// p-values.
 pub(crate) fn right_minus_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFinding>, Estimate, f64)> {
     let all: Vec<_> = results.by_answers().into_iter().filter(|c| c.value.is_tested()).collect();
     let gaps: Vec<_> = all.iter().filter_map(|c| Some((*c, c.value.f1_gap?, c.value.f1_gap_p?))).collect();
@@ -179,7 +179,7 @@ pub(crate) fn right_minus_wrong(results: &Results) -> Vec<(&Tagged<CorrectnessFi
     gaps.into_iter().zip(adjusted).map(|((c, gap, _), p)| (c, gap, p)).collect()
 }
 
-/// Sentences on each method over all dimensions.
+/// Sentences about each method over all dimensions.
 pub fn verdicts(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     let overall = |i: &&Tagged<InterpretabilityFinding>| {
@@ -229,7 +229,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
     out
 }
 
-/// The sides of a comparison in a few words, naming a common part once.
+/// The two sides of a comparison in a few words, naming a common part only once.
 pub fn against(a: &str, b: &str) -> String {
     let parts = |side: &str| match side.rsplit_once(' ') {
         Some((model, method)) if named(method).is_some() => (model.to_owned(), short(method).to_owned()),

@@ -1,4 +1,4 @@
-//! A run's findings as the tables of the paper, followed by the published rows.
+//! A run's findings as the paper's tables, followed by the published rows.
 
 use super::finding::{ALL, CorrectnessFinding, InterpretabilityFinding, Sample};
 use super::metrics::tables::{
@@ -74,7 +74,7 @@ fn right_wrong(results: &Results) -> Table {
     Table { name: "right-wrong".into(), caption, decimals: 3, ..interpretability(&rows) }
 }
 
-/// The run's rows followed by the published ones; empty if the run has none.
+/// The run's rows followed by the published ones; empty if the run has no rows.
 fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
     if !mine.is_empty() {
         mine.extend(published);
@@ -82,7 +82,7 @@ fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
     mine
 }
 
-/// Name of the rows with changes from originals to partners.
+/// Row label for changes from originals to partners.
 pub(super) const CHANGE: &str = "change";
 
 /// Shares of right answers, each followed by its change.
@@ -103,20 +103,20 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
         all.extend(v.change.map(change));
         all.push(row);
     }
-    // Findings are in the order of computation.
+    // Findings arrive in the order of computation, not in the order of the tables.
     let samples = [ALL, Sample::Original.name(), Sample::Perturbed.name(), CHANGE];
     let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
     all.sort_by_key(|a| (place(&a.dimension), sample(a), kind(&a.perturbation)));
     all
 }
 
-/// Sort key of a kind of perturbation: the paper's order, then others.
+/// Sort key for a kind of perturbation: the paper's order, then others.
 fn kind(perturbation: &str) -> usize {
     let known = published::kinds();
     known.iter().position(|k| *k == perturbation).unwrap_or(known.len())
 }
 
-/// Sort key of a dimension: the paper's order, then those of other data, then all together.
+/// Sort key for a dimension: the paper's order, then the dimensions of other data, then all dimensions together.
 fn place(dimension: &str) -> usize {
     let known = Dimension::ALL.map(dimension_name);
     let other = if dimension == ALL { known.len() + 1 } else { known.len() };
@@ -207,7 +207,7 @@ mod tests {
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["accuracy", "accuracy-perturbations", "perturbations"]);
         let accuracy = tables[0].write(Form::Markdown);
-        // The columns of Tables 4 and 8 follow those of the run. Computation is the run's second dimension.
+        // Tables 4 and 8 have the run's columns first. Computation is the second dimension in the run.
         assert!(accuracy.contains("| m | Top-1 | 50.0 | – | – | 50.0 | – | – | 50.0 |"), "{accuracy}");
         assert!(
             accuracy.contains("grammar all | grammar original | grammar perturbed | computation all"),

@@ -1,7 +1,8 @@
-//! Converts scores of tokens to scores of words. A token's score is divided equally among the words that it overlaps; a word's score is the
-//! sum over its tokens.
+//! Converts token scores to word scores. A token's score is divided equally among the words that it overlaps; a word's score is the sum
+//! over its tokens.
 
-/// Scores of `words` words from those of tokens, each with the words that it overlaps. Tokens without words (special tokens) are ignored.
+/// Scores of `words` words, computed from token scores and the words that each token overlaps. Tokens without words (special tokens) are
+/// ignored.
 pub fn to_words<L: AsRef<[usize]>>(tokens: &[f64], overlaps: &[L], words: usize) -> Vec<f64> {
     let mut scores = vec![0.0; words];
     for (score, overlapped) in tokens.iter().zip(overlaps) {

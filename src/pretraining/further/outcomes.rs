@@ -1,4 +1,4 @@
-//! Outcomes of mixtures in a file, one line each, so that a stopped run can resume.
+//! Outcomes of mixtures, stored in a file with one line each, so that a stopped run can resume.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use crate::splits::Lot;
 use model::device::Device;
 use model::weights;
 
-/// First line of a file of outcomes, which identifies its model and settings.
+/// First line of a file of outcomes, which identifies the model and the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     model: String,
     hash: String,
     settings: Settings,
-    /// Facts taught and tested; missing in files of versions that taught all facts.
+    /// Facts taught and tested; missing in files from older versions, which taught all facts.
     facts: Lot,
 }
 
 /// Locations for saving outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// File with one line per mixture; mixtures in it are not trained again.
+    /// File with one line per mixture; mixtures already in it are not trained again.
     pub file: Option<PathBuf>,
     /// Folder for the weights of each mixture, in subfolders.
     pub weights: Option<PathBuf>,
 }
 
-/// Trains on `diets` in order and calls `tell` with every outcome, even if it was on file.
+/// Trains on `diets` in order and calls `tell` with every outcome, including those already on file. Outcomes passed to `tell` have been
+/// saved.
 ///
 /// # Errors
-/// [`GalleryError::Resume`] if the file belongs to another model or other settings; errors of [`Start::outcome`]. Outcomes passed to
-/// `tell` have been saved.
+/// [`GalleryError::Resume`] if the file belongs to a different model or to different settings, and errors of [`Start::outcome`].
 pub fn mix(
     start: &Start,
     diets: &[Diet],
@@ -88,7 +88,7 @@ fn folder(diet: Diet) -> String {
     }
 }
 
-/// Maximum size of a file of outcomes in bytes; each line has a few hundred.
+/// Maximum size of a file of outcomes in bytes; each line has a few hundred bytes.
 const MOST_OUTCOMES: u64 = 64 << 20;
 
 /// Reads the outcomes on file, creating the file if missing. An incomplete last line is ignored.

@@ -78,7 +78,7 @@ fn what_was_unused_for_longest_goes_first_and_the_limit_is_kept() {
         let file = std::fs::File::options().append(true).open(path).unwrap();
         file.set_modified(old + Duration::from_secs(i as u64)).unwrap();
     }
-    // Using the first set makes it the most recently used.
+    // Using the first set makes it the most recently used one.
     assert!(cache.fetch(&s, &keys(0..10), &mut Matrix::zeros(10, 64)).missing.is_empty());
     cache.set_limit(2 * one).unwrap();
     assert_eq!((cache.contents().files, cache.limit()), (2, 2 * one));
@@ -110,7 +110,7 @@ fn writers_side_by_side_leave_whole_files() {
         for thread in 0..4u32 {
             let (s, dir) = (&s, dir.path());
             scope.spawn(move || {
-                // Each thread acts as a process, with its own handle to the folder.
+                // Each thread stands for a process, with its own handle to the folder.
                 let cache = Embeddings::at(dir);
                 for round in 0..20u32 {
                     // Half of the sets are written by all threads.

@@ -11,7 +11,7 @@ use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::{Common, LABS, Spec};
 use model::{Device, Dtype};
 
-/// Everything that a run borrows, and the other ends of its channels.
+/// Everything that a run borrows, with the other ends of its channels.
 struct Rig {
     commands: Sender<Command>,
     events: Receiver<Event>,
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// A host for this run; number 0 stores nothing.
+    /// Creates a host for this run; run number 0 stores nothing.
     fn host(&mut self, job: JobId) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -90,7 +90,8 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
     assert!(!rig.rates.contains_key("steps"));
 }
 
-/// Regression: cancelling the forecast of the paper's experiment used to take three seconds, because every kind of work was measured first.
+/// Regression: cancelling the forecast of the paper's experiment used to take three seconds, because every kind of work was measured before
+/// the cancellation was noticed.
 #[test]
 fn a_run_that_is_to_stop_measures_no_further_rate() {
     let mut rig = Rig::new(Cache::none());

@@ -13,7 +13,7 @@ fn file(folder: &Path, name: &str, shape: &[usize], value: f32) -> String {
     path.display().to_string()
 }
 
-/// Regression: the error about a wrong width used to name neither the file nor the tensor.
+/// Regression: the error message about a wrong width used to name neither the file nor the tensor.
 #[test]
 fn own_files_of_another_shape_are_refused_by_file_and_tensor() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Compares the logit lens with the head computed in double precision.
+//! Compares the logit lens with logits computed from the head in double precision.
 
 use super::*;
 use base::NoPulse;
@@ -35,7 +35,7 @@ fn gelu(x: f64) -> f64 {
     x * (0.5 + h / 3.0 * (density(0.0) + inner + density(x)))
 }
 
-/// Logits of two words from a state: BERT's head, or GPT-2's last norm and embeddings.
+/// Logits of two words from a state, through BERT's head or through GPT-2's last norm and embeddings.
 fn logits(weights: &Checkpoint, h: &[f32], forms: [u32; 2]) -> [f64; 2] {
     let x: Vec<f64> = h.iter().map(|v| f64::from(*v)).collect();
     if !weights.contains("cls.predictions.bias") {
@@ -83,7 +83,7 @@ fn the_lens_is_the_models_own_head_on_every_layer() {
             assert!((lens.value.head.mean - share).abs() < 1e-12 && lens.n == test.len());
             assert!(lens.value.head.lo < share && lens.value.oracle.mean > 0.5);
         }
-        // At the last layer the lens gives the model's own answer.
+        // At the last layer, the lens gives the model's own answer.
         let answers = test.iter().filter(|row| {
             let s = &stimuli.list[**row];
             let plan = Plan::default().logits_at(Sites::per_row(&[s.position]));

@@ -22,7 +22,7 @@ fn cells<'a>(results: &'a Results, method: &str, oracle: OracleKind) -> Vec<&'a 
     results.map.iter().filter(mine).collect()
 }
 
-/// The result of a run without a map for the same method, oracle and strength.
+/// The result of a run without a map, with the same method, oracle and strength.
 fn alone(results: &Results, cell: &ReliabilityFinding) -> ReliabilityFinding {
     let key = MethodKey::named(&cell.method);
     let curve = results.curves.iter().find(|c| c.key.method == key && c.key.oracle == cell.oracle).unwrap();
@@ -37,7 +37,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
     rig.send(run(1, mapped(&model)));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
     let map = rig.results().clone();
-    // An untrained model does not encode the other property, so no strength is best; the report must list those layers.
+    // An untrained model does not encode the other property, so no strength is best for it; the report must list those layers.
     let rows: Vec<(&str, &[usize])> =
         map.unmapped.iter().map(|r| (&*r.value.method, &*r.value.oracle_layers)).collect();
     assert_eq!(rows, [("fgsm", &[1, 2, 3][..]), ("fgsm", &[2, 3]), ("fgsm", &[3])]);
@@ -70,7 +70,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
 fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
     let model = "bert-tiny".to_owned();
     let mut spec = plain(&model);
-    // Every example here has the other property, so a few are enough to distinguish it from chance after the intervention.
+    // Every example here has the other property, so a few examples suffice to tell its accuracy from chance after the intervention.
     spec.task.name = "attractors".into();
     spec.task.examples = 2_000;
     spec.methods = vec![MethodSpec { values: vec![0.0, 0.5, 1.0, 4.0], ..MethodSpec::named("alterrep") }];
@@ -126,7 +126,7 @@ fn what_changes_nothing_leaves_every_oracle_as_it_was() {
             if method == "fgsm" {
                 assert!((p.completeness.mean - p.beside.c_before.unwrap()).abs() < 1e-6, "{p:?}");
             }
-            // Unchanged states that have passed through the blocks equal those taken at the oracle's layer, up to rounding.
+            // Unchanged states that have passed through the blocks equal the states at the oracle's layer, up to rounding.
             let there = cells.iter().find(|c| c.value.point.layer == p.oracle_layer).unwrap();
             let apart = (p.completeness.mean - there.value.point.completeness.mean).abs();
             assert!(apart < 1e-5, "{method} from {} to {}: {apart}", p.layer, p.oracle_layer);

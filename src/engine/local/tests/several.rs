@@ -1,4 +1,4 @@
-//! Compares runs that preserve several properties with the run that preserves one.
+//! Compares runs that preserve several properties with a run that preserves one.
 
 use super::*;
 use labs::interventions::spec::MapSpec;
@@ -12,7 +12,7 @@ fn of(also: &[&str]) -> Spec {
     spec
 }
 
-/// A second property leaves the numbers of the first bit-identical: it adds its own, and S is the mean.
+/// A second property leaves the numbers for the first bit-identical. It adds its own numbers, and S is the mean over both.
 #[test]
 fn a_further_property_changes_no_number_but_the_mean() {
     let mut rig = Rig::new(Cache::none());
@@ -57,14 +57,14 @@ fn a_further_property_changes_no_number_but_the_mean() {
         }
     }
     assert_eq!(compared, 3 + 1 + 2);
-    // At the run's own layers, the map gives the same numbers as the run, with both properties.
+    // At the run's own layers, the map gives the same numbers as the run for both properties.
     let own = two.map.iter().find(|c| (c.value.point.layer, c.value.point.oracle_layer) == (2, 2)).unwrap();
     let curve = two.curves.iter().find(|c| c.key.method.name == "alterrep").unwrap();
     assert_eq!(own.value.point, curve.points[0].value);
     assert_eq!(own.value.point.beside.selectivities.len(), 2);
 }
 
-/// A file whose rows lack the further property is refused before training, with the field to change.
+/// A file whose rows lack the second property is refused before training, with the field to change.
 #[test]
 fn a_further_property_of_one_value_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Reuse between runs: hidden states, probes, rates, and the forecasts made from them.
+//! Reuse between runs: hidden states, probes, rates, and forecasts made from rates.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     rig.send(run(1, spec.clone()));
     assert_eq!(rig.finish(), Outcome::Done);
     assert_eq!(values(&live), values(&rig));
-    // Without the stored probes, everything is retrained on cached vectors; no vectors are added.
+    // Without stored probes, everything is trained again on cached vectors, and no vectors are added.
     let filled = cache.embeddings().contents();
     assert!(filled.vectors > 300, "{filled:?}");
     cache.clear().unwrap();

@@ -1,4 +1,4 @@
-//! The worker between runs: the list of models, questions about single models, pauses, cancellations, shutdown.
+//! Tests of the worker between runs: the list of models, questions about single models, pauses, cancellations, shutdown.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ fn options(models: &[&str]) -> LocalOptions {
     }
 }
 
-/// The smallest possible run: a control, which trains nothing, judged by linear oracles on few examples.
+/// The smallest possible run: a control that trains nothing, judged by linear oracles on few examples.
 fn spec(model: &str) -> interventions::Spec {
     let mut spec = interventions::Spec::shipped();
     spec.models = vec![model.to_owned()];
@@ -173,7 +173,7 @@ fn questions_about_models_that_were_withdrawn_are_not_answered() {
     let own = model(dir.path());
     let mut rig = Rig::new();
     rig.send(run(1, spec(&own)));
-    // The questions wait for the run and are withdrawn meanwhile.
+    // The questions wait for the run, and are withdrawn in the meantime.
     rig.about(1, "bert-tiny", ModelQuestion::Inspect);
     rig.about(2, "gpt2-tiny", ModelQuestion::Inspect);
     rig.send(Command::Withdraw { topic: Topic::Model });
@@ -193,14 +193,14 @@ fn a_question_to_no_experiment_has_no_answer_and_blocks_nothing() {
     assert!(matches!(events.last(), Some(Event::Answer { ticket: 2, .. })), "{events:?}");
 }
 
-/// Regression: sliders used to get no answer after a cancellation, because every question counted as work of the cancelled run.
+/// Regression: sliders used to get no answer after a cancellation, because every question was treated as work of the cancelled run.
 #[test]
 fn a_cancelled_run_can_be_asked_about_what_it_had_computed() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
     rig.send(run(1, spec(&own)));
-    // After the first estimate the oracles exist.
+    // The oracles exist once the first estimate has been reported.
     rig.until(|e| matches!(e, Event::Finding { finding, .. } if finding.level.is_some()));
     rig.send(Command::Cancel { job: 1 });
     rig.until(|e| matches!(e, Event::Finished { .. }));

@@ -16,7 +16,7 @@ use lab::host::NoticeLevel;
 use probe::Labelled;
 use probe::mdl::{METHODS, MdlError, prequential, uniform};
 
-/// Data available after the comparison.
+/// Data that are available once the comparison is done.
 pub(crate) struct Bench<'a> {
     pub spec: &'a Spec,
     pub sides: [&'a Side; 2],
@@ -24,11 +24,11 @@ pub(crate) struct Bench<'a> {
     pub steps: &'a [(usize, Pairs)],
     /// The probes of both sides; empty if unused.
     pub trained: &'a [Trained; 2],
-    /// Seconds per unit of [`weight`].
+    /// Time in seconds per unit of [`weight`].
     pub pace: f64,
 }
 
-/// Weight of all these measurements in the plan of a run, in units of [`super::probes::weight`].
+/// Weight of all these measurements when the run's work is planned, in units of [`super::probes::weight`].
 pub(crate) fn weight(spec: &Spec) -> f64 {
     let also = &spec.also;
     let at = |size: usize| super::probes::weight(size);
@@ -41,19 +41,19 @@ pub(crate) fn weight(spec: &Spec) -> f64 {
         + shortfall::share(spec) * count(also.shortfall)
 }
 
-/// Weight of the codes of both sides. A search takes the same number of steps at any size.
+/// Weight of computing the codes of both sides. A search takes the same number of steps at any size.
 fn codes(size: usize) -> f64 {
     CODES + 0.1 * super::probes::weight(size)
 }
 
-/// Weight of the searches of the variational code, in training sentences per class.
+/// Weight of the searches for the variational code, in training sentences per class.
 const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.
 const SIDES: [&str; 2] = ["a", "b"];
 
 impl Bench<'_> {
-    /// Makes the measurements that the spec requests. Returns the pooled comparison of the folds, if requested.
+    /// Makes the measurements that the spec requests. Returns the pooled comparison over folds, if requested.
     pub(crate) fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {
@@ -107,7 +107,7 @@ impl Bench<'_> {
                     }
                 };
                 let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
-                // The first side's prequential code length, kept until the second side's is known.
+                // The first side's prequential code length, kept until that of the second side is known.
                 let before = (method.name == prequential::METHOD.name).then(|| online.replace(codelength)).flatten();
                 let finding = MdlFinding {
                     name: name.clone(),
@@ -126,7 +126,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Expected seconds to train one side at a size.
+    /// Expected time in seconds to train one side at a size.
     fn training(&self, size: usize) -> f64 {
         self.pace * super::probes::weight(size) / 2.0
     }
@@ -178,7 +178,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Reports a comparison with noise `sigma` on the second side, after training on `size` sentences per class.
+    /// Reports a comparison with noise `sigma` on the second side, with probes trained on `size` sentences per class.
     fn under(
         &self,
         (sigma, own): (f64, bool),
@@ -230,7 +230,7 @@ impl Bench<'_> {
             }
         }
         if apart {
-            // The items are unpaired. In the drawn order, any prefix is a random sample.
+            // The items are unpaired. Any prefix of the drawn order is a random sample.
             for side in [&mut pooled.a, &mut pooled.b] {
                 let order = reporter.order(side.first().map_or(0, Vec::len));
                 side.iter_mut().for_each(|list| *list = order.iter().map(|i| list[*i]).collect());
@@ -238,7 +238,7 @@ impl Bench<'_> {
         }
         reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
         reporter.step(&pooled, host)?;
-        let what = "folds share most of their training sentences: the interval of the pooled comparison does not cover the choice of training sentences";
+        let what = "folds share most of their training sentences: the interval of the pooled comparison does not include the choice of training sentences";
         let hint = String::new();
         host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;
         Ok(pooled)

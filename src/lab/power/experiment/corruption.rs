@@ -1,4 +1,4 @@
-//! Encoders trained on sentences with words in random order. A stopped training run resumes.
+//! Trains encoders on sentences with words in random order. A stopped training run resumes.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ const STEPS: usize = 8;
 pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
-    /// The key of its state in a store.
+    /// The key for storing its state.
     key: String,
     first: bool,
 }
@@ -52,11 +52,11 @@ impl Corruption {
         Ok(Some(Self { start, settings, key, first }))
     }
 
-    /// Expected seconds of the remaining steps.
+    /// Expected time in seconds for the remaining steps.
     pub(crate) fn seconds(&self, host: &mut Host<'_>) -> Result<f64, Fault> {
         let store = host.store();
         let before = StoreMark::new(store.unfinished(&self.key), |_| {}).before();
-        // Another text has sentences of different length.
+        // The sentences of a different text differ in length.
         let Settings { batch, text, .. } = &self.settings;
         let kind = format!("corruption step {batch} {} {}", self.start.hash(), text.as_deref().unwrap_or_default());
         let step = host.rate(&kind, &mut || {
@@ -74,7 +74,7 @@ impl Corruption {
         self.train(&*host.store(), &mut |done, total| host.beat(done, total))
     }
 
-    /// Trains, resuming after an earlier stop or kill. `beat` receives the steps of this training run only.
+    /// Trains, resuming if an earlier run was stopped or killed. `beat` receives the steps of this training run only.
     fn train(
         self,
         store: &dyn Store,
@@ -96,7 +96,7 @@ fn fault(e: GalleryError, first: bool) -> Fault {
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
         e @ GalleryError::Text { .. } => {
-            Fault::Failed(problem(&e, &format!("{key}_text"), "expected a file of UTF-8 text, one sentence per line"))
+            Fault::Failed(problem(&e, &format!("{key}_text"), "expected UTF-8 text with one sentence per line"))
         }
         e => Fault::Failed(problem(&e, key, "choose a model whose head the program can train")),
     }
@@ -178,7 +178,7 @@ mod tests {
         second.unwrap()
     }
 
-    /// A killed run leaves its last stored state, without report or clean-up.
+    /// A run that is killed leaves its last stored state, without a report or clean-up.
     #[test]
     fn a_corruption_that_was_killed_goes_on_where_it_was_and_ends_in_the_same_encoder() {
         let run = |seed: u64, store: &One| {
@@ -200,7 +200,7 @@ mod tests {
         let store = after(4);
         assert_eq!(run(0, &store), (whole.clone(), vec![(1, 2), (2, 2)]));
         assert!(store.unfinished(&key).is_none(), "a finished training is forgotten");
-        // Training with another seed starts from the beginning and does not touch this state.
+        // Training with a different seed starts from the beginning and does not change this state.
         let store = after(4);
         let (other, beats) = run(1, &store);
         assert!(other != whole && beats.len() == 6 && store.unfinished(&key).is_some());

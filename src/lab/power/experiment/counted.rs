@@ -1,4 +1,4 @@
-//! The work of a run, counted from its spec for balancing the shares of a grid.
+//! A run's work, counted from its spec to balance the shards of a grid.
 
 use super::forecast::times;
 use crate::spec::Spec;
@@ -10,11 +10,11 @@ use probe::epochs::recipes;
 const EPOCHS: u128 = 9;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
-/// Number of classes per task, and total number of sentences per training sentence.
+/// Number of classes per task, and number of sentences in all parts per training sentence.
 const CLASSES: u128 = 2;
 const PARTS: (u128, u128) = (3, 2);
 
-/// Multiply-adds of encoding each side's sentences up to its layer, and of all training runs; 0 for files of results.
+/// Multiply-adds for encoding each side's sentences up to its layer, and for all training runs; 0 for files of results.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let largest = spec.task.sizes.last().copied().unwrap_or(0) as u128;
     let side = |first: bool| {

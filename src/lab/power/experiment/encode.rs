@@ -1,4 +1,4 @@
-//! Converts sentences to vectors, pooled at a layer, cached if possible, with optional noise.
+//! Converts sentences to vectors, pooled at a layer, with a cache if possible and with optional noise.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use stats::rng::stream;
 /// Number of sentences encoded between two progress reports.
 const TOGETHER: usize = 256;
 
-/// An encoder of a side, with its readout.
+/// Encoder of a side, with its readout.
 #[derive(Clone)]
 pub(crate) struct Reader {
     pub model: Arc<Model>,
@@ -44,12 +44,12 @@ impl Reader {
         Ok(Self { model, layer, at, pooling, long, noise: spec.noise, side })
     }
 
-    /// The same reader with a different standard deviation of the noise.
+    /// Returns the same reader with a different standard deviation for the noise.
     pub(crate) fn with_noise(&self, noise: f64) -> Self {
         Self { noise, ..self.clone() }
     }
 
-    /// The same readout of another model with the same shape.
+    /// Returns the same readout for another model of the same shape.
     pub(crate) fn on(self, model: Arc<Model>) -> Self {
         Self { model, ..self }
     }
@@ -62,7 +62,7 @@ impl Reader {
         let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
         let tokenizer = self.model.tokenizer()?;
         let most = self.model.arch().max_positions;
-        // A cut text has the key of its remaining tokens; a text read in windows has the key of all its tokens.
+        // The cache key of a truncated text is made from its remaining tokens; that of a text encoded in windows, from all its tokens.
         let key_of = |text: &&str| -> Result<Key, ModelError> {
             let encoding = tokenizer.encode(text)?;
             let read = if self.long == Long::Truncate { encoding.parts(most, self.long).pop() } else { None };
@@ -77,14 +77,14 @@ impl Reader {
         Ok(host.store().absent(&space, &keys).len())
     }
 
-    /// Vectors of sentences, without noise and cache.
+    /// Vectors of sentences, without noise and without the cache.
     pub(crate) fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
         let array = self.model.long_sentence_vectors(texts, self.at, self.pooling, self.long)?;
         let width = array.shape.last().copied().unwrap_or(0);
         Matrix::from_vec(texts.len(), width, array.data).map_err(|e| ModelError::Plan(e.to_string()))
     }
 
-    /// Vectors of sentences: sentences x width.
+    /// Vectors of sentences, as sentences x width.
     pub(crate) fn vectors(&self, texts: &[&str], seed: u64, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let (space, keys) = self.keys(texts)?;
         let store = host.store();

@@ -1,4 +1,4 @@
-//! Comparison of two sides given as files of results.
+//! Compares two sides that are given as files of results.
 
 use super::folders;
 use super::report::Reporter;
@@ -13,7 +13,7 @@ use corpus::results::{Results, Wanted, metrics, read};
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 
-/// Number of items of the first estimate.
+/// Number of items for the first estimate.
 const FIRST: usize = 64;
 
 /// Reads both sides and compares them on increasing numbers of items.
@@ -31,7 +31,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     let found = matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
     if found.unmatched_a + found.unmatched_b > 0 {
         let what = format!(
-            "{} items are in both; {} of the first side and {} of the second are left out",
+            "{} items are in both; {} items of the first side and {} of the second are left out",
             found.pairs.n(),
             found.unmatched_a,
             found.unmatched_b
@@ -49,7 +49,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
     sides(spec, &pairs, &metric, &reporter, host)?;
     let order = reporter.order(pairs.n());
-    // A plan's comparison is made once, on the first items in the drawn order. Other steps are interim.
+    // A planned comparison is made once, on the first items in the drawn order. All other steps are interim.
     let planned = reporter.planned_within(pairs.n());
     let growing = std::iter::successors(Some(FIRST), |n| n.checked_mul(4)).take_while(|n| *n < pairs.n());
     let mut steps: Vec<usize> = growing.chain(planned).collect();
@@ -67,8 +67,8 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
         host.notice(NoticeLevel::Info, problem)?;
     }
     if reporter.is_short_of_power() {
-        // Measured in the bench `power` (`signs`).
-        let what = "the decision to give up uses the size of the difference and the power, not its sign over parts of the items: over random parts, the sign changes by chance if power is low";
+        // See the results of the bench `power` (`signs`).
+        let what = "the decision to give up uses the size of the difference and the power, not its sign over parts of the items: with low power, the sign changes by chance between random parts";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -80,7 +80,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     Ok(())
 }
 
-/// Reads the files of a side, after `done` files of the run.
+/// Reads the files of a side, after `done` files of the run have been read.
 fn side(
     spec: &Spec,
     names: &[String],
@@ -104,19 +104,20 @@ fn side(
     Ok(all)
 }
 
-/// Returns the metric to compare: the requested one, or the first that all files have. Reports the others.
+/// Returns the metric to compare: the requested one, or the first that all files have. Reports the remaining metrics.
 fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Result<String, Fault> {
     let (shared, lacking) = metrics(a.iter().chain(b));
     let none = || {
         let what = format!("the files have no metric in common: some lack {}", lacking.join(", "));
-        Problem { what, r#where: "results".into(), hint: "give results with the same metric".into() }
+        Problem { what, r#where: "results".into(), hint: "give results with a common metric".into() }
     };
     let metric = shared.first().cloned().ok_or_else(none)?;
     let mut others: Vec<&str> = shared.iter().skip(1).map(String::as_str).collect();
     others.extend(lacking.iter().map(String::as_str));
     if spec.test.metric.is_none() && !others.is_empty() {
         let what = format!("{metric} is compared; left out: {}", others.join(", "));
-        let hint = "set test.metric to compare another one; `probity compare A B` compares all shared metrics".into();
+        let hint =
+            "set test.metric to compare a different one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)

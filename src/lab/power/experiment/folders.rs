@@ -1,4 +1,4 @@
-//! Comparison of folders of results, one per system, on every task that two of them share.
+//! Compares folders of results, one per system, on every task shared by two systems.
 
 use crate::Host;
 use crate::finding::Kind;
@@ -15,7 +15,7 @@ use lab::host::NoticeLevel;
 
 pub(crate) const MOST_FLIPS: usize = 1_000;
 
-/// Reads the folders of both sides, one per system. Compares every two systems task by task and lists the changed items.
+/// Reads the folders of both sides, one per system. Compares each pair of systems task by task, and lists the changed items.
 pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(), Fault> {
     let fail = |e: &dyn std::fmt::Display| problem(e, "results", "give folders of results on the same tasks");
     let paths: Vec<&String> = spec.a.results.iter().chain(&spec.b.results).collect();
@@ -101,7 +101,7 @@ fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> R
     Ok(())
 }
 
-/// Up to `most` items of all tasks on which the first runs differ.
+/// Up to `most` items, over all tasks, on which the first runs differ.
 fn flips(a: &System, b: &System, found: &Versus, most: usize) -> Vec<FlipFinding> {
     let mut all = Vec::new();
     for t in &found.tasks {

@@ -1,4 +1,4 @@
-//! Forecast of a run: encoding of sentences that are not cached, and training steps.
+//! Forecast of a run: time to encode sentences that are not cached, and to train.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use stats::Purpose;
 
 /// Number of sentences in a timed slice of encoding.
 const SLICE: usize = 32;
-/// Average epochs per training run, measured on the default spec; each run takes between [`PATIENCE`] and [`EPOCHS`].
+/// Average epochs per training run, measured on the default spec; each run takes between [`PATIENCE`] and [`EPOCHS`] epochs.
 const EXPECTED: f64 = 9.0;
 
-/// Forecast of a run of this spec, one entry per model; empty for files of results.
+/// Forecast for a run with this spec, one entry per model; empty for files of results.
 pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() {
         return Ok(Vec::new());
@@ -32,7 +32,7 @@ pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Faul
     with(spec, &super::probes::sentences(spec, host)?, [&a, &b], host)
 }
 
-/// The same for sentences that are already known.
+/// The forecast for sentences that are already known.
 pub(crate) fn with(
     spec: &Spec,
     both: &[Arc<Sentences>; 2],
@@ -91,7 +91,7 @@ fn seconds(
     let mut reading = Work::default();
     let hash = side.reader.model.hash().to_owned();
     let corrupted = spec.side(first).corrupted > 0;
-    // A corrupted encoder is a different model, and its cached vectors cannot be found before it is trained.
+    // A corrupted encoder is a different model; before it is trained, its cached vectors cannot be found.
     let absent = if corrupted { texts.len() } else { side.reader.absent(&texts, host)? };
     reading.add(&format!("sentence {hash} {}", side.reader.layer), absent as f64);
     let read = reading.seconds(host, &mut |_| {
@@ -113,10 +113,10 @@ fn seconds(
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
 }
 
-/// Number of steps in a timed slice of a code search.
+/// Number of steps in a timed slice of a search for codes.
 const STEPS: usize = 8;
 
-/// Expected seconds of a side's codes. Only the searches count; the rest is negligible.
+/// Expected time in seconds for a side's codes. Only the searches count; the rest is negligible.
 fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: &mut Host<'_>) -> Result<f64, Fault> {
     let mut work = Work::default();
     if spec.also.mdl {
@@ -137,7 +137,7 @@ fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: 
     })
 }
 
-/// The first training sentences with dummy vectors.
+/// The first training sentences, with dummy vectors.
 fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Result<Labelled, Fault> {
     let rows: Vec<usize> = drawn.parts[0].iter().copied().take(most).collect();
     let x = Matrix::from_fn(rows.len(), side.reader.width(), |i, j| ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5);
@@ -145,7 +145,7 @@ fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Re
     Ok(Labelled::new(x, y, sentences.classes)?)
 }
 
-/// Number of training runs of a side at a size.
+/// Number of training runs for a side at a given size.
 pub(crate) fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     let also = &spec.also;
     let largest = spec.task.sizes.last() == Some(&size);

@@ -1,4 +1,4 @@
-//! The procedure of the lab: compares both sides at increasing sizes of training data, or two files of results, and draws conclusions after
+//! The procedure of the lab: compares two probes at increasing sizes of training data, or two files of results, and draws conclusions after
 //! each step.
 
 mod beside;
@@ -88,7 +88,7 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         ..Comparison::of(LabId::Power, finding.spec, question, what, test)
     };
     match kind {
-        // A plan of equivalence is decided by the equivalence test.
+        // If the plan is for equivalence, the equivalence test decides.
         Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
             let question = format!("{} as good as {}", c.a, c.b);
             let what = format!("{question}: {}", c.metric);
@@ -112,7 +112,7 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let what = format!("{question}: {} on {}", c.metric, c.task);
             Some(Comparison { p: c.p, ..about(question, what, &c.test) })
         }
-        // The unmodified comparison is already in the family.
+        // The comparison without added noise is already in the family.
         Kind::Noise(c) if !c.own => {
             let what = format!("{} against {}: accuracy after {} training examples", c.a, c.b, c.n_train);
             let question = format!("{} against the other side with noise", c.a);
@@ -122,8 +122,8 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     }
 }
 
-/// The part of a spec that determines its comparisons: the sides, their data and training, the test and its order. Excludes the target
-/// power, the bound and the level of intervals.
+/// The part of a spec that determines its comparisons: the sides, their data and training, the test and its order. The target power, the
+/// bound and the level of intervals are not part of it.
 fn decisive(spec: &Spec) -> Spec {
     let usual = TestSpec::default();
     let mut spec = spec.clone();
@@ -132,13 +132,13 @@ fn decisive(spec: &Spec) -> Spec {
     spec
 }
 
-/// The test of plans that are not decided by the p-value of the difference.
+/// The test for plans that are not decided by the p-value of the difference.
 const EQUIVALENCE: &str = "two one-sided tests";
 const ANYTIME: &str = "sequential McNemar, p at any time";
 
 struct Run {
     spec: Spec,
-    /// Both sides on the same items so far, for answering questions.
+    /// Both sides on the items compared so far, for answering questions.
     pairs: Option<(Pairs, Reporter)>,
 }
 

@@ -1,4 +1,4 @@
-//! Comparison of two sides that are probes on encoders, trained on increasing amounts of data and tested on the same sentences.
+//! Compares two sides that are probes on encoders, trained on increasing amounts of data and tested on the same sentences.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
 pub(crate) struct Side {
-    /// Sentences and labels, shared with the other side unless it has a different task.
+    /// Sentences and labels, shared with the other side unless that side has a different task.
     pub sentences: Arc<Sentences>,
     pub reader: Reader,
-    /// Settings from which the classifier is chosen.
+    /// Settings among which the best classifier is selected.
     pub recipes: Vec<Recipe>,
     classifier: String,
 }
@@ -69,13 +69,13 @@ impl Side {
         &self.classifier
     }
 
-    /// The same side with a different standard deviation of the noise.
+    /// Returns the same side with a different standard deviation for the noise.
     pub(crate) fn with_noise(&self, noise: f64) -> Self {
         let (recipes, classifier) = (self.recipes.clone(), self.classifier.clone());
         Self { sentences: self.sentences.clone(), reader: self.reader.with_noise(noise), recipes, classifier }
     }
 
-    /// Vectors and labels of the three parts.
+    /// Vectors and labels of the training, validation and test parts.
     pub(crate) fn data(
         &self,
         spec: &Spec,
@@ -102,7 +102,7 @@ impl Side {
         Ok(Labelled::new(x, y, sentences.classes)?)
     }
 
-    /// The best classifier of every seed.
+    /// The best classifier for every seed.
     pub(crate) fn trained(
         &self,
         spec: &Spec,
@@ -120,7 +120,7 @@ impl Side {
         chosen.into_iter().map(sound).collect()
     }
 
-    /// Correctness of every seed on the test sentences: 1 for right, 0 for wrong.
+    /// Correctness for every seed on the test sentences: 1 for right, 0 for wrong.
     pub(crate) fn answers(
         &self,
         spec: &Spec,
@@ -132,7 +132,7 @@ impl Side {
     }
 }
 
-/// Identifies each seed's random draws, for training a classifier or coding labels.
+/// Identifies each seed's random draws, whether for training a classifier or for coding labels.
 pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     let (task, data) = spec.task_of(true);
     let task = data.unwrap_or(task);
@@ -146,10 +146,10 @@ pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
-/// Fixed weight of a training run, besides its sentences.
+/// Fixed weight of a training run, in addition to that of its sentences.
 const BASE: usize = 64;
 
-/// Weight of training both sides at a size.
+/// Weight of training both sides at a given size.
 pub(crate) fn weight(size: usize) -> f64 {
     2.0 * (size + BASE) as f64
 }
@@ -161,7 +161,7 @@ pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentenc
     Ok([first, second])
 }
 
-/// The reason why two labellings of the same sentences are not paired; `None` if the sides share no test sentences.
+/// The reason why two tasks with the same sentences are not paired; `None` if the sides share no test sentences.
 fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
     let tested =
@@ -170,7 +170,7 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let (shared, of) = (a.intersection(&b).count(), grouped(b.len()));
     (shared > 0).then(|| Problem {
         what: format!(
-            "{} of B's {of} test sentences are also A's, with other labels. Each side draws its own test set, balanced by its own labels, so the \
+            "{} of B's {of} test sentences are also A's, but with different labels. Each side draws its own test set, balanced by its own labels, so the \
              comparison is unpaired; this is conservative if the same sentences are hard for both sides",
             grouped(shared)
         ),
@@ -239,13 +239,13 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     Ok(reporter.verdict(host)?)
 }
 
-/// Number of test sentences of each side between two reports.
+/// Number of test sentences per side between two reports.
 const TOGETHER: usize = 256;
 
-/// Right answers of both sides on the test sentences of a size.
+/// Correctness of both sides on the test sentences of a size.
 ///
-/// Sentences arrive in the drawn order, part by part. Once there are more than the `seen` ones of smaller sizes, the result so far is
-/// reported. It counts as a comparison if a plan requests this number of sentences.
+/// Sentences arrive in the drawn order, in parts. As soon as there are more than the `seen` sentences of smaller sizes, the result so far
+/// is reported. It counts as a comparison if a plan requests this number of sentences.
 fn tested(
     spec: &Spec,
     (size, seen): (usize, usize),
@@ -281,13 +281,13 @@ fn tested(
             reporter.part(&pairs, planned == Some(at), host)?;
         }
     }
-    // Restores the order of the rows, unless items are unpaired.
+    // Restores the order of the rows unless items are unpaired.
     let [a, b] = found;
     let pairs = Pairs { a, b, clusters: None, apart: spec.is_apart() };
     Ok(if pairs.apart { pairs } else { pairs.select(&placed(&orders[0])) })
 }
 
-/// Inverse of an order: the position of each entry.
+/// Inverse of a permutation: the position of each entry.
 fn placed(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, item)| places[*item] = at);

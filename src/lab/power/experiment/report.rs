@@ -21,15 +21,15 @@ use lab::finding::Label;
 use stats::rng::{shuffle, stream};
 use stats::sequential::Sequential;
 
-/// Maximum number of reported steps of the sequential test.
+/// Maximum number of steps reported for the sequential test.
 const PLACES: usize = 48;
 
 /// Sizes of the classifiers, for a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sizes {
-    /// Width of the wider vectors.
+    /// Width of the vectors; of the two sides, the larger.
     pub dim: u64,
-    /// Hidden units of the larger classifier; 0 for logistic regression.
+    /// Number of hidden units in the larger classifier; 0 for logistic regression.
     pub hidden: u64,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Reporter {
     label: Label,
     names: Names,
     sizes: Option<Sizes>,
-    /// The comparisons so far, with their numbers of items.
+    /// The comparisons made so far, with their numbers of items.
     made: Vec<(usize, ComparisonFinding)>,
     /// The power of each comparison at its n, and whether it covers only the planned part of the items.
     powers: Vec<(f64, bool)>,
     /// True if the next report is on the largest comparison of the spec.
     last: bool,
-    /// Training examples of the probes; `None` for files and for folds.
+    /// Number of training examples for the probes; `None` for files and for folds.
     trained: Option<usize>,
     folds: Vec<f64>,
 }
@@ -69,7 +69,7 @@ impl Reporter {
         }
     }
 
-    /// Switches to another metric.
+    /// Switches to a different metric.
     pub(crate) fn of(&mut self, metric: String, last: bool) {
         (self.names.metric, self.last, self.trained) = (metric, last, None);
     }
@@ -80,7 +80,7 @@ impl Reporter {
         self.trained = Some(n_train);
     }
 
-    /// Draws the conclusions from a tally and adds the number of training examples.
+    /// Draws conclusions from a tally, with the number of training examples.
     fn told(&self, tally: &Tally, spec: &Spec) -> (ComparisonFinding, Vec<PowerFinding>, Option<RequiredFinding>) {
         let (comparison, curve, required) = told(tally, &self.names, spec, self.parameters());
         let trained = self.trained.map(|n| n as u64);
@@ -101,7 +101,8 @@ impl Reporter {
         at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
     }
 
-    /// The number of items at which the plan compares, if fewer than `all` of the largest comparison; `None` once it has compared.
+    /// The number of items at which the plan compares, if it is below the `all` items of the largest comparison; `None` once the planned
+    /// comparison has been made.
     pub(crate) fn planned_within(&self, all: usize) -> Option<usize> {
         let plan = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN)?;
         let made = self.made.iter().any(|(_, c)| c.planned);
@@ -112,13 +113,13 @@ impl Reporter {
         self.label.finding(n, is_final, t, kind)
     }
 
-    /// Reports on all pairs of a comparison and counts it as made.
+    /// Reports on all pairs of a comparison, and records that it was made.
     pub(crate) fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
-    /// Reports on the first pairs, which must be in the drawn order of the sequential test. It counts as a comparison only if a plan
-    /// requests these pairs.
+    /// Reports on the first pairs, which must be in the drawn order for the sequential test. They count as a comparison only if a plan
+    /// requests exactly these pairs.
     pub(crate) fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
@@ -157,7 +158,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Tallies of the first items in the drawn order, from which other terms and smaller pilots can be computed later.
+    /// Tallies of the first items in the drawn order, from which other test settings and smaller pilots can be evaluated later.
     fn tallies(&self, pairs: &Pairs, order: &[usize], all: &Tally) -> Vec<Kind> {
         let of = |at: usize| {
             let tally = if at == pairs.n() { all.clone() } else { pairs.select(&order[..at]).tally() };
@@ -167,8 +168,8 @@ impl Reporter {
         places(pairs.n()).into_iter().map(of).collect()
     }
 
-    /// Reports all comparisons, adjusted for their number. A planned comparison on a part of the items was fixed before any result, so it
-    /// and later comparisons are adjusted separately.
+    /// Reports all comparisons, adjusted for their number. A planned comparison on a subset of the items was fixed before any result, so it
+    /// is adjusted separately from later comparisons.
     fn tell_comparisons(&mut self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         for part in [true, false] {
             let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
@@ -190,13 +191,13 @@ impl Reporter {
         self.powers.last().is_some_and(|(power, _)| *power < self.spec.test.target)
     }
 
-    /// Reports whether no number of items should be recommended, as the last finding of a run.
+    /// Reports, as the last finding of a run, whether no number of items should be recommended.
     pub(crate) fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {
             return Ok(());
         }
-        // The planned part of the items is not a size of the run, so its sign is ignored.
+        // The planned subset of the items is not a training size of the run, so its sign is ignored.
         let sizes = || self.made.iter().zip(&self.powers).filter(|(_, (_, part))| !part);
         let all: Vec<&ComparisonFinding> = sizes().map(|((_, c), _)| c).collect();
         let best_power = sizes().map(|(_, (power, _))| *power).fold(0.0, f64::max);
@@ -213,14 +214,15 @@ impl Reporter {
         Some(if linear { Counted::Linear } else { Counted::Mlp(hidden) }.parameters(dim))
     }
 
-    /// Recommended training examples for a difference of prequential code lengths in bits per example. The code uses a linear probe.
+    /// Recommended training examples for a difference of prequential code lengths in bits per example. The code is computed with a linear
+    /// probe.
     pub(crate) fn coded(&self, gap: f64) -> Option<u64> {
         let (score, parameters) = (Score::Prequential { clip: CLIP }, Counted::Linear.parameters(self.sizes?.dim));
         let test = &self.spec.test;
         recommended_for(score, test.bound, gap, parameters, test.delta).ok().map(|r| r.n_train)
     }
 
-    /// Recommended training examples for a difference of selectivities, each a probe's accuracy minus its accuracy on the control task.
+    /// Recommended training examples for a difference in selectivity, which is a probe's accuracy minus its accuracy on the control task.
     pub(crate) fn selective(&self, gap: f64) -> Option<u64> {
         let test = &self.spec.test;
         let found = recommended_for(Score::Selectivity, test.bound, gap, self.parameters()?, test.delta);
@@ -232,22 +234,22 @@ impl Reporter {
         self.spec.test.risk(n, self.parameters()?)
     }
 
-    /// The order of items for the sequential test and smaller pilots.
+    /// The order of items for the sequential test and for smaller pilots.
     pub(crate) fn order(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         shuffle(&mut stream(self.spec.seed, "order of items"), &mut order);
         order
     }
 
-    /// The plan, if it stops early and applies to these pairs.
+    /// The plan, if it can stop early and applies to these pairs.
     fn early(&self) -> Option<&Plan> {
         self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::Early && self.last)
     }
 
     /// The sequential test over the items, reported at growing intervals and at the first possible stop.
     ///
-    /// Empty where items are not counted one by one. A plan that stops early uses only its n items; its decision is marked once all items
-    /// are known.
+    /// Empty if items cannot be counted one by one. A plan that stops early uses only its n items; its decision is marked as soon as all
+    /// items are known.
     fn sequential(&self, pairs: &Pairs, order: &[usize], is_final: bool) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
         let n = order.len().min(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));
@@ -285,7 +287,7 @@ impl Reporter {
         kinds
     }
 
-    /// The comparison with other settings of the test, on the first items in the drawn order.
+    /// The comparison with different settings of the test, on the first items in the drawn order.
     pub(crate) fn answer(&self, pairs: &Pairs, asked: &Adjust, t: f64) -> Vec<Finding> {
         let n = asked.pilot.unwrap_or(usize::MAX).clamp(2.min(pairs.n()), pairs.n());
         let (smaller, mut order) = (n < pairs.n(), self.order(pairs.n()));

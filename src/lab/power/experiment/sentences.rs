@@ -1,5 +1,5 @@
 //! The probed sentences, generated or from the user's file. They are split within each class, by default 4 : 1 : 1. If a task groups the
-//! probed words, no word is in two parts or two folds.
+//! probed words, no word occurs in two parts or two folds.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -25,24 +25,24 @@ pub(crate) struct Sentences {
     pub texts: Vec<String>,
     pub labels: Vec<usize>,
     pub classes: usize,
-    /// Rows of each class in drawing order, for training, validation and test.
+    /// Rows by class, in drawing order, for training, validation and test.
     parts: [Vec<Vec<usize>>; 3],
     /// Relative sizes of training, validation and test.
     ratio: Ratio,
     /// The fold of each sentence if the task groups words; otherwise empty.
     folds: Vec<usize>,
-    /// Number of sentences of the file that exceed an encoder's maximum length.
+    /// Number of sentences in the file that exceed an encoder's maximum length.
     pub long: usize,
 }
 
-/// Rows of one size: training, validation, test.
+/// Rows for one size: training, validation, test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Drawn {
     pub parts: [Vec<usize>; 3],
 }
 
 impl Sentences {
-    /// Sentences of a side for the largest size of the spec.
+    /// Sentences of a side for the spec's largest size.
     ///
     /// # Errors
     /// [`Fault`] for a file that cannot be read or has too few sentences of a class.
@@ -53,7 +53,7 @@ impl Sentences {
         let ((texts, labels, classes), long) = match spec.task_of(first) {
             (_, Some(file)) => fitting(spec, first, read(spec, file, host)?, host)?,
             (name, None) => {
-                // Each fold must be large enough for a quarter of the training part, the validation part and the test part.
+                // Each fold must be large enough for a quarter of the training part, for the validation part, and for the test part.
                 let quarter = each[0].div_ceil(4).max(each[1]).max(each[2]);
                 let grouped = quarter.next_multiple_of(GROUPS / FOLDS) * FOLDS;
                 let told = |e: corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
@@ -70,7 +70,7 @@ impl Sentences {
         Ok(Self { long, ..split })
     }
 
-    /// Splits each class in an order drawn by the seed.
+    /// Splits each class in an order that depends on the seed.
     fn split(
         texts: Vec<String>,
         labels: Vec<usize>,
@@ -100,7 +100,7 @@ impl Sentences {
             shuffle(&mut rng, &mut rows);
             if !folds.is_empty() {
                 let of = |fold: usize| rows.iter().copied().filter(|r| folds[*r] == fold).collect::<Vec<_>>();
-                // Folds alternate so that smaller sizes contain words of all of them.
+                // Folds alternate so that smaller sizes contain words from all folds.
                 let train: Vec<Vec<usize>> = (0..4).map(of).collect();
                 parts[0].push((0..each[0]).filter_map(|k| train[k % 4].get(k / 4).copied()).collect());
                 parts[1].push(of(4).into_iter().take(each[1]).collect());
@@ -115,7 +115,7 @@ impl Sentences {
         Ok(Self { texts, labels, classes: names.len(), parts, ratio, folds, long: 0 })
     }
 
-    /// The rows of a size, each part balanced over the classes. Smaller sizes are prefixes of larger ones.
+    /// The rows for a size; each part is balanced over the classes. Smaller sizes are prefixes of larger ones.
     pub(crate) fn drawn(&self, size: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let part = |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
@@ -123,18 +123,18 @@ impl Sentences {
     }
 }
 
-/// Number of folds of all sentences of a size.
+/// Number of folds into which the sentences of a size are divided.
 pub(crate) const FOLDS: usize = 6;
 
 impl Sentences {
-    /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022). Each sentence of the size is
-    /// tested once; sizes not divisible by four leave out a few.
+    /// Uses fold `i` of [`FOLDS`] for validation, the next one for test and the others for training (Zhu et al. 2022). Each sentence of the
+    /// size is tested once; sizes not divisible by four leave out a few.
     pub(crate) fn fold(&self, size: usize, i: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
-            // Grouped sentences alternate, so the remainder of a division by four is at the end of the training part and left out.
+            // Grouped sentences alternate, so the remainder after division by four is at the end of the training part and is left out.
             let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
             let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
             for (at, row) in each.take(FOLDS * quarter).enumerate() {
@@ -150,13 +150,13 @@ impl Sentences {
         Drawn { parts }
     }
 
-    /// The same sentences with random labels, dealt in the order of the sentences' hashes and as balanced in each part as in the task.
-    /// Follows Hewitt and Liang (2019), with sentences instead of word types.
+    /// The same sentences with random labels. They are assigned in the order of the sentences' hashes, and are as balanced in each part as
+    /// those of the task. Follows Hewitt and Liang (2019), with sentences instead of word types.
     pub(crate) fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {
             let mut rows = part.clone();
-            // The bits of positive floats sort like the numbers.
+            // The bits of positive floats sort in the same order as the numbers.
             let hash = |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
             rows.sort_by_cached_key(hash);
             rows.iter().enumerate().for_each(|(k, row)| labels[*row] = k % self.classes);
@@ -169,7 +169,7 @@ fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|i| i.to_string()).collect()
 }
 
-/// The label to probe. Names of all labels are collected until one is found.
+/// The label to probe. The names of all labels are collected until the label is found.
 fn wanted(spec: &Spec, sentence: &Sentence<'_>, names: &mut BTreeSet<String>) -> Option<String> {
     let label = match &spec.task.label {
         Some(name) => corpus::agreement::label(sentence, name),
@@ -215,7 +215,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     }
     if all.is_empty() && !names.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = format!("its rows have several labels, and none has the expected name: {}", names.join(", "));
+        let what = format!("its rows have several labels, but none has the expected name: {}", names.join(", "));
         let hint = "set task.label to one of them".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
@@ -249,7 +249,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     Ok((all.into_iter().map(|(text, _)| text).collect(), labels, names.into_keys().collect()))
 }
 
-/// Maximum number of special tokens per text. Every other token covers at least one byte.
+/// Maximum number of special tokens per text. Every other token covers at least one byte of the text.
 const FRAME: usize = 8;
 
 /// Applies `task.long` to sentences that exceed an encoder's maximum length, and reports it. Returns the sentences and the number of long
@@ -359,7 +359,7 @@ mod tests {
             assert_eq!(part.iter().filter(|r| control.labels[**r] == 0).count() * 2, part.len());
         }
         let same = (0..1_200).filter(|i| s.labels[*i] == control.labels[*i]).count();
-        // Five standard deviations of a fair coin.
+        // The tolerance is five standard deviations of a fair coin.
         assert!((same as f64 - 600.0).abs() < 87.0, "{same}");
     }
 

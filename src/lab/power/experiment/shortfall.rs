@@ -1,9 +1,9 @@
 //! Accuracy lost by probes through optimisation and through lack of data (Zhu et al. 2022, section D.1 and Figure 12).
 //!
-//! Let f be the trained probe, f̂ the best one on the training examples and f* the best one overall. The excess risk of f is `(R(f) -
-//! R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size. f* is the f̂ of the largest size; the
-//! second part is therefore the gain from more data in this run, not the largest possible gain. f̂ has the lowest known cross entropy on
-//! the training examples. For logistic regression it is solved exactly. For a network it is the seed with the lowest loss, which makes the
+//! Let f be the trained probe, f̂ the best one on the training examples and f* the best possible one. The excess risk of f is `(R(f) -
+//! R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size. f̂ at the largest size is used as f*,
+//! so the second part is the gain from more data in this run, not the largest possible gain. f̂ has the lowest known cross entropy on the
+//! training examples. For logistic regression it is computed exactly. For a network it is the seed with the lowest loss, which makes the
 //! first part a lower bound.
 
 use super::probes::{Side, right, weight};
@@ -25,15 +25,15 @@ use stats::estimate::Estimate;
 use stats::paired::{Table, difference};
 use stats::replicates::Contrast;
 
-/// Weight of the data relative to the penalty when solving for the best probe. A small penalty is kept because separable classes would
+/// Weight of the data relative to the penalty when solving for the best probe. A small penalty remains, because separable classes would
 /// otherwise have no best probe.
 const FREE: f64 = 1e4;
 const RESAMPLES: usize = 400;
 
-/// Probes of one side by size, one per seed.
+/// Trained probes of one side by size, one per seed.
 pub(super) type Trained = Vec<(usize, Vec<Mlp>)>;
 
-/// Right answers on the test sentences after training on one size.
+/// Correctness on the test sentences after training on one size.
 struct Found {
     /// Number of training examples.
     n: usize,
@@ -42,7 +42,7 @@ struct Found {
     probes: Vec<Vec<f64>>,
 }
 
-/// Weight in the plan of a run, in units of [`weight`].
+/// Weight in the run's plan of work, in units of [`weight`].
 pub(super) fn share(spec: &Spec) -> f64 {
     0.2 * spec.task.sizes.iter().map(|size| weight(*size)).sum::<f64>()
 }
@@ -60,7 +60,7 @@ pub(super) fn measure(
     let test = side.part(spec, &side.sentences, &side.sentences.drawn(*largest).parts[2], host)?;
     let mut found: Vec<Found> = Vec::new();
     for (size, probes) in trained {
-        host.stage(format!("{name}: shortfall of its probes"), "iterations", 0.1 * pace * weight(*size));
+        host.stage(format!("{name}: shortfall of the probes"), "iterations", 0.1 * pace * weight(*size));
         let drawn = side.sentences.drawn(*size);
         let train = side.part(spec, &side.sentences, &drawn.parts[0], host)?;
         let (optimum, best) = best(&train, probes, &mut || host.poll())?;
@@ -109,7 +109,7 @@ fn best(
 /// Converts a logistic regression to a network with one logit per class.
 fn network(model: &Logistic) -> Option<Mlp> {
     let (rows, inputs) = (model.bias.len(), model.weight.cols());
-    // With two classes, the only row belongs to the second.
+    // With two classes, the single row belongs to the second class.
     let classes = rows.max(2);
     let row = |class: usize| if rows == 1 { class.checked_sub(1) } else { Some(class) };
     let weight = Matrix::from_fn(inputs, classes, |i, class| row(class).map_or(0.0, |r| model.weight.row(r)[i] as f32));
@@ -123,10 +123,10 @@ fn table(a: &[f64], b: &[f64]) -> Table {
     table
 }
 
-/// Accuracy of the best probe minus that of the trained ones, with an interval over test sentences and seeds.
+/// Accuracy of the best probe minus that of the trained probes, with an interval over test sentences and seeds.
 ///
-/// With one seed the interval is over test sentences alone. It is never narrower than that, which keeps its coverage with few differing
-/// sentences.
+/// With one seed the interval is over test sentences alone. With several seeds it is never narrower than that, which preserves its coverage
+/// when few sentences differ.
 fn lacking(best: &[f64], probes: &[Vec<f64>], spec: &Spec) -> Estimate {
     let level = spec.interval.level;
     let names = Names { a: String::new(), b: String::new(), metric: String::new() };
@@ -169,8 +169,8 @@ mod tests {
         Labelled::new(x, y, if three { 3 } else { 2 }).unwrap()
     }
 
-    /// Minimum mean cross entropies of these points by SciPy's BFGS without a penalty: .493967 with two classes (47 of 60 right), 1.061782
-    /// with three.
+    /// The expected values are minimum mean cross entropies of these points, found by SciPy's BFGS without a penalty: .493967 with two
+    /// classes (47 of 60 right), 1.061782 with three.
     #[test]
     fn the_best_probe_has_the_least_cross_entropy() {
         for (three, least) in [(false, 0.493_967), (true, 1.061_782)] {
@@ -214,7 +214,7 @@ mod tests {
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));
         let (runs, truth) = (300, 0.8 * lost - 0.2 * 0.3 * lost);
         let held = (0..runs).filter(|_| {
-            // Every training loses hard items four times as often as easy ones.
+            // Every training run loses hard items four times as often as easy ones.
             let items: Vec<(bool, f64)> =
                 (0..n).map(|_| (unit(&mut rng) < 0.8, if unit(&mut rng) < 0.5 { 1.6 } else { 0.4 })).collect();
             let best = items.iter().map(|(right, _)| f64::from(u8::from(*right))).collect::<Vec<_>>();
@@ -234,8 +234,8 @@ mod tests {
         held.count() as f64 / f64::from(runs)
     }
 
-    /// Coverage is nominal with two or more seeds. A single seed does not show the variation between training runs. If
-    /// that is large, the interval over test items covers too rarely; the lab's answer warns about this.
+    /// Coverage is nominal with two or more seeds. A single seed does not show the variation between training runs. If this variation is
+    /// large, the interval over test items covers too rarely; the lab's answer warns about this.
     #[test]
     fn the_interval_by_optimisation_covers_with_two_seeds_and_not_with_one() {
         for (seeds, n, lost, spread) in

@@ -1,4 +1,4 @@
-//! Accuracy by training examples with the margin of the bound.
+//! Accuracy against training examples, with the margin of the bound.
 
 use super::{REGION, bound, finished, pilots, provenance};
 use crate::finding::{BaselineFinding, MarginFinding};
@@ -9,7 +9,7 @@ use figure::layers::{Datum, Intervals, Line};
 use figure::{Axis, Dash, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 
-/// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
+/// Accuracies against training examples, with their spread over seeds and the excess risk that the bound allows.
 pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.margins.iter().max_by_key(|t| t.n)?;
     let mut names: Vec<&str> = Vec::new();
@@ -24,7 +24,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             let v = &m.value;
             let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
             let inner = v.sd.and_then(around);
-            // Two values differ from their mean by their standard deviation over the root of 2.
+            // Each of two values differs from their mean by their standard deviation divided by the square root of 2.
             let pair =
                 v.sd.filter(|_| seeds == 2).map(|sd| sd / f64::sqrt(2.0)).map(|d| (v.accuracy - d, v.accuracy + d));
             let (x, band, n) = (v.at_n as f64, around(v.epsilon), m.n.into());
@@ -64,7 +64,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 
 const BASE_LINE: &str = "base line";
 
-/// The baseline that is best at the largest size, shown at every size.
+/// The baseline with the highest accuracy at the largest size, shown at every size.
 fn surface(results: &Results) -> Option<Layer> {
     let of = results.surface();
     let best = of.iter().max_by(|a, b| a.value.accuracy.mean.total_cmp(&b.value.accuracy.mean))?;

@@ -13,7 +13,7 @@ use stats::estimate::Estimate;
 
 type Part = fn(&ShortfallFinding) -> Option<Estimate>;
 
-/// Both losses of both sides, by training examples.
+/// Both losses for both sides, against training examples.
 pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let all = &results.shortfalls;
     let first = all.first()?;

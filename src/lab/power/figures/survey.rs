@@ -12,7 +12,7 @@ use lab::EngineInfo;
 
 const RUN: &str = "this run";
 
-/// Published sets by suite, the run's data, and a rule at each requirement. A collapsed comparison has no rule.
+/// Published data sets by suite, the run's data, and a rule at each requirement. A collapsed comparison has no rule.
 pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let needed = results.needed()?;
     let mut suites: Vec<&str> = vec![RUN];
@@ -34,7 +34,7 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
     for (column, suite) in suites.iter().enumerate().skip(1) {
         let mine: Vec<_> = DATASETS.iter().filter(|set| set.0 == *suite).collect();
         for (k, set) in mine.iter().enumerate() {
-            // Sets of one suite often have equal sizes, so they are placed side by side.
+            // Sets in the same suite often have equal sizes, so they are drawn side by side.
             let x = column as f64 + 0.8 * ((k + 1) as f64 / (mine.len() + 1) as f64 - 0.5);
             let known = Known::new(set);
             train.extend(known.train.map(|n| spot(x, n, set.1)));
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(rules(&figure), [(1_000.0, "test on 1,000 for power 0.8"), (50_000.0, "train on 50,000 (bound)")]);
         let points: Vec<&Points> =
             figure.layers.iter().filter_map(|l| if let Layer::Points(p) = l { Some(p) } else { None }).collect();
-        // The run's data and all sets for testing; only the sets of UD, oLMpics and SentEval's files have training data.
+        // The figure shows the run's data and all sets for testing; only the sets of UD, oLMpics and SentEval's files have training data.
         let train = DATASETS.iter().filter(|set| Known::new(set).train.is_some()).count();
         assert_eq!((points[0].points.len(), points[1].points.len()), (1 + DATASETS.len(), train));
         let of = |label: &str| points[0].points.iter().find(|p| p.label == label).map(|p| p.y);

@@ -1,4 +1,4 @@
-//! The rows of a side. Rows of the second side are next to those of the first.
+//! The rows of a side. Each row of the second side is shown next to that of the first.
 
 use super::super::spec::{SideSpec, Spec};
 use base::text::{last_part, shortened};
@@ -23,10 +23,10 @@ pub(crate) fn of(first: bool) -> Vec<Setting<Spec>> {
     ]
 }
 
-/// Selectable classifiers; a spec may contain others.
+/// Classifiers that can be selected; a spec may contain others.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
 
-/// Selectable poolings; `None` is the model's own.
+/// Poolings that can be selected; `None` is the model's own.
 const POOLINGS: [Option<PoolOver>; 6] = [
     None,
     Some(PoolOver::Mean),
@@ -36,7 +36,7 @@ const POOLINGS: [Option<PoolOver>; 6] = [
     Some(PoolOver::Pooler),
 ];
 
-/// The word for a side with the common task.
+/// Shown for a side with the common task.
 const SHARED: &str = "the shared task";
 
 fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
@@ -51,7 +51,7 @@ fn label(first: bool, word: &str) -> String {
     format!("{} {word}", if first { "A" } else { "B" })
 }
 
-/// A separate task of a side; the first entry is the common task.
+/// A separate task for a side; the first entry is the common task.
 fn own_task(first: bool) -> Setting<Spec> {
     let names = || {
         let own = PROBING.iter().map(|t| t.id.replace('_', " "));
@@ -108,7 +108,7 @@ fn encoder(first: bool) -> Setting<Spec> {
                 both[1] = copy;
             }
             both[usize::from(!first)] = name.clone();
-            // With results from files, neither side has an encoder.
+            // When results come from files, neither side has an encoder.
             if both[usize::from(first)].is_empty() {
                 both[usize::from(first)] = name.clone();
             }
@@ -210,7 +210,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
         move |s, path| {
             let path = path.map(|p| typed(&s.task.base, p));
             let side = side_mut(s, first);
-            // A text has no effect without steps, so the paper's number of steps is set.
+            // Corruption text has no effect without steps, so the paper's number of steps is set.
             if path.is_some() && side.corrupted == 0 {
                 side.corrupted = 200;
             }

@@ -1,4 +1,4 @@
-//! Tests that every row sets the value that it shows and keeps the spec valid.
+//! Tests that every row sets the value that it shows, and that the spec remains valid.
 
 use super::*;
 use crate::plan::{Hypothesis, Plan, Stop};
@@ -69,7 +69,7 @@ fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
     assert_eq!(spec.models, Spec::shipped().models);
 }
 
-/// Regression: choosing a model for one side after files of results used to leave the other side without an encoder.
+/// Regression: choosing a model for one side, after results came from files, used to leave the other side without an encoder.
 #[test]
 fn a_model_chosen_after_files_stands_on_both_sides() {
     let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
@@ -85,7 +85,7 @@ fn a_model_chosen_after_files_stands_on_both_sides() {
     }
 }
 
-/// Regression: editing a row with several files per side used to drop all but the first.
+/// Regression: editing a row that names several files per side used to drop all but the first.
 #[test]
 fn several_seeds_are_several_files_of_a_row() {
     let (known, rows) = (Known::default(), settings());
@@ -150,7 +150,7 @@ fn a_side_can_have_a_task_of_its_own() {
     );
     row.set(&mut spec, &known, Value::Choice(Some(0))).unwrap();
     assert!(!spec.is_apart() && spec == Spec::shipped());
-    // The same task named twice is one task.
+    // Two names of the same task count as one task.
     spec.b.task = Some("subj_number".into());
     assert!(!spec.is_apart());
 }

@@ -1,10 +1,10 @@
-//! Settings of the training that corrupts encoders.
+//! Settings for training that corrupts encoders.
 
 use serde::{Deserialize, Serialize};
 
 use lab::spec::{Refuse, SpecError};
 
-/// Settings of the corruption, where they differ from those of Zhu et al.
+/// Settings of the corruption that differ from those of Zhu et al.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CorruptionSpec {
@@ -24,7 +24,7 @@ impl CorruptionSpec {
         *self == Self::default()
     }
 
-    /// Checks ranges, and refuses settings without a corruption.
+    /// Checks ranges, and refuses corruption settings if no encoder is corrupted.
     pub(super) fn check(&self, corrupts: bool, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let CorruptionSpec { batch, rate, masking } = self;
         batch.map_or(Ok(()), |n| refuse.outside("corruption.batch", n, 1..=4_096))?;

@@ -1,4 +1,4 @@
-//! Level of the lab's intervals, which need no resamples.
+//! Confidence level of the lab's intervals, which need no resamples.
 
 use serde::{Deserialize, Serialize};
 

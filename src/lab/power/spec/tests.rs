@@ -46,7 +46,7 @@ fn values_out_of_range_are_refused_with_their_key() {
     assert!(message.contains("b.noise"), "{message}");
 }
 
-/// A file of results listed twice would count as two seeds.
+/// A file of results listed twice would count as two seeds, so it is refused.
 #[test]
 fn what_a_list_names_twice_is_refused() {
     for (spec, key) in [

@@ -1,4 +1,4 @@
-//! Accuracy lost by probes through optimisation and lack of data, as text and table.
+//! Accuracy lost by probes through optimisation and lack of data, as text and as a table.
 
 use super::{interval, points};
 use crate::finding::ShortfallFinding;

@@ -1,4 +1,4 @@
-//! Queries to a model of the run: the possible answers, the usable facts, and the replies to every prompt under every name.
+//! Queries a model of the run: the possible answers, the usable facts, and the replies to every prompt under every name.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 use model::{ModelError, Tokenizer};
 
-/// Number of queries encoded and run together, in whole prompts. Small enough that long relations report progress and can be cancelled
-/// within seconds, large enough to fill batches of equal length.
+/// Number of queries encoded and run together, rounded to whole prompts. Small enough that long relations report progress and can be
+/// cancelled within seconds, large enough to fill batches of equal length.
 const TOGETHER: usize = 8192;
 
 struct Query<'a> {
-    /// Index of the prompt among those asked together.
+    /// Index of the prompt among those queried together.
     prompt: usize,
     /// Index of the name among those of all facts.
     at: usize,
@@ -29,7 +29,7 @@ struct Query<'a> {
 }
 
 impl Bench {
-    /// The answers that a relation allows for a model; empty if the models share none.
+    /// The rule for a model's answers about a relation; its list is empty if the models share no answer.
     pub(crate) fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
@@ -46,7 +46,7 @@ impl Bench {
         }
     }
 
-    /// The answers of a relation that every model can produce, with each model's tokens.
+    /// The relation's answers that every model can produce, with each model's tokens.
     fn sayable<T>(
         &self,
         relation: &Relation,
@@ -61,7 +61,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Asks one model every prompt under every mention of every fact, with earlier replies from the store.
+    /// Queries one model with every prompt and every mention of every fact, reusing stored replies.
     pub(crate) fn ask(
         &self,
         member: usize,
@@ -87,7 +87,7 @@ impl Bench {
         Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
     }
 
-    /// Asks without using the store. `fitted` is a property of the relation.
+    /// Queries without using the store. `fitted` is a property of the relation.
     pub(crate) fn fresh(
         &self,
         member: usize,
@@ -143,7 +143,7 @@ pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<boo
     Ok(all)
 }
 
-/// Encodes every prompt with every name, on all threads. Omits queries too long for the model.
+/// Encodes every prompt with every name, on all threads. Omits queries that are too long for the model.
 fn written<'a>(
     asker: &Asker<'_>,
     prompts: &[&String],
@@ -159,7 +159,7 @@ fn written<'a>(
     Ok(all.into_iter().flatten().collect())
 }
 
-/// A model's replies, in the order of the queries. `between` receives the number done.
+/// A model's replies, in the order of the queries. `between` receives the number of finished queries.
 fn read(
     m: &Member,
     asker: &Asker<'_>,
@@ -189,9 +189,9 @@ pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<
     let id = m.words.object(m.model.tokenizer()?, object)?;
     Ok(match rule {
         _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
-        // A closed set of answers need not contain the objects.
+        // The objects need not be in a closed set of answers.
         Rule::Tokens(ids) if ids.is_empty() => {
-            Some("no answer of its relation is a single token in every model".into())
+            Some("no answer of the relation is a single token in every model".into())
         }
         _ => None,
     })

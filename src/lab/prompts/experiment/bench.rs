@@ -51,24 +51,24 @@ pub(crate) struct Bench {
     pub label: Label,
     /// The relations evaluated so far.
     pub entries: Vec<Entry>,
-    /// By relation: the facts used in the search for prompts, and the prompts found so far.
+    /// By relation: the facts used to search for prompts, and the prompts found so far.
     pub searches: HashMap<String, Searched>,
 }
 
-/// A relation with the prompts and facts used.
+/// A relation with the prompts and facts in use.
 pub(crate) struct Entry {
     pub relation: Relation,
-    /// The prompts used.
+    /// The prompts in use.
     pub prompts: Vec<String>,
-    /// The prompts omitted.
+    /// The omitted prompts.
     pub prompts_left_out: Vec<LeftOut>,
-    /// The facts asked of every model, with the mentions used.
+    /// The facts queried in every model, with the mentions in use.
     pub facts: Vec<Fact>,
-    /// The facts omitted, with reasons.
+    /// The omitted facts, with reasons.
     pub left_out: Vec<(Fact, String)>,
     /// By model: the answers, and the ranks of the objects.
     pub scored: Vec<Scored>,
-    /// Words by their numbers in [`Answers::said`].
+    /// The answered words, by their numbers in [`Answers::said`].
     pub said: Said,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Scored {
     pub ranks: Vec<Option<u32>>,
 }
 
-/// Numbers of answered words.
+/// The distinct words answered, numbered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
     words: Vec<String>,
@@ -101,11 +101,11 @@ impl Said {
     }
 }
 
-/// Replies to all queries of some prompts over some facts; `None` for an unusable query.
+/// Replies to all queries that combine some prompts and facts; `None` for an unusable query.
 pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {
-    /// Loads models and relations without asking anything.
+    /// Loads models and relations without querying.
     pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let function_words = match (spec.query.function_words.as_str(), spec.words_path()) {
             (_, Some(path)) => FunctionWords::read(&path).map_err(Fault::Failed)?,
@@ -138,12 +138,12 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Reports models with equal weights, which only the rule for ties would rank.
+    /// Warns of models with identical weights, which only the rule for ties would rank.
     fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(
-                    "{} and {} have the same weights: their gap is 0, and only the rule for ties orders them",
+                    "{} and {} have the same weights: their gap is 0, and only the rule for ties ranks them",
                     a.name, b.name
                 );
                 let hint = "remove one of them, or set ranks.ties = \"mean_place\"".into();
@@ -154,7 +154,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Checks that every relation has one user weight per prompt, before hours of queries.
+    /// Checks, before hours of queries, that the user gave every relation one weight per prompt.
     fn check_weights(&self) -> Result<(), Problem> {
         if self.spec.adjust.weights != Weighting::User {
             return Ok(());
@@ -168,7 +168,7 @@ impl Bench {
             };
             if found != wanted {
                 let printed = WeightError::Prompts { found, wanted };
-                let hint = "give one for each prompt, in the order of the prompts";
+                let hint = "give one weight for each prompt, in the order of the prompts";
                 return Err(problem(&format!("{}: {printed}", relation.id), "adjust.user", hint));
             }
         }
@@ -180,12 +180,12 @@ impl Bench {
         Some(self.spec.query.candidates)
     }
 
-    /// The entry of the relation with this name, once asked.
+    /// The entry of the relation with this name, once it has been queried.
     pub(crate) fn entry(&self, relation: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.relation.id == relation)
     }
 
-    /// The prompts of a relation, used and omitted.
+    /// The relation's prompts, used and omitted.
     pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
         let found = self.searches.get(&relation.id).into_iter().flat_map(|s| s.found.iter().map(|f| &f.prompt));
@@ -202,7 +202,7 @@ impl Bench {
         (kept, left_out)
     }
 
-    /// The facts of a relation with the mentions used.
+    /// The relation's facts with the mentions in use.
     pub(crate) fn facts(&self, relation: &Relation) -> Vec<Fact> {
         let most = self.spec.data.instances.unwrap_or(usize::MAX);
         let mentions = self.spec.data.mentions;
@@ -210,7 +210,7 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// The reason why a fact cannot be asked of every model, if any.
+    /// The reason why a fact cannot be queried in every model, if any.
     fn unfit(&self, fact: &Fact, rules: &[Rule], replies: &[&[Option<Reply>]]) -> Result<Option<String>, Fault> {
         for ((m, rule), replies) in self.members.iter().zip(rules).zip(replies) {
             if let Some(why) = unsayable(m, rule, &fact.object)? {
@@ -223,8 +223,8 @@ impl Bench {
         Ok(None)
     }
 
-    /// Adds a relation with the replies of all models (by model, then by prompt): the facts asked of every model, and the right answers of
-    /// each.
+    /// Adds a relation with the replies of all models (by model, then by prompt): finds the facts usable with every model, and each model's
+    /// right answers.
     pub(crate) fn enter(
         &mut self,
         relation: Relation,
@@ -345,7 +345,7 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
         functional(&mut library, wanted, host)?;
     }
     if !wanted.is_empty() {
-        // Facts that a file adds to a built-in relation are asked with the relation's own.
+        // Facts that a file adds to a built-in relation are queried together with the built-in ones.
         let added = |r: &Relation| spec.data.whole && !built_in.relations.contains(r);
         library.relations.retain(|r| wanted.contains(&r.id) || added(r));
     }
@@ -360,7 +360,8 @@ fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> 
     if left_out == 0 {
         return Ok(());
     }
-    let hint = "set relations = \"all\" under [data] to include them, or list the identifiers of some".to_owned();
+    let hint =
+        "set relations = \"all\" under [data] to include them, or list the identifiers of those you want".to_owned();
     let what = format!("{left_out} of {all} relations are left out: their subjects have several objects (N-M)");
     let problem = Problem { what, r#where: "data.relations".into(), hint };
     match left_out == all {
@@ -369,7 +370,7 @@ fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> 
     }
 }
 
-/// Reports parts of a spec that the run does not use.
+/// Reports parts of the spec that have no effect on the run.
 fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fault> {
     let mut tell = |key: &str, what: String, hint: &str| {
         let problem = Problem { what, r#where: key.into(), hint: hint.into() };
@@ -400,7 +401,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
 
 const NAMED: usize = 3;
 
-/// Reports relations with facts but no prompt, or the reverse; an error for a relation requested by name.
+/// Reports relations that have facts but no prompt, or the reverse. For a relation requested by name, this is an error.
 fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
         "facts and prompts of a relation may be in different files, but need the same relation name; `probity data show` lists both".to_owned()

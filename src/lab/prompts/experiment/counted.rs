@@ -1,4 +1,4 @@
-//! The work of a run, counted from its spec for balancing the shares of a grid.
+//! A run's work, counted from its spec to balance the shards of a grid.
 
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
@@ -11,7 +11,7 @@ const FACTS: usize = 40;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
 
-/// Multiply-adds of every query of every model, repeated after each further pretraining.
+/// Multiply-adds for all queries of all models, repeated after each further pretraining.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let data = &spec.data;
     let relations = if data.relations.is_empty() { RELATIONS } else { data.relations.len() } as u128;

@@ -1,6 +1,6 @@
-//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on varying shares of the facts
-//! before it is asked. The training is that of `probity gallery mix`. A measured mixture is not trained again, and a
-//! stopped training run resumes bit-identically.
+//! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on varying shares of the facts before it is queried.
+//! The training is the same as in `probity gallery mix`. A mixture that has been measured is not trained again, and a stopped training run
+//! resumes bit-identically.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use pretraining::{Progress, Stage};
 
 use model::{Device, ModelSource};
 
-/// Names of the models to train.
+/// Names of the models that are trained further.
 fn models(spec: &Spec) -> Vec<String> {
     match &spec.disparity.models {
         list if list.is_empty() => spec.models.iter().take(1).cloned().collect(),
@@ -28,11 +28,11 @@ fn models(spec: &Spec) -> Vec<String> {
     }
 }
 
-/// Number of training steps and of relations used to forecast a mixture.
+/// Number of training steps, and of relations, timed to forecast a mixture.
 const STEPS: usize = 8;
 const RELATIONS: usize = 4;
 
-/// Seconds of a model's mixtures; 0 for mixtures measured before.
+/// Time in seconds for a model's mixtures; 0 for mixtures that are already measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
@@ -61,7 +61,7 @@ fn settings(spec: &Spec, text: Option<&OwnText>) -> Settings {
     }
 }
 
-/// The user's text, if the spec names one.
+/// The user's training text, if the spec names one.
 fn own_text(spec: &Spec) -> Result<Option<OwnText>, Fault> {
     spec.text_path().map(|path| OwnText::read(&path).map_err(fault)).transpose()
 }
@@ -72,7 +72,7 @@ fn load(name: &str, text: Option<&OwnText>) -> Result<Start, Fault> {
     Ok(Start::load(&source).map_err(fault)?.with_text(text.cloned()))
 }
 
-/// Time of each trained model, measured on a few training steps and relations.
+/// Forecasts the time for each trained model from a few training steps and relations.
 pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fault> {
     if spec.disparity.is_off() {
         return Ok(Vec::new());
@@ -118,7 +118,7 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
     Ok(costs)
 }
 
-/// Trains every mixture and queries the facts afterwards.
+/// Trains on every mixture and queries the facts after each.
 pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(), Fault> {
     if spec.disparity.is_off() {
         return Ok(());
@@ -143,7 +143,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// Cache key of the result of training on a mixture.
+/// Cache key for the result of training on a mixture.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
         .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from disparity.models")))?;
@@ -157,7 +157,8 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
-    // If a state cannot be stored, its training is repeated later. For a whole mixture the failure is reported at its end.
+    // If an intermediate state cannot be stored, only its training may be repeated; no warning is needed. For a finished mixture, the
+    // failure is reported at the end.
     let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
     let before = mark.before();
     let mut watch = |p: Progress| match p.stage {

@@ -1,8 +1,9 @@
 //! Early results of a relation while models are being queried.
 //!
-//! The facts and prompts to be used are reported before the first query, and each model's scores as soon as it has answered. The facts
-//! follow from the tokenizers alone, except for queries that turn out too long. Everything is reported again once every model has answered.
-//! Before the run is forecast, the first relation is queried only with the usual names, because the forecast's measurements take longer.
+//! The facts and prompts that will be used are reported before the first query, and each model's scores as soon as it has answered. The
+//! facts follow from the tokenizers alone, except for queries that turn out to be too long. Everything is reported again once every model
+//! has answered. Before the run is forecast, the first relation is queried only with the usual names, because measuring for the forecast
+//! takes longer.
 
 use super::asking::unsayable;
 use super::bench::{Bench, Entry, Replies, Said};
@@ -14,9 +15,9 @@ use crate::library::{Fact, Relation};
 use crate::rule::Rule;
 use lab::fault::Fault;
 
-/// Minimum number of queries per model for early reports on a relation.
+/// Minimum number of queries per model for which a relation is reported early.
 const LONG: usize = 2_000;
-/// Maximum number of queries per model for querying the usual names of the first relation first.
+/// Maximum number of queries per model for which the usual names of the first relation are queried in advance.
 const FEW: usize = 1_000;
 
 pub(crate) struct Early {
@@ -67,13 +68,13 @@ impl Early {
         Ok(Some(Self { entry, places, rules }))
     }
 
-    /// Reports the facts and prompts to be used.
+    /// Reports the facts and prompts that will be used.
     pub(crate) fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
 
-    /// If there are few queries, asks every model the usual names, reports its scores, and returns true. Stored replies are used. New
-    /// replies are not stored, and are computed again with the other names.
+    /// If there are few queries, queries every model with the usual names, reports its scores, and returns true. Stored replies are used.
+    /// New replies are not stored; they are computed again together with the other names.
     pub(crate) fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
@@ -100,7 +101,7 @@ impl Early {
         Ok(true)
     }
 
-    /// Reports the scores of one model from its replies to all names, by prompt.
+    /// Reports one model's scores from its replies to all names, by prompt.
     pub(crate) fn tell_all(
         &self,
         bench: &Bench,
@@ -111,7 +112,7 @@ impl Early {
         self.tell(bench, member, (replies, &self.places), host)
     }
 
-    /// Reports the scores of one model from its replies by prompt. `places` is the index of each fact's usual name among them.
+    /// Reports one model's scores from its replies by prompt. `places` has the index of each fact's usual name among them.
     fn tell(
         &self,
         bench: &Bench,

@@ -14,38 +14,39 @@ use lab::demand::{Forecast, MemoryPart, peak, resident, within_limit};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Seconds for draws, ledgers and findings, measured on the built-in grid.
+/// Time in seconds for draws, ledgers and findings, measured on the built-in grid.
 pub(crate) const REST: f64 = 1.0;
-/// Seconds of intervals per prompt, fact and model, measured on LAMA. With stored answers, they take nearly all of the run's time.
+/// Time in seconds for the intervals per prompt, fact and model, measured on LAMA. When answers are stored, they take nearly all of the
+/// run's time.
 const INTERVALS: f64 = 5e-6;
-/// Bytes of answers, ranks and replies per query.
+/// Memory in bytes for answers, ranks and replies, per query.
 const PER_QUERY: usize = 32;
 
-/// Seconds of a run, by stage.
+/// Forecast time of a run in seconds, by stage.
 pub(crate) struct Ahead {
-    /// One forecast per model. Each has the whole run's memory, because all models are in memory together.
+    /// One forecast per model. Each includes the memory of the whole run, because all models are in memory together.
     pub forecasts: Vec<Forecast>,
     pub relations: Vec<Seconds>,
     /// Further pretraining, by trained model.
     pub mixtures: Vec<Cost>,
 }
 
-/// Scales `done` so that the time since `begun` gives the rate of the part that took `timed` seconds. The rest prepared the slice and is
-/// not part of the work.
+/// Scales `done` so that the time since `begun` gives the rate during the `timed` seconds; the remaining time prepared the slice and is not
+/// counted.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
 
-/// Seconds of the stages of a relation, by model.
+/// Time in seconds for the stages of a relation, by model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Seconds {
-    /// Queries without stored replies.
+    /// Time for queries without stored replies.
     pub asks: Vec<f64>,
-    /// Perplexity of the prompts, if they are weighted by it.
+    /// Time for the perplexity of the prompts, if prompts are weighted by it.
     pub weights: Vec<f64>,
-    /// Intervals of the scores.
+    /// Time for the intervals of the scores.
     pub intervals: Vec<f64>,
-    /// Search for prompts.
+    /// Time to search for prompts.
     pub search: f64,
 }
 
@@ -73,17 +74,17 @@ pub(crate) struct Undone {
 }
 
 impl Undone {
-    /// Forward passes if words remain in contention for this share of their tokens: 0 is the minimum, 1 the maximum.
+    /// Number of forward passes if words remain in contention for this share of their tokens, from 0 (minimum) to 1 (maximum).
     fn passes(self, share: f64) -> f64 {
         let [least, most] = self.passes.map(|n| n as f64);
         self.queries as f64 * (least + share * (most - least))
     }
 }
 
-/// Counts by relation, before any query.
+/// Counts by relation, made before any query.
 #[derive(Default)]
 struct Counted {
-    /// Total number of queries of the model.
+    /// Total number of queries for the model.
     queries: usize,
     undone: Vec<Undone>,
     /// For each fact, whether the model can produce its object.
@@ -113,7 +114,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
         let weights = weights(bench, k, &shared, host)?;
         let intervals: Vec<f64> = shared.iter().map(|n| INTERVALS * *n as f64).collect();
         let sum = |list: &[f64]| list.iter().sum::<f64>();
-        // A model that is trained but not queried is reported with the first one.
+        // A model that is trained but not queried is reported along with the first model.
         let asked = |name: &str| bench.members.iter().any(|m| m.name == name);
         let mine = |c: &&Cost| c.model == bench.members[k].name || k == 0 && !asked(&c.model);
         let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.diets).sum();
@@ -133,7 +134,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     Ok(Ahead { forecasts, relations, mixtures })
 }
 
-/// One forecast per model. `spent` is the time of the forecast itself in seconds.
+/// One forecast per model. `spent` is the time in seconds that forecasting itself took.
 fn forecasts(
     bench: &Bench,
     seconds: Vec<(f64, Option<[f64; 2]>)>,
@@ -169,7 +170,8 @@ fn forecasts(
     .collect()
 }
 
-/// Counts all queries of a model, and those left: facts with an object that the model can produce, under prompts without stored replies.
+/// Counts a model's queries in total and those still to run: facts whose object the model can produce, with prompts that have no stored
+/// replies.
 fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Fault> {
     let (store, member) = (host.store(), &bench.members[k]);
     let mut counted = Counted::default();
@@ -204,13 +206,13 @@ fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
     relations.map(|(r, relation)| kept(r) * bench.prompts(relation).0.len()).collect()
 }
 
-/// Seconds per plain query of a model.
+/// Time in seconds per plain query of a model.
 fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let kind = format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
 }
 
-/// Seconds of a model's queries by relation, and the minimum and maximum of their total if it is uncertain.
+/// Time in seconds for a model's queries by relation, and the minimum and maximum of their total if it is uncertain.
 fn asks(
     bench: &Bench,
     k: usize,
@@ -241,7 +243,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Seconds of the search for one relation's prompts, by the model for which they are found.
+/// Time in seconds to search for one relation's prompts, by the model for which they are found.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {
@@ -250,7 +252,7 @@ fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> 
     Ok(query(bench, k, undone, host)? * tuned.queries() as f64)
 }
 
-/// Seconds of the perplexity of the prompts by relation, if they are weighted by it.
+/// Time in seconds for the perplexity of the prompts by relation, if prompts are weighted by it.
 fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
         return Ok(vec![0.0; shared.len()]);

@@ -31,7 +31,7 @@ fn entry<'a>(bench: &'a Bench, relation: &str) -> Result<&'a Entry, Problem> {
     })
 }
 
-/// The facts with only their original mentions.
+/// The facts, reduced to their original mentions.
 fn originals(entry: &Entry) -> Vec<Fact> {
     let first = |f: &Fact| Fact { names: f.names[..1].to_vec(), object: f.object.clone() };
     entry.facts.iter().map(first).collect()
@@ -43,7 +43,7 @@ pub(super) struct Said {
     pub(super) rank: Option<u32>,
 }
 
-/// Answers of every model to a prompt under the original mentions.
+/// Every model's answers to a prompt with the original mentions.
 pub(super) fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<'_>) -> Result<Vec<Vec<Said>>, Fault> {
     let causal = bench.members.iter().find(|m| m.model.arch().is_causal()).map(|m| m.name.as_str());
     if let Some(reason) = refused(text, causal) {
@@ -71,7 +71,9 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
         let what = format!("no fact of `{}` is usable with all models", asked.relation);
-        return Err(problem(&what, "prompt", "the list of instances gives the reasons; choose another relation").into());
+        return Err(
+            problem(&what, "prompt", "the list of instances gives the reasons; choose a different relation").into()
+        );
     }
     let all = replies(bench, entry, &asked.prompt, host)?;
     let index = entry.prompts.iter().position(|p| *p == asked.prompt);
@@ -86,7 +88,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     Ok(findings)
 }
 
-/// The instances under a prompt, and each model's answer to one of them.
+/// The instances under a prompt, with each model's answers, or one instance in detail.
 fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     let asked_with = entry.prompts.iter().position(|p| *p == asked.prompt);
@@ -121,7 +123,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<
     let n = entry.facts.len();
     let mut findings = vec![bench.label.finding(n, true, t, Kind::Instances(instances))];
     if n == 0 {
-        // All instances are omitted; the list gives the reasons.
+        // All instances are omitted; the list already gives the reasons.
         return Ok(findings);
     }
     let fact = &entry.facts[asked.instance.min(n - 1)];
@@ -144,7 +146,7 @@ fn known(entry: &Entry, prompt: usize) -> Vec<Vec<(String, bool)>> {
     entry.scored.iter().map(of).collect()
 }
 
-/// One query of one model in detail.
+/// Details of one query to one model.
 fn one(
     bench: &Bench,
     (entry, k): (&Entry, usize),

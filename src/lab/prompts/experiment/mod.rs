@@ -1,5 +1,5 @@
-//! The procedure of the lab: queries every model with every prompt and mention, relation by relation, and reports each relation at once.
-//! Then draws ranks and decomposes gaps over all relations.
+//! The procedure of the lab: queries every model with every prompt and mention, relation by relation, and reports each relation as soon as
+//! it is done. Afterwards, draws ranks and decomposes gaps over all relations.
 
 mod asking;
 mod bench;
@@ -41,7 +41,7 @@ use lab::{EngineInfo, Experiment, FigureEntry, Instrument, Pick};
 
 pub static LAB: Prompts = Prompts;
 
-/// The prompts lab: the model's share in a prompt probe's result.
+/// The prompts lab: how much of a prompt probe's result is due to the model.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompts;
 
@@ -85,7 +85,7 @@ struct Run {
     spec: Spec,
     /// Material for answering questions.
     bench: Option<Bench>,
-    /// Number of queried instances over all relations.
+    /// Number of queried instances in all relations.
     examined: usize,
     latest: Latest<Kind, Question>,
 }
@@ -95,11 +95,11 @@ struct Run {
 pub(super) struct Gathered {
     /// Answers for rank consistency.
     pub panel: Panel,
-    /// By pair of models: the parts of their gap, one entry per relation.
+    /// By pair of models: the parts of the gap between them, one entry per relation.
     pub parts: Vec<Vec<Parts>>,
-    /// By model, one entry per relation.
+    /// By model: terms of the means over relations, one entry per relation.
     pub spreads: Vec<Vec<Spread>>,
-    /// Whether the order of the models changes with the prompt, by relation.
+    /// By relation: whether the order of the models changes with the prompt.
     pub unstable: Vec<bool>,
     /// Number of queried instances.
     pub instances: usize,
@@ -111,7 +111,7 @@ pub(super) struct Spread {
     /// P@1 over prompts.
     pub over: Preference,
     pub adjusted: f64,
-    /// Gaps corrected for the choice of the best and worst prompt.
+    /// Gaps corrected for selecting the best and worst prompt.
     pub honest: Option<Honest>,
     pub stability: Option<f64>,
 }
@@ -165,7 +165,7 @@ impl Experiment<Kind, Question> for Run {
         host.stage("ranks and ledgers".into(), "draws", forecast::REST);
         overall::conclude(bench, &gathered, host)?;
         serve(bench, host)?;
-        // Every relation uses all models, so they stay loaded until here. Trained models are loaded separately.
+        // Every relation uses all models, so they stay loaded until here. Further pretraining loads its models separately.
         if !host.asked() {
             self.bench = None;
         }

@@ -20,12 +20,12 @@ use stats::paired::mean_within;
 const MEANWHILE: usize = 200;
 /// Number of draws between two reports.
 const STEP: usize = 250;
-/// Number of draws per point of the curve over numbers of prompts.
+/// Number of draws per point on the curve over numbers of prompts.
 const CURVE: usize = 300;
-/// Maximum number of whole orders with reported counts.
+/// Maximum number of whole orders whose counts are reported.
 const ORDERS: usize = 20;
 
-/// Interim ranks over the relations so far, with the same share of them per draw; reported a few times per run.
+/// Reports interim ranks over the relations so far, a few times per run. Each draw takes the same share of them as in the final result.
 pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,
@@ -73,7 +73,7 @@ pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) 
     let asked = bench.entries.iter().filter(|e| !e.facts.is_empty());
     if gathered.panel.relations() > 0 && asked.clone().all(|e| e.prompts.len() < 2) {
         let what = "every relation has a single prompt: the gap, the standard deviation and counts based on them are 0 by definition";
-        let hint = "add prompts; the held-out gap and the gap by chance are n/a".into();
+        let hint = "add prompts; until then the held-out gap and the gap by chance are n/a".into();
         let problem = Problem { what: what.into(), r#where: "data.prompts".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
@@ -183,7 +183,7 @@ fn tell_ranks(
     Ok(())
 }
 
-/// Names of the models, worst place first.
+/// Names of the models, lowest rank first.
 fn by_place(places: &[u32], bench: &Bench) -> Vec<String> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by_key(|k| places[*k]);
@@ -198,7 +198,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
     let level = bench.spec.interval.level;
     let mut over_in_all = 0;
     for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
-        // Over the relations with this number.
+        // The mean is over the relations for which this number exists.
         let mean = |within: (f64, f64), of: fn(&Spread) -> Option<f64>| {
             let list: Vec<f64> = spreads.iter().filter_map(of).collect();
             (!list.is_empty()).then(|| mean_within(&list, within, level))

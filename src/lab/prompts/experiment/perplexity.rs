@@ -1,9 +1,9 @@
-//! Weights of prompts by their likelihood under the models. For each model w ∝ 1/PPL of the rendered prompt per token, averaged over the
-//! relation's subjects and normalised over its prompts. Weights are then averaged over the models, so that all models share them. Separate
-//! weights would open the path that the adjustment closes.
+//! Weights of prompts by their likelihood under the models. For each model, w ∝ 1/PPL, the inverse of the rendered prompt's perplexity per
+//! token, averaged over the relation's subjects and normalised over its prompts. Weights are then averaged over the models, so that all
+//! models share them. Separate weights would open the path that the adjustment closes.
 //!
-//! A causal model's perplexity is that of the text it is given. Masked and denoising models have the pseudo-perplexity, with each token
-//! masked in turn. The answer slot and the surrounding special tokens are not scored.
+//! For a causal model, this is the perplexity of its input text. For masked and denoising models, it is the pseudo-perplexity, with each
+//! token masked in turn. The answer slot and the surrounding special tokens are not scored.
 
 use super::bench::{Bench, Entry, Member};
 use crate::Host;
@@ -12,7 +12,7 @@ use crate::rule::log_sum;
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// The weight of each prompt, summing to 1. `seconds` is the approximate time of each model.
+/// The weight of each prompt, summing to 1. `seconds` is the approximate time for each model.
 pub(crate) fn weights(bench: &Bench, entry: &Entry, seconds: &[f64], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     let prompts = entry.prompts.len();
     let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
@@ -36,10 +36,11 @@ pub(crate) fn weights(bench: &Bench, entry: &Entry, seconds: &[f64], host: &mut 
     Ok(sums)
 }
 
-/// Perplexity per token of a prompt under each subject. `fitted` is a property of the relation; `between` receives the share done.
+/// Perplexity per token of a prompt with each subject. `fitted` is a property of the relation; `between` receives the finished share of the
+/// work.
 ///
 /// # Errors
-/// Errors of the model and of `between`.
+/// Returns errors of the model and of `between`.
 pub(crate) fn perplexities(
     member: &Member,
     prompt: &str,

@@ -1,4 +1,4 @@
-//! Queries every model about one relation and reports the results.
+//! Queries every model about one relation, and reports the results.
 
 use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
@@ -24,7 +24,7 @@ use model::Model;
 use stats::estimate::Estimate;
 use stats::intervals::share;
 
-/// The kind of query for a model.
+/// The form of query that suits a model.
 fn asked(model: &Model) -> &'static str {
     let arch = model.arch();
     match (arch.decoder.is_some(), arch.is_causal()) {
@@ -60,8 +60,8 @@ pub(crate) fn report_data(bench: &Bench, host: &mut Host<'_>) -> Result<(), Faul
     Ok(host.find(bench.label.finding(facts, true, t, Kind::Data(data)))?)
 }
 
-/// Queries every model about a relation, reports the results and collects them. `seconds` estimates its stages. With `early`, the scores of
-/// a model are reported as soon as it has answered.
+/// Queries every model about a relation, reports the results and collects them. `seconds` is the estimated time of each stage. With
+/// `early`, the scores of a model are reported as soon as it has answered.
 pub(crate) fn investigate(
     bench: &mut Bench,
     relation: &Relation,
@@ -88,7 +88,7 @@ pub(crate) fn investigate(
             true => ("prompt", "other prompts or models may help"),
             false => (
                 "instance",
-                "other models or facts may help, and query.candidates = \"relation_pll\" allows objects of several tokens",
+                "other models or facts may help; query.candidates = \"relation_pll\" allows objects of several tokens",
             ),
         };
         let what = format!("{}: no {what} can be used with all models", relation.id);
@@ -156,7 +156,7 @@ pub(crate) fn report_relation(
     Ok(host.find(bench.label.finding(n, is_final, t, Kind::Relation(finding)))?)
 }
 
-/// The score of one prompt, from the ranks and hits of its original mentions.
+/// The score of one prompt, from the ranks and hits with the original mentions.
 pub(crate) fn score(
     bench: &Bench,
     (relation, prompt, index): (&str, &str, Option<usize>),
@@ -249,7 +249,7 @@ fn report_model(
     Ok(exact)
 }
 
-/// The answers averaged by the adjusted score, with their weights: all, or a K × K sample.
+/// The answers that the adjusted score averages, with their weights: all of them, or a K × K sample.
 fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) -> (Answers, Weights) {
     let adjust = &bench.spec.adjust;
     if adjust.prompts.is_none() && adjust.mentions.is_none() {

@@ -1,4 +1,4 @@
-//! Slices of a run's work, timed before the run. Queries are spread over all relations, prompts and facts in proportion to the work.
+//! Slices of a run's work, timed before the run. Their queries are spread over all relations, prompts and facts in proportion to the work.
 
 use std::time::Instant;
 
@@ -13,19 +13,19 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// A slice contains one of this many queries of the work, within bounds.
+/// Number of planned queries per query in a slice, within bounds.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
-/// Number of untimed queries, maximum number asked together, and seconds after which a slice is long enough.
+/// Number of untimed queries, maximum number of queries in one batch, and time in seconds after which timing can stop.
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// One of this many forward passes is in a slice of pseudo-log-likelihood; bounds on the passes; the minimum number of queries.
+/// Number of planned forward passes per pass in a slice for pseudo-log-likelihood; bounds on the passes; minimum number of queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
-/// Number of queries in a slice of perplexity, each with one pass per token.
+/// Number of queries in a slice for perplexity, each of which takes one pass per token.
 const PERPLEXITIES: usize = 12;
 
 struct Picked<'a> {
@@ -35,7 +35,7 @@ struct Picked<'a> {
     object: &'a str,
 }
 
-/// About `size` queries: relations in proportion to their share of `work`, prompts and facts in equal steps.
+/// Picks about `size` queries: relations in proportion to their share of `work`, prompts and facts at equal distances.
 fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     let all: f64 = work.iter().sum();
     let mut picked = Vec::with_capacity(size);
@@ -55,7 +55,7 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
         picked.extend((0..count).map(|k| {
             let fact = &facts[k * facts.len() / count];
             let names = fact.names.len().min(bench.spec.data.mentions).max(1);
-            // Prompts in equal steps if there are fewer queries than prompts, otherwise all in turn.
+            // With fewer queries than prompts, prompts are picked at equal distances; otherwise all are used in turn.
             let prompt = if count < prompts.len() { k * prompts.len() / count } else { k % prompts.len() };
             let (name, object) = (fact.names[k % names].as_str(), fact.object.as_str());
             Picked { relation: r, prompt: prompts[prompt].clone(), name, object }
@@ -64,22 +64,22 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     picked
 }
 
-/// Asks some queries of the run in the same way as the run, and returns their number.
+/// Runs a sample of the run's queries in the same way as the run, and returns their number.
 pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
-    // As many queries per batch as in the run, so that idle threads are measured too.
+    // Batches have as many queries as in the run, so that the cost of idle threads is included.
     let relations = undone.iter().filter(|u| u.queries > 0).count().max(1);
     let together = (all / relations).clamp(FEWEST, TOGETHER);
     let picked = picked(bench, &work, (all / ONE_OF).clamp(together, MOST));
-    // One relation's words are used for all, because their number matters little.
+    // One relation's words are used for all relations, because the number of words matters little.
     let most = (0..work.len()).max_by(|a, b| work[*a].total_cmp(&work[*b]));
     let rule = match most {
         Some(r) => bench.rule(&bench.library.relations[r], k)?,
         None => Rule::Vocabulary,
     };
-    // A model's first pass allocates memory, and its first batch has cold caches.
+    // The first pass of a model allocates memory, and its first batch has cold caches.
     let warm: Vec<&Picked<'_>> = picked.iter().take(WARM).collect();
     ask(bench, k, &rule, &warm)?;
     let parts = picked.len().div_ceil(together).max(1);
@@ -118,15 +118,15 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
     Ok(())
 }
 
-/// Measurements of a slice of pseudo-log-likelihood.
+/// Results of timing a slice of pseudo-log-likelihood.
 pub(crate) struct Races {
     pub passes: usize,
-    /// By query: how long words remained in contention, from 0 (minimum) to 1 (to the end).
+    /// For each query, how long words remained in contention, from 0 (minimum) to 1 (to the end).
     each: Vec<f64>,
 }
 
 impl Races {
-    /// Mean time in contention, and its ends at two standard errors.
+    /// Mean share of tokens for which words remained in contention, and its bounds at two standard errors.
     pub(crate) fn shares(&self) -> [f64; 3] {
         let n = self.each.len() as f64;
         if n < 2.0 {
@@ -139,7 +139,7 @@ impl Races {
     }
 }
 
-/// Asks some queries by pseudo-log-likelihood. How many words fall behind the object, and how early, depends on the model.
+/// Runs a sample of queries by pseudo-log-likelihood. How many words fall behind the object, and how early, depends on the model.
 pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault> {
     let member = &bench.members[k];
     let most = |u: &Undone| (u.queries * u.passes[1]) as f64;
@@ -167,7 +167,7 @@ pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races,
     Ok(races)
 }
 
-/// Computes the perplexity of some prompts and returns their number. `work` is the number of queries by relation, under all subjects.
+/// Computes perplexity for a sample of prompts, and returns their number. `work` is the number of queries by relation, over all subjects.
 pub(crate) fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
     let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
     let picked = picked(bench, &work, PERPLEXITIES);

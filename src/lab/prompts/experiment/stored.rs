@@ -12,14 +12,14 @@ use crate::spec::QuerySpec;
 use base::files::hex;
 use lab::store::instructions;
 
-/// Must increase when a change of the program alters replies.
+/// Must increase when a change to the program alters replies.
 const VERSION: u32 = 2;
 /// Stored in place of a token if the query could not be run.
 const UNASKED: u32 = u32::MAX;
 /// Stored in place of a rank if the object is not a candidate.
 const UNRANKED: u32 = 0;
 
-/// The key of a model's replies about some facts under a rule. `fitted` states whether names are fitted into the sentence, which changes
+/// The key for a model's replies about some facts under a rule. `fitted` states whether names are fitted into the sentence, which changes
 /// the queries.
 pub(crate) fn key(
     member: &Member,
@@ -30,7 +30,7 @@ pub(crate) fn key(
 ) -> String {
     let model = &member.model;
     let mut hash = Sha256::new();
-    // Lengths separate adjacent texts.
+    // Length prefixes separate adjacent texts.
     let mut text = |t: &str| {
         hash.update((t.len() as u64).to_le_bytes());
         hash.update(t);
@@ -68,7 +68,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Parses the stored list. Invalid data count as empty.
+    /// Parses the stored list. Invalid data are treated as empty.
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();

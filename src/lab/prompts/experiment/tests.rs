@@ -31,7 +31,7 @@ mod tuned;
 #[derive(Default)]
 struct Memory {
     kept: Mutex<HashMap<String, Vec<u8>>>,
-    /// Number of writes, one for each query without stored replies.
+    /// Number of writes to the store, one for each query without stored replies.
     times: AtomicUsize,
 }
 
@@ -74,7 +74,7 @@ struct Desk {
     waiting: Option<Waiting>,
     replies: Vec<Vec<Finding>>,
     asked: bool,
-    /// Number of holders of the first model when training began: this host and the run.
+    /// Number of owners of the first model when training began: this host and the run.
     holders: usize,
     /// Number of findings reported before the forecast.
     before_forecast: Option<usize>,
@@ -186,7 +186,7 @@ impl lab::Channel<Kind, Question> for Desk {
     }
 }
 
-/// Three small models, four relations, few prompts and facts.
+/// Three small models and four relations with few prompts and facts.
 fn spec() -> Spec {
     let mut spec = Spec::shipped();
     spec.models = ["bert-tiny", "gpt2-tiny", "bart-tiny"].map(str::to_owned).to_vec();
@@ -205,7 +205,7 @@ fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment<Kind, Question>>, Re
     (experiment, result)
 }
 
-/// Findings of a run without their times.
+/// Findings of a run, formatted without their times.
 fn printed(desk: &Desk) -> Vec<String> {
     desk.found.iter().map(|f| serde_json::to_string(&f.body).unwrap() + &f.model).collect()
 }
@@ -297,7 +297,7 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     let results = desk.results();
     assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
-    // Regression: meaningless numbers used to be unmarked, such as a gap of 0 for a single prompt.
+    // Regression: meaningless numbers, such as a gap of 0 for a single prompt, used to be unmarked.
     for printed in ["a single prompt", "no subject has a second name"] {
         assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
@@ -401,7 +401,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     }
 }
 
-/// Checks the instances behind a score, right or wrong, and one of them in detail.
+/// Checks the instances behind a score, both right and wrong, and one of them in detail.
 fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known: &str, typed: &str) {
     for prompt in [known, typed] {
         let asked = LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
@@ -424,7 +424,7 @@ fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known:
 #[test]
 fn a_run_that_is_stopped_can_still_be_asked_about() {
     let mut desk = Desk::new();
-    // After the answers of the first relation.
+    // Cancels after the answers for the first relation.
     desk.cancel_after = 8;
     let (mut experiment, result) = run(&spec(), &mut desk);
     assert!(matches!(result, Err(Fault::Cancelled)));
@@ -455,7 +455,7 @@ fn further_pretraining_is_measured_once() {
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 
-/// Not in the paper: words of two tokens can be answers if compared by pseudo-log-likelihood.
+/// Not in the paper: objects of two tokens can be answers if words are compared by pseudo-log-likelihood.
 #[test]
 fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
     let dir = tempfile::tempdir().unwrap();

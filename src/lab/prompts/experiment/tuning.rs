@@ -1,4 +1,4 @@
-//! Prompts found automatically: held-out facts, search, and scores.
+//! Prompts found automatically: the facts held out for the search, the search itself, and the scores.
 
 use std::collections::HashMap;
 
@@ -20,13 +20,13 @@ use stats::estimate::Estimate;
 use stats::intervals::share;
 
 pub(crate) struct Searched {
-    /// The facts used in the search, which are not asked.
+    /// The facts used in the search, which are not queried.
     held: Vec<Fact>,
     /// The found prompts with their scores.
     pub found: Vec<Found>,
 }
 
-/// Removes the facts of the searches from those to ask.
+/// Removes the facts used in searches from those to be queried.
 pub(crate) fn hold_out(spec: &Spec, library: &mut Library) -> HashMap<String, Searched> {
     if spec.tuned.is_off() {
         return HashMap::new();
@@ -38,7 +38,7 @@ pub(crate) fn hold_out(spec: &Spec, library: &mut Library) -> HashMap<String, Se
     each.collect()
 }
 
-/// Refuses a model without gradients before anything is asked.
+/// Refuses a model without gradients before the first query.
 pub(crate) fn check(bench: &Bench) -> Result<(), Problem> {
     if bench.spec.tuned.is_off() {
         return Ok(());
@@ -64,7 +64,7 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     let Some(held) = bench.searches.get(&relation.id).map(|s| &s.held) else { return Ok(()) };
     let spec = &bench.spec;
     let member = &bench.members[spec.tuned.member(&spec.models)];
-    host.stage(format!("{}: search for prompts, {}", relation.id, member.name), "prompts", seconds);
+    host.stage(format!("{}: searching for prompts, {}", relation.id, member.name), "prompts", seconds);
     let tokenizer = member.model.tokenizer()?;
     let mut facts = Vec::new();
     for fact in held {
@@ -74,15 +74,17 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     let mut found: Vec<Found> = Vec::new();
     if let Some(search) = Search::new(&asker, &member.words.running(), relation, facts)? {
         for k in 0..spec.tuned.prompts {
-            let purpose = format!("search for prompt {} of {}", k + 1, relation.id);
+            let purpose = format!("searching for prompt {} of {}", k + 1, relation.id);
             found.extend(search.run(&spec.tuned, (spec.seed, &purpose), &mut Lent(host))?);
             host.beat(k + 1, spec.tuned.prompts)?;
         }
     }
     if found.is_empty() {
         let what = format!("{}: no prompt could be found", relation.id);
-        let hint =
-            format!("a search needs two facts outside the evaluation whose objects are one token of {}", member.name);
+        let hint = format!(
+            "a search needs two facts outside the evaluation whose objects are single tokens in {}",
+            member.name
+        );
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "tuned".into(), hint })?;
     }
     if let Some(searched) = bench.searches.get_mut(&relation.id) {
@@ -96,7 +98,7 @@ fn gap(scores: &[f64]) -> Option<f64> {
     Preference::of(scores).map(|p| p.gap)
 }
 
-/// Reports the scores of the found prompts by model, next to those of the random words at the start of each search.
+/// Reports the found prompts' scores by model, next to those of the random words with which each search started.
 pub(crate) fn report(bench: &Bench, entry: &Entry, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(searched) = bench.searches.get(&entry.relation.id) else { return Ok(()) };
     let (id, n, level) = (entry.relation.id.as_str(), entry.facts.len(), bench.spec.interval.level);

@@ -1,4 +1,4 @@
-//! Figures over draws of relations: rank consistency, places, and both against the number of averaged prompts.
+//! Figures over draws of relations: rank consistency, ranks, and both against the number of averaged prompts.
 
 use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
@@ -16,9 +16,9 @@ const REGIMES: [Word; 3] = [
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
-/// Label of the axis of rank consistencies, which titles define.
+/// Label for the axis of rank consistency, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
-/// The method of intervals of shares of draws.
+/// The method of intervals for shares of draws.
 const OF_DRAWS: &str =
     "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
 
@@ -47,13 +47,13 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
-/// Adds to the caption which draws are enumerated and which sampled.
+/// Adds to the caption which draws are enumerated and which are sampled.
 fn with_draws(mut figure: Figure, draws: String) -> Figure {
     figure.provenance.entries.push(("draws".into(), draws));
     figure
 }
 
-/// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
+/// Rank consistency for every model and for the whole order, under the three regimes (Table 4 in the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     // With two models, each is as consistent as their order.
@@ -91,12 +91,12 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     Some(with_draws(drawn?, sampled(results, None)))
 }
 
-/// Bars of a histogram over the places of `models` models; the first number belongs to the worst place.
+/// Bars of a histogram over the ranks of `models` models; the first number belongs to the lowest rank.
 fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
-    // Shared places are counted in halves.
+    // Shared ranks are counted in halves.
     let step = if histogram.len() > models { 0.5 } else { 1.0 };
     let bar = |(at, n): (usize, &u64)| {
-        // Places count from 1, the best, as readers expect.
+        // Displayed ranks count from 1, the best, as readers expect.
         let place = models as f64 - at as f64 * step;
         let (from, to) = (place - 0.45 * step, place + 0.45 * step);
         Bar { from, to, y: *n as f64 / draws as f64, n: (draws as usize).into(), ..Bar::default() }
@@ -110,7 +110,7 @@ pub fn some_prompts(n: usize) -> String {
     if n == 1 { "1 prompt".into() } else { format!("{n} prompts") }
 }
 
-/// Counts of a model's places under the three regimes and, with `prompts`, for that number of averaged prompts on the curve.
+/// Counts of a model's ranks under the three regimes and, with `prompts`, for that number of averaged prompts on the curve.
 pub fn places_of(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -142,7 +142,7 @@ pub fn places_of(
     let mut text = sampled(results, Some(model)).replace(", hence no interval", "");
     let sampled = Regime::ALL.into_iter().filter_map(|regime| results.rank(regime, Some(model)));
     if let Some(draws) = sampled.filter(|r| !r.value.exact).map(|r| r.value.draws).min() {
-        // A share of one half has the largest error.
+        // A share of one half has the largest standard error.
         let error = 1.96 * (0.25 / draws.max(1) as f64).sqrt();
         text.push_str(&format!("; the shares of a sample of draws are exact to ± {error:.2} (95 %)"));
     }

@@ -1,4 +1,4 @@
-//! Figures of the spread over prompts on all relations: worst and best score of every model, and the share of relations where the choice of
+//! Figures of the spread over prompts in all relations: worst and best score of every model, and the share of relations where the choice of
 //! prompt matters.
 
 use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};

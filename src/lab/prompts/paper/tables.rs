@@ -1,4 +1,4 @@
-//! Tables 1, 3 and 4 of Cao et al. (2022): the run's rows, then the published ones.
+//! Tables 1, 3 and 4 of Cao et al. (2022), with the run's rows before the published ones.
 
 use super::{CONSISTENCY, DISPARITY, DRAWS, GAMMAS, PREFERENCE, RELATIONS, WHOLE};
 use crate::consistency::Regime;
@@ -6,7 +6,7 @@ use crate::results::Results;
 use lab::table::{Entry, Table};
 use stats::estimate::Estimate;
 
-/// Label of the run's rows in the second stub column.
+/// Label for the run's rows in the second stub column.
 const RUN: &str = "this run";
 const PUBLISHED: &str = "published";
 
@@ -15,7 +15,7 @@ pub fn all(results: &Results) -> Vec<Table> {
     [preference(results), disparity(results), consistency(results)].into_iter().flatten().collect()
 }
 
-/// A table with the paper's number of decimals; `None` without rows of the run.
+/// A table with the paper's number of decimals; `None` if the run has no rows for it.
 fn table(name: &str, caption: &str, decimals: usize, mine: Vec<Entry>, published: Vec<Entry>) -> Option<Table> {
     (!mine.is_empty()).then(|| Table {
         name: name.into(),
@@ -58,7 +58,7 @@ fn preference(results: &Results) -> Option<Table> {
 
 fn disparity(results: &Results) -> Option<Table> {
     let column = |gamma: Option<f64>| gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
-    // The run's rows have all columns, including those only in the paper, so that the shares increase from left to right.
+    // The run's rows have all columns, including those that only the paper has, so that the shares increase from left to right.
     let mut gammas: Vec<f64> = results.disparity.iter().filter_map(|d| d.value.gamma).chain(GAMMAS).collect();
     gammas.sort_by(f64::total_cmp);
     gammas.dedup();
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(rows(PUBLISHED), published, "{text}");
             assert!(rows(RUN) > 0 && text.find(RUN) < text.find(PUBLISHED), "{text}");
         }
-        // Tables 1 and 3 print two decimals of scores rounded to one; Table 4 prints one.
+        // The paper's Tables 1 and 3 print two decimals of scores rounded to one; Table 4 prints one.
         let [preference, disparity, consistency] = [0, 1, 2].map(|k: usize| tables[k].write(Form::Markdown));
         assert!(preference.contains("| bert-large-cased | published | 23.45 | 46.73 | 8.75 | 71.88 |"), "{preference}");
         let row = "| bert-base-cased | published | 30.55 | 35.76 | 38.68 | 38.73 | 39.79 | 40.15 | 37.13 |";

@@ -1,5 +1,6 @@
-//! Choice of the word to mask. One annotator chooses it. Three rate their confidence that its answer is the only one (4), among the first
-//! three (3), among the first five (2), or none of these (1). It passes if no rating is below 3 (Shen et al. 2022, section 3.2).
+//! Choice of the word to mask. One annotator chooses the word. Three annotators rate their confidence in its answer: it is the only possible
+//! one (4), among the three best (3), among the five best (2), or none of these (1). The mask passes if no rating is below 3 (Shen et al.
+//! 2022, section 3.2).
 //!
 //! The paper does not state what happens otherwise. Here another word is chosen, and the sentence is dropped after the third round, as for
 //! rationales.
@@ -12,9 +13,9 @@ use super::{Annotation, Line, MOST_CONFIDENT};
 use crate::sentence::{joined, locate};
 use corpus::task::MASK;
 
-/// Minimum confidence of each rater.
+/// Minimum confidence required from each rater.
 pub const CONFIDENT: u8 = 3;
-/// Number of raters per mask.
+/// Number of raters required per mask.
 pub const RATERS: usize = 3;
 
 impl Annotation {
@@ -27,7 +28,7 @@ impl Annotation {
         self.line.answer.as_deref()
     }
 
-    /// Answers whose masks did not pass an earlier round.
+    /// Answers whose masks failed an earlier round.
     pub fn refused(&self) -> &[String] {
         &self.line.refused
     }
@@ -44,14 +45,14 @@ impl Annotation {
         locate(text, words).map_or_else(|| joined(words), |spans| (text.clone(), spans))
     }
 
-    /// Masks adjacent words of a sentence without a mask; they become the answer. Marks and scores are dropped because they belong to
-    /// another mask.
+    /// Masks adjacent words in a sentence that has no mask; these words become the answer. Marks and scores are dropped because they belong
+    /// to a different mask.
     ///
     /// # Errors
-    /// A sentence with the reason why these words cannot be masked.
+    /// A message with the reason why these words cannot be masked.
     pub fn choose_mask(&mut self, words: Range<usize>) -> Result<(), String> {
         if self.line.mask_index.is_some() {
-            return Err("the sentence has a mask already".into());
+            return Err("the sentence already has a mask".into());
         }
         if words.is_empty() || words.end > self.line.sent_token.len() {
             return Err(format!("there are {} words, numbered from 0", self.line.sent_token.len()));
@@ -61,7 +62,7 @@ impl Annotation {
         let part = |from: usize, to: usize| text.chars().skip(from).take(to - from).collect::<String>();
         let answer = part(from, to);
         if self.line.refused.contains(&answer) {
-            return Err(format!("`{answer}` did not pass an earlier round: choose another word"));
+            return Err(format!("`{answer}` did not pass an earlier round: choose a different word"));
         }
         self.line.sent_text = format!("{}{MASK}{}", part(0, from), part(to, text.chars().count()));
         let before = self.line.sent_token.len();
@@ -72,10 +73,10 @@ impl Annotation {
         Ok(())
     }
 
-    /// Moves the mask to this word. If the word is masked, the mask is removed and the answer restored.
+    /// Moves the mask to this word. If the word is already masked, the mask is removed and the answer restored.
     ///
     /// # Errors
-    /// A sentence with the reason why the word cannot be masked.
+    /// A message with the reason why the word cannot be masked.
     pub fn move_mask(&mut self, word: usize) -> Result<(), String> {
         let mut open = self.opened();
         match self.mask() {
@@ -91,7 +92,7 @@ impl Annotation {
         Ok(())
     }
 
-    /// The sentence with its answer in place of the mask.
+    /// The sentence with the answer in place of the mask.
     fn opened(&self) -> Self {
         let mut open = self.unscored();
         let answer = self.answer().filter(|answer| !answer.trim().is_empty());
@@ -106,7 +107,7 @@ impl Annotation {
         open
     }
 
-    /// Drops marks made for another mask. An alignment is kept if the number of words is unchanged.
+    /// Drops marks made for a different mask. An alignment is kept if the number of words is unchanged.
     fn forget_marks(&mut self, words: usize) {
         self.rationale.clear();
         self.line.other_answers.clear();
@@ -115,7 +116,7 @@ impl Annotation {
         }
     }
 
-    /// The unmasked sentence, for choosing a different word from the one that did not pass.
+    /// The unmasked sentence, for choosing a different word than the one that failed.
     fn unmasked(&self) -> Self {
         let mut open = self.opened();
         open.line.refused.extend(self.line.answer.clone());
@@ -127,13 +128,13 @@ impl Annotation {
 pub struct RatedMask<'a> {
     pub sentence: String,
     pub answer: String,
-    /// The annotators who chose it.
+    /// The annotators who chose the mask.
     pub annotators: Vec<&'a str>,
     /// Confidence of each rater, in the order of the files.
     pub confidence: Vec<u8>,
-    /// True if every rater considers the answer the only one, and no sentence has the same words with another answer.
+    /// True if every rater considers the answer the only possible one, and no sentence has the same words but a different answer.
     pub unique: bool,
-    /// A sentence with the same masked words and another answer, and that answer.
+    /// A sentence with the same words around the mask but a different answer, and that answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contradicted_by: Option<(String, String)>,
     pub fate: Fate,
@@ -141,7 +142,7 @@ pub struct RatedMask<'a> {
     annotation: &'a Annotation,
 }
 
-/// Every mask after a round, counted from 1.
+/// Every mask with its ratings after a round; rounds are counted from 1.
 pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
     let choosers: Vec<&str> = judged(people, Person::is_rater).map(|p| p.name.as_str()).collect();
     let (sentences, _) = by_sentence(people.iter());
@@ -185,7 +186,7 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
 pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
     let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
     format!(
-        "round {round} of {ROUNDS}: {} of {} masks pass ({RATERS} ratings or more, none below {CONFIDENT}), {} go back, {} are dropped, {} wait for ratings; {} answers are unique",
+        "round {round} of {ROUNDS}: {} of {} masks pass ({RATERS} ratings or more, none below {CONFIDENT}), {} are returned, {} are dropped, {} await ratings; {} answers are unique",
         of(Fate::Passes),
         all.len(),
         of(Fate::GoesBack),
@@ -203,7 +204,8 @@ pub fn passed(all: &[RatedMask<'_>]) -> String {
     super::write(passed.iter())
 }
 
-/// The sentences in which an annotator must mask another word. If the chooser gave no file, everyone gets them.
+/// The sentences in which an annotator must mask a different word. If the annotator who chose the mask supplied no file, everyone gets the
+/// sentence.
 pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
     let mine =
         |m: &&RatedMask<'_>| m.fate == Fate::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator));
@@ -264,7 +266,7 @@ mod tests {
         assert_eq!(third.iter().filter(|m| m.fate == Fate::Dropped).count(), 2);
         let out = read(&passed(&found)).unwrap();
         assert_eq!((out.len(), out[0].confidence, out[0].answer()), (2, None, Some("planes")));
-        // The unmasked sentence goes back, and the refused word cannot be chosen again.
+        // The sentence is returned without its mask, and the refused word cannot be chosen again.
         let back = read(&to_choose(&found, "anna")).unwrap();
         assert_eq!((back.len(), back[0].words().join(" ").as_str(), back[0].mask()), (2, texts[2], None));
         let mut again = back[0].clone();

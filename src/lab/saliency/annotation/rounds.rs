@@ -1,7 +1,7 @@
-//! Rationales of several people, one file each: agreement, and the benchmark's rounds of annotation and scoring.
+//! Rationales from several annotators, one file each: agreement, and the benchmark's rounds of annotation and scoring.
 //!
-//! Annotators mark words; checkers score each rationale. A rationale passes if both mean scores reach their thresholds. Others go back to
-//! their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
+//! Annotators mark words; checkers score each rationale. A rationale passes if both mean scores reach their thresholds. The other
+//! rationales go back to their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::{Annotation, Line, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT};
 use stats::Estimate;
 use stats::krippendorff::{Coincidences, Scale, alpha};
 
-/// Minimum mean score of sufficiency.
+/// Minimum mean sufficiency score.
 pub const SUFFICIENT: f64 = 3.0;
-/// Minimum mean score of compactness.
+/// Minimum mean compactness score.
 pub const COMPACT: f64 = 3.6;
-/// Number of rounds after which items that do not pass are dropped.
+/// Number of rounds after which items that still fail are dropped.
 pub const ROUNDS: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -32,13 +32,13 @@ impl Person {
     }
 }
 
-/// People whose work is judged: those who do not judge, or everyone if all do.
+/// The annotators whose work is judged: those who are not judges, or all of them if everyone is a judge.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
 }
 
-/// People whose marks count.
+/// The annotators whose marks count.
 fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
     judged(people, Person::is_checker)
 }
@@ -62,19 +62,19 @@ pub(super) fn by_sentence<'a>(
     (all, differing)
 }
 
-/// Krippendorff's alphas, with Student's t over sentences.
+/// Krippendorff's alphas, with intervals by Student's t over sentences.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Alphas {
-    /// Number of sentences marked by at least two people.
+    /// Number of sentences marked by at least two annotators.
     pub sentences: usize,
     /// Annotations left out because the sentence has other words, another mask or another answer in an earlier file.
     pub differing: usize,
-    /// Alpha of marked words (nominal), without masks.
+    /// Alpha for marked words (nominal), without masks.
     pub marks: Option<Estimate>,
-    /// Alpha of the scores of a rationale (ordinal).
+    /// Alpha for the scores of a rationale (ordinal).
     pub sufficiency: Option<Estimate>,
     pub compactness: Option<Estimate>,
-    /// Alpha of the confidence in a mask (ordinal).
+    /// Alpha for the confidence in a mask (ordinal).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Estimate>,
 }
@@ -120,7 +120,7 @@ fn scores<const K: usize>(
     alpha(&units, Scale::Ordinal, level)
 }
 
-/// The distinct rationales of a sentence, each with its annotators.
+/// The distinct rationales for a sentence, each with its annotators.
 fn rationales<'s, 'a>(
     all: &'s [(&'a Person, &'a Annotation)],
 ) -> BTreeMap<&'a BTreeSet<usize>, Vec<&'s (&'a Person, &'a Annotation)>> {
@@ -140,13 +140,13 @@ pub fn round(people: &[Person]) -> u8 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// Both means reach their thresholds.
+    /// Both mean scores reach their thresholds.
     Passes,
-    /// A mean is below its threshold, and the annotators correct the rationale.
+    /// A mean score is below its threshold, so the annotators correct the rationale.
     GoesBack,
-    /// A mean is below its threshold after the last round.
+    /// A mean score is below its threshold after the last round.
     Dropped,
-    /// Not both properties have been scored, or a mask has too few ratings.
+    /// One of the scores is missing, or a mask has too few ratings.
     Unscored,
 }
 
@@ -164,7 +164,7 @@ impl Fate {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored<'a> {
     pub sentence: String,
-    /// The annotators who marked it.
+    /// The annotators who marked the rationale.
     pub annotators: Vec<&'a str>,
     /// Mean score; `None` without scores.
     pub sufficiency: Option<f64>,
@@ -174,7 +174,7 @@ pub struct Scored<'a> {
     annotation: &'a Annotation,
 }
 
-/// Every rationale after a round, counted from 1.
+/// Every rationale with its scores after a round; rounds are counted from 1.
 pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
     let marked: BTreeSet<&str> = annotators(people).map(|p| p.name.as_str()).collect();
     let (sentences, _) = by_sentence(people.iter());
@@ -192,7 +192,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
         }
         let fate = match sufficiency.zip(compactness) {
             None => Fate::Unscored,
-            // Rounding may put a mean of tenths below its threshold.
+            // Rounding errors may put a mean of tenths slightly below its threshold.
             Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
             Some(_) if round < ROUNDS => Fate::GoesBack,
             Some(_) => Fate::Dropped,
@@ -204,7 +204,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
     found
 }
 
-/// The rationales that pass, one line per sentence in the benchmark's schema. If a sentence has several, any one suffices.
+/// The rationales that pass, one line per sentence in the benchmark's schema. If a sentence has several, each of them counts as sufficient.
 pub fn merged(all: &[Scored<'_>]) -> String {
     let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
     for one in all.iter().filter(|s| s.fate == Fate::Passes) {
@@ -251,7 +251,7 @@ mod tests {
         Person { name: name.into(), made: read(&lines.concat()).unwrap() }
     }
 
-    /// Source of the numbers: numpy and scipy, from all pairs of values.
+    /// The expected values come from numpy and scipy, computed from all pairs of values.
     #[test]
     fn alphas_of_three_people_who_left_sentences_out_are_those_computed_apart() {
         let people = [

@@ -21,13 +21,13 @@ const REASONS: usize = 4;
 
 pub(crate) struct Member {
     pub name: String,
-    /// Key of the model's numbers in the store.
+    /// Key under which the model's numbers are stored.
     pub hash: String,
     /// Numbers of layers and heads.
     pub shape: (usize, usize),
     /// The model; `None` after it was dropped, until it is needed.
     model: Option<Arc<Model>>,
-    /// Fields common to its findings.
+    /// Fields shared by its findings.
     pub label: Label,
     /// The available methods, the random ranking last.
     pub methods: Vec<&'static dyn Method>,
@@ -35,7 +35,7 @@ pub(crate) struct Member {
     pub refused: Vec<(String, String)>,
     /// Inputs by sentence; `None` for an unusable sentence.
     pub inputs: Vec<Option<Input>>,
-    /// Its resource needs, if measured before it was dropped.
+    /// The resources that it needs, if measured before it was dropped.
     pub needs: Option<Needs>,
 }
 
@@ -43,7 +43,7 @@ impl Member {
     /// The model, reloaded if it was dropped.
     ///
     /// # Errors
-    /// [`Fault`] if it cannot be loaded, or differs from the model of the inputs.
+    /// [`Fault`] if it cannot be loaded, or is no longer the model for which the inputs were prepared.
     pub(crate) fn model(&self, host: &mut Host<'_>) -> Result<Arc<Model>, Fault> {
         if let Some(model) = &self.model {
             return Ok(model.clone());
@@ -64,15 +64,15 @@ impl Member {
 /// Material of a run, ready for queries.
 pub(crate) struct Bench {
     pub spec: Spec,
-    /// Fields common to findings about all models.
+    /// Fields shared by findings about all models.
     pub label: Label,
     /// The sentences, each original followed by its partners.
     pub sentences: Vec<SentenceFinding>,
-    /// Index range of each original and its partners.
+    /// Index range of each original with its partners.
     pub families: Vec<Range<usize>>,
     /// Dimensions, in the order of tables.
     pub dimensions: Vec<String>,
-    /// Mean share of words in a gold rationale, by dimension.
+    /// By dimension: mean share of words in a gold rationale.
     pub ratios: BTreeMap<String, f64>,
     pub members: Vec<Member>,
     source: String,
@@ -107,7 +107,7 @@ pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host
     })
 }
 
-/// Mean share of words in gold rationales, by dimension; absent without gold rationales.
+/// By dimension: mean share of words in gold rationales; absent without gold rationales.
 fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for s in sentences.iter().filter(|s| !s.gold.is_empty()) {
@@ -120,8 +120,8 @@ fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
 }
 
 impl Bench {
-    /// Samples the sentences, loads the models and tokenizes every sentence for each. If models are dropped, only one is in memory at a
-    /// time.
+    /// Samples the sentences, loads the models, and tokenizes every sentence for each model. If models are dropped, only one is in memory
+    /// at a time.
     pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let drawn = draw(spec, host)?;
         let dimensions = drawn.dimensions();
@@ -188,7 +188,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Unreadable rows deserve a warning. Sentences unusable with one model are often unavoidable.
+    /// Reports what is left out. Unreadable rows cause a warning; sentences that one model cannot use are often unavoidable.
     fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let hint = "the finding `data` counts each reason";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {

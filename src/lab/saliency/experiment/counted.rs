@@ -1,11 +1,11 @@
-//! The work of a run, counted from its spec for balancing the shares of a grid.
+//! A run's work, counted from its spec to balance the shards of a grid.
 
 use super::rows::PREDICTION;
 use crate::methods::named;
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
 
-/// Multiply-adds of all passes of every method over every input by every model. A file is assumed to have as many inputs as the spec
+/// Multiply-adds for all passes by every model over every input with every method. A file is assumed to have as many inputs as the spec
 /// allows.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let further = spec.saliency.further_passes();

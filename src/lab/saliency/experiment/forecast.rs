@@ -21,30 +21,30 @@ use stats::intervals::share;
 
 /// Number of inputs in a timed slice, spread over the run because lengths differ.
 const SLICE: usize = 6;
-/// Steps of integrated gradients in a slice: a tenth of the paper's.
+/// Number of steps for integrated gradients in a slice: a tenth of the paper's number.
 const STEPS: usize = 10;
-/// Maximum number of rows whose completeness error is measured in the forecast, and their share of the inputs.
+/// The forecast measures the completeness error of one in [`LOOKED_SHARE`] inputs, but of no more than this number.
 const LOOKED_AT: usize = 12;
 const LOOKED_SHARE: usize = 8;
-/// Level of the interval of the share of rows that need more steps than planned.
+/// Level of the interval for the share of rows that need more steps than planned.
 const LEVEL: f64 = 0.95;
-/// Seconds of means, intervals and tests, measured on the default run.
+/// Time in seconds for means, intervals and tests, measured on the default run.
 const REST: f64 = 0.5;
-/// Bytes per row of scores, for findings and means.
+/// Memory in bytes per row of scores, for findings and means.
 const PER_ROW: usize = 1_600;
 
 /// Resources needed for one model's part of a run, measured while it is in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// Seconds of the planned passes.
+    /// Time in seconds for the planned passes.
     seconds: f64,
-    /// Rows that need more steps than planned, if steps may be doubled.
+    /// The rows that need more steps than planned, if steps may be doubled.
     doubled: Option<Doubled>,
-    /// Seconds that doubled steps add, with the interval from the share of such rows.
+    /// Time in seconds added by doubled steps, with an interval based on the share of such rows.
     added: Estimate,
-    /// Seconds spent on measuring.
+    /// Time in seconds spent on measuring.
     measuring: f64,
-    /// Bytes of a pass that keeps its activations for the gradient.
+    /// Memory in bytes for a pass that keeps its activations for the gradient.
     pass: usize,
     vocabulary: usize,
     /// Size of the model in bytes.
@@ -74,7 +74,8 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
         doubled,
         added: Estimate { mean: of(share.mean), lo: of(share.lo), hi: of(share.hi) },
         measuring: begun.elapsed().as_secs_f64(),
-        // The executor counts a plain pass. Keeping activations for the gradient needs about the same again for each layer.
+        // The executor counts a pass without gradients. Keeping activations for the gradient needs about the same amount again for each
+        // layer.
         pass: model.pass_bytes(TOKENS_PER_BATCH, longest) * (1 + model.arch().depth()),
         vocabulary: model.arch().vocab,
         model: model.bytes(),
@@ -91,7 +92,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fa
     let most = |of: fn(&Needs) -> usize| all.iter().map(of).max().unwrap_or(0);
     let part = |name: &str, bytes: usize| MemoryPart { name: name.into(), bytes: bytes as u64 };
     let rows: usize = bench.members.iter().map(|m| m.methods.len() * m.inputs.len()).sum();
-    // If models are dropped, memory contains the last one now and the largest later.
+    // If models are dropped, the last model is in memory now and the largest will be later.
     let one_at_a_time = bench.members.last().is_some_and(Member::is_let_go);
     let last = all.last().map_or(0, |n| n.model);
     let held = match (resident(), one_at_a_time) {
@@ -128,12 +129,12 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fa
     Ok(forecasts)
 }
 
-/// Predicts and explains a few inputs with fewer steps, and returns the number of passes.
+/// Predicts and explains a few inputs with fewer steps, and returns the number of passes that this took.
 fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     let mut short = spec.clone();
     let path = &mut short.integrated_gradients;
     path.steps = path.steps.min(STEPS);
-    // Passes of a slice exclude doubling, which `doubled` covers.
+    // A slice does not double steps; the estimate in `doubled` covers that.
     path.most_steps = path.steps;
     let some = spread(member, SLICE);
     let predicted = predict(model, &some, TOKENS_PER_BATCH, &mut NoPulse)?;
@@ -153,12 +154,13 @@ fn spread(member: &Member, count: usize) -> Vec<&Input> {
     all.iter().step_by((all.len() / count.max(1)).max(1)).take(count).copied().collect()
 }
 
-/// Estimate of the rows that need more steps of integrated gradients than planned.
+/// Estimate for the rows that need more steps of integrated gradients than planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Doubled {
     rows: usize,
     rough: usize,
-    /// Mean number of additional steps of a row with doubled steps; those of one doubling if the sample has no such row.
+    /// Mean number of additional steps for a row whose steps are doubled; without such a row in the sample, the number that one doubling
+    /// adds.
     added: f64,
 }
 
@@ -186,7 +188,7 @@ impl Doubled {
     }
 }
 
-/// The number of steps that a row will take, extrapolated from a run with fewer.
+/// The number of steps that a row will need, extrapolated from a run with fewer steps.
 fn steps(path: &PathSpec, found: &Scores) -> usize {
     let enough = found.steps.filter(|_| found.complete == Some(true)).unwrap_or(usize::MAX);
     let mut steps = path.steps.max(1);
@@ -230,7 +232,7 @@ mod tests {
         Scores { steps: Some(steps), complete: Some(complete), ..Scores::default() }
     }
 
-    /// Regression: the forecast used to count only the planned steps, even if many rows needed more.
+    /// Regression: the forecast used to count only the planned steps, even when many rows needed more.
     #[test]
     fn rows_that_need_more_than_the_planned_steps_are_counted_with_what_they_add() {
         let path = PathSpec { steps: 100, most_steps: 800, ..PathSpec::default() };
@@ -238,7 +240,7 @@ mod tests {
         assert_eq!(rows.each_ref().map(|r| steps(&path, r)), [100, 100, 200, 800]);
         let counted = Doubled::of(&path, &rows);
         assert_eq!(counted, Doubled { rows: 4, rough: 2, added: 400.0 });
-        // Clopper-Pearson, because fewer than five are on either side.
+        // These are Clopper-Pearson intervals, because one of the two counts is below five.
         let text = counted.text();
         assert!(text.starts_with("2 of 4 sampled rows need doubled steps (95 % interval 6.8 %"), "{text}");
         let none = Doubled::of(&path, &rows[..2]);

@@ -17,7 +17,7 @@ use lab::fault::{Fault, problem};
 use lab::finding::{Body, Label};
 use model::Offer;
 
-/// Polls the host without reporting progress, because an answer is short.
+/// Polls the host without reporting progress, because an answer takes little time.
 struct Poll<'a>(&'a mut Host<'a>);
 
 impl Pulse for Poll<'_> {
@@ -35,7 +35,7 @@ pub(crate) enum Steps {
     Doubled,
 }
 
-/// True if more steps would improve the answer.
+/// True if more steps would make the answer more accurate.
 pub(crate) fn is_rough(findings: &[Finding]) -> bool {
     let rough = |f: &Finding| match &f.body {
         Body::Lab(Kind::Saliency(row)) => row.complete == Some(false),
@@ -82,7 +82,7 @@ fn sentence(
     }
     for name in models {
         let member = member(spec, name, methods, host)?;
-        // A random ranking of a typed sentence is meaningless unless requested.
+        // For a typed sentence, the random ranking is meaningless, so it is shown only if requested.
         let asked = |m: &dyn Method| m.id() != RANDOM || methods.iter().any(|n| n == RANDOM);
         let chosen: Vec<&dyn Method> = member.methods.iter().copied().filter(|m| asked(*m)).collect();
         let model = member.model(host)?;
@@ -100,9 +100,9 @@ fn sentence(
         }
         reasons.extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
     }
-    // If there is nothing to show, the reasons are the answer.
+    // If there is nothing to show, the reasons are returned as the error.
     if findings.len() == 1 {
-        return Err(problem(&reasons.join("; "), "sentence", "change the sentence, or choose another model").into());
+        return Err(problem(&reasons.join("; "), "sentence", "change the sentence, or choose a different model").into());
     }
     Ok(findings)
 }
@@ -128,8 +128,8 @@ fn attention(
     model.require(Offer::Attention)?;
     let input = Reader::new(&model)?.with_long(spec.data.long).read(&sentence)?;
     let input =
-        input.map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
-    // A model with only one direction is shown in that one.
+        input.map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose a different sentence or model"))?;
+    // For a model that has only one direction of attention, that direction is shown.
     let direction = match one_way(&model, spec.attention.direction) {
         Some(_) => Direction::FromMask,
         None => spec.attention.direction,

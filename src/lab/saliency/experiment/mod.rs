@@ -1,5 +1,5 @@
-//! The procedure of the lab: every model predicts in every sentence, every method explains the prediction, and scores are reported by row.
-//! Then the rows are summarised.
+//! The procedure of the lab: every model predicts the mask in every sentence, every method explains the prediction, and scores are reported
+//! row by row. Afterwards the rows are summarised.
 
 mod bench;
 mod counted;
@@ -95,7 +95,7 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
 struct Run {
     spec: Spec,
     bench: Option<Bench>,
-    /// Number of explained inputs over all models.
+    /// Number of explained inputs, summed over all models.
     examined: usize,
     latest: Latest<Kind, Question>,
 }
@@ -123,7 +123,7 @@ impl Run {
             let found = rows::ask(bench, k, host, |so_far, host| {
                 *examined = before + so_far.asked;
                 serve(spec, bench, host)?;
-                // The first estimates use an eighth of the sentences, then twice as many each time.
+                // The first estimates use an eighth of the sentences, and each later one twice as many.
                 if next > 0 && so_far.asked >= next && so_far.asked < asked {
                     next = 2 * so_far.asked;
                     overall::tell(bench, k, so_far, false, host)?;
@@ -150,7 +150,7 @@ impl Experiment<Kind, Question> for Run {
     }
 
     fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
-        // Answers involve no randomness, so a second one would repeat the first unless steps are doubled.
+        // Answers involve no randomness, so a second answer would repeat the first unless steps are doubled.
         let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
         let Self { spec, bench, latest, .. } = self;
         let findings =

@@ -1,5 +1,5 @@
-//! Summaries of a model's rows: accuracy, agreement with people, agreement with perturbed forms, and differences between methods and
-//! models. Means are over inputs. Intervals and tests have originals, each with its partners, as units.
+//! Summaries of a model's rows: accuracy, agreement with annotators, agreement with perturbed forms, and differences between methods and
+//! models. Means are over inputs. The units of intervals and tests are originals, each with its partners.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use lab::fault::{Fault, problem};
 use stats::Estimate;
 use stats::paired::Differences;
 
-/// Number of bins of the curve over the rationale ratio.
+/// Number of bins in the curve over the rationale ratio.
 const BINS: usize = 10;
 
 fn rules(bench: &Bench, dimension: &str) -> Rules {
@@ -32,21 +32,21 @@ fn rules(bench: &Bench, dimension: &str) -> Rules {
     Rules { membership, ..Rules::new(bench.size(dimension)) }
 }
 
-/// A judged original, with additional data of its rows.
+/// A judged original, with additional data about its rows.
 struct Family {
     dimension: String,
     judged: Judged,
-    /// Additional data of each row, in the order of [`Self::inputs`].
+    /// Additional data about each row, in the order of [`Self::inputs`].
     rows: Vec<Beside>,
 }
 
-/// Data of a row other than its scores.
+/// Data about a row other than its scores.
 #[derive(Clone, Copy)]
 struct Beside {
     erasure: Option<Faithfulness>,
     complete: Option<bool>,
     sensitivity: Option<f64>,
-    /// True if the prediction is that of the original.
+    /// True if the prediction is the same as for the original.
     same: bool,
 }
 
@@ -65,7 +65,7 @@ impl Family {
     }
 }
 
-/// Every original with a row of the method, and the rows of its partners.
+/// Every original that has a row for the method, with the rows of its partners.
 fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> {
     let mut found = Vec::new();
     for range in &bench.families {
@@ -109,7 +109,7 @@ fn kinds(bench: &Bench) -> Vec<String> {
     kinds
 }
 
-/// Reports everything measured so far on a model.
+/// Reports everything measured so far for a model.
 pub(crate) fn tell(
     bench: &Bench,
     k: usize,
@@ -125,18 +125,18 @@ pub(crate) fn tell(
     Ok(())
 }
 
-/// The inputs over which a share of right answers is computed.
+/// The inputs for which a share of right answers is computed.
 #[derive(Clone, Copy)]
 struct Group<'a> {
     sample: Option<Sample>,
     kind: Option<&'a str>,
 }
 
-/// Whether the first answer is right, and whether one of the first three is.
+/// Whether the first answer is right, and whether one of the first three answers is.
 type Right = (bool, bool);
 
 impl Group<'_> {
-    /// The answers of an original and its partners that belong to the group.
+    /// The answers to an original and to those of its partners that belong to the group.
     fn of(self, bench: &Bench, family: &Range<usize>, gathered: &Gathered) -> Vec<Right> {
         let is_kind = |s: usize| self.kind.is_none_or(|kind| bench.sentences[s].perturbation.as_deref() == Some(kind));
         let asked = |s: usize| gathered.right[s].is_some();
@@ -257,10 +257,10 @@ fn tell_method(
     Ok(())
 }
 
-/// Dimension, kind of perturbation (none for all) and method of a cell.
+/// Dimension, kind of perturbation (`None` for all) and method that define a cell.
 type Place<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// The parts of a cell with right and with wrong answers (`right` is by sentence), each with its number of inputs or pairs.
+/// A cell's parts with right and with wrong answers (`right` is ordered by sentence), each with its number of inputs or pairs.
 fn by_answers(
     bench: &Bench,
     families: &[&Family],
@@ -297,7 +297,7 @@ fn by_answers(
     Answers::ALL.map(part).into_iter().filter(|(_, n)| *n > 0).collect()
 }
 
-/// A part of a cell as a finding, with its number of inputs.
+/// Converts a part of a cell to a finding, with its number of inputs.
 fn interpretability(
     bench: &Bench,
     families: &[&Family],
@@ -359,7 +359,7 @@ fn interpretability(
     (found, n)
 }
 
-/// Compares methods within each model, and models by each method, over all dimensions.
+/// Compares methods within each model, and models with the same method, over all dimensions.
 pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>) -> Result<(), Fault> {
     let mut all: Vec<(String, usize, &str, Vec<Family>)> = Vec::new();
     for (k, (member, of)) in bench.members.iter().zip(gathered).enumerate() {
@@ -369,11 +369,11 @@ pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>)
     }
     for (i, a) in all.iter().enumerate() {
         for b in &all[i + 1..] {
-            // Two methods of one model, or one method of two models; changing both would be uninterpretable.
+            // Only two methods of one model, or one method of two models, are compared; a difference in both could not be interpreted.
             if (a.1 == b.1) == (a.2 == b.2) {
                 continue;
             }
-            // A comparison of two random rankings would only enlarge the family.
+            // Comparing two random rankings would only enlarge the family.
             if a.2 == RANDOM && b.2 == RANDOM {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Each model's prediction in each sentence, with the scores of its tokens by every method.
+//! Each model's prediction for each sentence, with token scores from every method.
 
 use super::bench::{Bench, Member};
 use super::tally::Tally;
@@ -17,12 +17,12 @@ use lab::fault::Fault;
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Number of inputs of the first step, small so that the first rows appear at once, and of later steps.
+/// Number of inputs in the first step, small so that the first rows appear at once; next, the number in later steps.
 const FIRST: usize = 4;
 const MOST: usize = 32;
 pub(crate) const PREDICTION: usize = 1;
 
-/// The part of a row kept for means.
+/// The parts of a row needed for means.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     /// The scores by word, ranked.
@@ -31,15 +31,15 @@ pub(crate) struct Kept {
     pub complete: Option<bool>,
     /// Sufficiency and comprehensiveness, if requested.
     pub erasure: Option<Faithfulness>,
-    /// Minimum relative change of the rationale that changes the prediction, if requested.
+    /// Smallest relative change to the rationale that changes the prediction, if requested.
     pub sensitivity: Option<f64>,
     pub said: String,
 }
 
-/// Rows of a model kept for means.
+/// A model's rows, kept for means.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gathered {
-    /// By sentence: whether the first answer is right, and whether one of the first three is.
+    /// By sentence: whether the first answer is right, and whether one of the first three answers is.
     pub right: Vec<Option<(bool, bool)>>,
     /// Rows by method and sentence.
     pub rows: Vec<Vec<Option<Kept>>>,
@@ -52,20 +52,20 @@ pub(crate) fn passes(spec: &Spec, member: &Member) -> usize {
     member.inputs.iter().flatten().map(|input| passes_of(spec, member, input)).sum()
 }
 
-/// Number of forward passes for one input with all methods.
+/// Number of forward passes for one input and all methods.
 pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     let each = |m: &&dyn Method| m.passes(spec, input.count) + spec.saliency.further_passes();
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
-/// Counts the passes of a call within its stage. The call's total grows if it needs more than planned.
+/// Counts the passes of a call within its stage. The total grows if the call needs more passes than planned.
 struct Share<'a> {
     host: &'a mut Host<'a>,
     tally: &'a mut Tally,
     planned: usize,
-    /// Initial total of the call.
+    /// Total number of passes when the call began.
     at_first: Option<usize>,
-    /// Number of passes that it is now known to need.
+    /// Number of passes that the call is now known to need.
     needs: usize,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Share<'a> {
 impl Pulse for Share<'_> {
     fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled> {
         self.host.poll()?;
-        // Work before the first pass only polls for cancellation.
+        // Work before the first pass only polls for cancellation and reports no progress.
         if done > 0 {
             let whole = (*self.at_first.get_or_insert(total)).max(1);
             self.needs = self.planned * total / whole;
@@ -93,7 +93,7 @@ impl Pulse for Share<'_> {
     }
 }
 
-/// Processes all sentences with a model. `meanwhile` is called after each step with the rows so far.
+/// Processes all sentences with a model. `meanwhile` is called after each step with the rows computed so far.
 pub(crate) fn ask(
     bench: &Bench,
     k: usize,
@@ -198,7 +198,7 @@ fn explain(
     Ok(())
 }
 
-/// True for a token of these words; false for the mask and for tokens outside words.
+/// True for a token in one of these words; false for the mask and for tokens outside words.
 fn of_words(input: &Input, token: usize, words: &[usize]) -> bool {
     !stays(input, token) && input.words[token].iter().any(|w| words.contains(w))
 }
@@ -208,8 +208,8 @@ fn stays(input: &Input, token: usize) -> bool {
     input.frame[token] || input.words[token].iter().all(|w| input.excluded.contains(w))
 }
 
-/// Loss of the prediction when only the top words remain, and when they are removed. Removed tokens get the baseline of integrated
-/// gradients. `tops` are the words of each case by descending score, and the size K.
+/// Probability lost when only the top words remain, and when they are removed. Removed tokens get the baseline of integrated gradients.
+/// `tops` has, for each case, the words by descending score and the size K.
 fn replaced(
     model: &Model,
     cases: &[Case<'_>],
@@ -231,7 +231,7 @@ fn replaced(
     Ok(values.chunks_exact(3).map(|v| over_sizes(v[0], &[(v[1], v[2])])).collect())
 }
 
-/// The same losses with words deleted, averaged over ERASER's shares of the ranked words (at least one word each). `None` if no word
+/// The same measures with words deleted, averaged over ERASER's shares of the ranked words (at least one word each). `None` if no word
 /// remains.
 fn deleted(
     model: &Model,
@@ -274,7 +274,7 @@ mod tests {
     use base::pulse::NoPulse;
     use model::Device;
 
-    /// The probability of an answer in the text with only the words `kept`.
+    /// The probability of an answer when the text has only the words `kept`.
     fn without(model: &Model, words: &[&str], kept: &[usize], answer: &str) -> f64 {
         let text: Vec<&str> = kept.iter().map(|w| words[*w]).collect();
         let input = Reader::new(model).unwrap().read(&own(&text.join(" "), Some(answer)).unwrap()).unwrap().unwrap();
@@ -291,7 +291,7 @@ mod tests {
             let input = Reader::new(&model).unwrap().read(&sentence).unwrap().unwrap();
             assert_eq!((input.answer.len(), input.slots.len()), (1, 1), "{name}");
             let case = Case { input: &input, predicted: &input.answer, name: "" };
-            // Six ranked words: one at 1, 5 and 10 %, two at 20 %, three at 50 %.
+            // Of six ranked words, one is deleted at 1, 5 and 10 %, two at 20 %, three at 50 %.
             let ranking = [4, 2, 5, 0, 1, 3];
             let found = deleted(&model, &[case], &[(&ranking, 2)], &Spec::shipped(), &mut NoPulse).unwrap();
             let p = |kept: &[usize]| without(&model, &words, kept, "red");

@@ -1,7 +1,7 @@
-//! Progress of a model's passes, planned ones and those added by doubled steps. The time left assumes that the remaining inputs need
-//! additions at the rate so far.
+//! Progress in passes of a model: planned passes, and those added by doubled steps. The estimated remaining time assumes that the remaining
+//! inputs need additional passes at the same rate as so far.
 
-/// Passes of a model, in steps of several calls each.
+/// Numbers of passes for a model, whose steps have several calls each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
     /// Planned passes of all steps.
@@ -10,7 +10,7 @@ pub(crate) struct Tally {
     steps: [usize; 2],
     /// Planned passes of the current step.
     step: usize,
-    /// Planned and actual passes of the finished calls of this step.
+    /// Planned and actual passes of the finished calls in this step.
     calls: [usize; 2],
 }
 
@@ -19,13 +19,13 @@ impl Tally {
         Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
     }
 
-    /// Begins the next step with `planned` passes.
+    /// Begins the next step, with `planned` passes.
     pub(crate) fn begin(&mut self, planned: usize) {
         (0..2).for_each(|k| self.steps[k] += self.calls[k]);
         (self.step, self.calls) = (planned, [0; 2]);
     }
 
-    /// Ends a call with its `planned` and `actual` passes.
+    /// Ends a call, with its `planned` and `actual` passes.
     pub(crate) fn ended(&mut self, planned: usize, actual: usize) {
         self.calls[0] += planned;
         self.calls[1] += actual;
@@ -36,7 +36,7 @@ impl Tally {
         self.steps[1] + self.calls[1]
     }
 
-    /// Passes done and expected in total, while a call of `planned` passes has done `done` of its current `total`.
+    /// Passes done and expected in total, during a call that planned `planned` passes and has done `done` of its current `total`.
     pub(crate) fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
         let [before, taken] = self.steps;
         // Actual passes per planned pass in the finished steps.

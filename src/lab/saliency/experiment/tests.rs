@@ -35,7 +35,7 @@ fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment<Kind, Question>>) {
     (desk, run)
 }
 
-/// The built-in benchmark gives the same text, answers, partners and sample when opened as a file.
+/// The built-in benchmark has the same text, answers, partners and sample when opened as a file.
 #[test]
 fn the_benchmark_as_a_file_is_the_built_in_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ fn the_benchmark_as_a_file_is_the_built_in_one() {
     }
 }
 
-/// Tables 6 and 11: originals with a partner of the kind, these partners, and the change between both.
+/// Tables 6 and 11 need the originals that have a partner of each kind, these partners, and the change between the two.
 fn changes_between_originals_and_partners(found: &Found) {
     let kind_of = |sample: &str, kind: &str| {
         let of = found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(|a| a.value.dimension == ALL);
@@ -79,7 +79,7 @@ fn changes_between_originals_and_partners(found: &Found) {
     }
 }
 
-/// Regression: a list of methods used to be rejected as an unknown method.
+/// Regression: a list of methods used to be rejected as a single unknown method.
 fn several_methods_are_laid_side_by_side(found: &Found) {
     let original = &found.sentences[0].value;
     let pick = |more: &[(&str, &str)]| {
@@ -119,7 +119,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     assert!((30..=40).contains(&found.sentences.len()));
     let asked: usize = data.models.iter().map(|m| m.inputs).sum();
     assert_eq!((found.predictions.len(), run.examined()), (asked, asked));
-    // Three methods, because the random ranking is always included.
+    // There are three methods, because the random ranking is always included.
     assert_eq!(found.rows.len(), 3 * asked);
     let left: usize = data.left_out.iter().map(|l| l.count).sum();
     assert_eq!(asked + left, 2 * found.sentences.len());
@@ -138,7 +138,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     assert!(found.accuracy.iter().filter(all).count() >= 6);
     changes_between_originals_and_partners(&found);
     parts_by_answers_make_the_whole(&found);
-    // Methods within each model, each method between the models, and the models' accuracy.
+    // The run compares methods within each model, each method between the models, and the models' accuracies.
     let pairs: Vec<(&str, &str)> = found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();
     assert!(pairs.contains(&("bert-tiny attention", "bert-tiny integrated_gradients")), "{pairs:?}");
     assert!(pairs.contains(&("bert-tiny attention", "gpt2-tiny attention")));
@@ -221,7 +221,7 @@ fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
     );
 }
 
-/// The mean over originals of the lowest MAP among partners with the original's first answer, by the paper's equation 2.
+/// Mean over originals of the lowest MAP among partners whose first answer is the original's, by the paper's equation 2.
 fn lowest_map(found: &Found, method: &str) -> f64 {
     let said =
         |id: &str| found.predictions.iter().find(|p| p.value.sentence == id).map(|p| p.value.top[0].answer.clone());
@@ -296,7 +296,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
     assert_eq!(figures::own(&found, None).unwrap().name, "own");
 }
 
-/// Regression: a path that stays rough with eight times the steps used to delay the answer to a typed sentence by most of a second.
+/// Regression: the answer to a typed sentence used to be delayed by most of a second when even eight times the steps left a large error.
 #[test]
 fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 4);
@@ -365,8 +365,8 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
     assert!(spec.reach("x").unwrap_err().to_string().contains("no such file or folder"));
 }
 
-/// Regression: doubled steps used to be missing from the time left and from the progress, which stopped at the end of a step while they
-/// ran.
+/// Regression: doubled steps used to be missing from the remaining time and from the progress, which stopped at the end of a step while
+/// they ran.
 #[test]
 fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);
@@ -375,7 +375,7 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let (desk, _) = ran(&spec);
     let found = desk.results();
     let rows = found.rows.iter().filter_map(|r| r.value.steps);
-    // A pass with a gradient counts as three. The prediction and the random ranking also count.
+    // A pass with gradients counts as three. The prediction and the random ranking count too.
     let least: usize = rows.map(|steps| 3 * (steps + 1)).sum();
     let told: Vec<(usize, usize)> = desk.progress.iter().copied().filter(|p| p.1 > 0).collect();
     let last = told.last().copied().unwrap();
@@ -385,7 +385,7 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     assert!(half.1 as f64 > 0.8 * last.1 as f64, "half way more was expected: {half:?} of {last:?}");
 }
 
-/// Regression: seconds used to be those of the planned steps, even if every row needed more.
+/// Regression: the forecast time used to cover only the planned steps, even when every row needed more.
 #[test]
 fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
     let of = |tolerance: f64, most_steps: usize| {

@@ -1,5 +1,5 @@
-//! Attention (ATT): the weight between the mask and each token in one layer, by default the last. For a causal model, the attention of its
-//! last token. For a denoising model, the decoder's attention to the encoder where the mask is predicted.
+//! Attention (ATT): the weight between the mask and each token in one layer, by default the last. For a causal model, this is the attention
+//! of the last token. For a denoising model, it is the decoder's attention to the encoder at the position that predicts the mask.
 
 use super::{Case, Method, Scores};
 use base::Pulse;
@@ -13,13 +13,13 @@ pub(crate) static METHOD: Attention = Attention;
 
 pub(crate) struct Attention;
 
-/// Numbers of layers and heads of the attention used.
+/// Numbers of layers and heads with the attention used here.
 pub fn shape(model: &Model) -> (usize, usize) {
     let arch = model.arch();
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
 }
 
-/// Hook point of the attention of a layer, from 0.
+/// Hook point for the attention in a layer, from 0.
 pub(crate) fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }
@@ -39,8 +39,8 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     }
 }
 
-/// Attention from each of the first `length` tokens, summed over `slots`: heads x tokens. `all` is the attention of the batch, `[B,H,T,T]`
-/// with the attending token third; `row` is the index in the batch.
+/// Attention from each of the first `length` tokens to the slots, summed over `slots`, as heads x tokens. `all` is the attention of the
+/// batch, `[B,H,T,T]` with the attending token third; `row` is the index in the batch.
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {
@@ -50,7 +50,7 @@ pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<V
     (0..heads).map(|head| (0..length).map(|query| sum(head, query)).collect()).collect()
 }
 
-/// Attention of each case at one layer, averaged over its slots: heads x tokens.
+/// Attention for each case at one layer, averaged over its slots, as heads x tokens.
 pub fn heads(
     model: &Model,
     cases: &[Case<'_>],
@@ -90,7 +90,7 @@ pub fn heads(
     Ok(found)
 }
 
-/// Attention of some sites to the first `length` tokens, summed over the sites: heads x tokens. `all` is `[N,H,T]`.
+/// Attention from some sites to the first `length` tokens, summed over the sites, as heads x tokens. `all` is `[N,H,T]`.
 pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: ScoreKind) -> Vec<Vec<f64>> {
     let (heads, keys) = (all.shape[1], all.shape[2]);
     let mut sums = vec![vec![0.0; length]; heads];
@@ -101,7 +101,7 @@ pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind
             match kind {
                 ScoreKind::Softmax => sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w),
                 ScoreKind::Raw => {
-                    // The log of a weight is the score before the softmax minus a constant. A weight of zero has underflowed.
+                    // The log of a weight is the score before the softmax minus a constant. A weight of zero is the result of underflow.
                     let logs: Vec<f64> = weights.map(|w| w.max(f64::from(f32::MIN_POSITIVE)).ln()).collect();
                     let mean = logs.iter().sum::<f64>() / length.max(1) as f64;
                     sum.iter_mut().zip(logs).for_each(|(s, log)| *s += log - mean);
@@ -173,7 +173,7 @@ impl Method for Attention {
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Scores>, Fault> {
         let AttentionSpec { layer, head, direction, scores } = spec.attention;
-        let layer = layer_of(model, layer).map_err(|e| lab::fault::problem(&e, "attention.layer", "choose another layer"))?;
+        let layer = layer_of(model, layer).map_err(|e| lab::fault::problem(&e, "attention.layer", "choose a different layer"))?;
         let all = heads(model, cases, (layer, direction, scores), pulse)?;
         Ok(all.iter().zip(cases).map(|(h, c)| Scores::plain(put_together(h, head), c.input)).collect())
     }

@@ -1,5 +1,5 @@
-//! Gradient × input (Shrikumar et al. 2016): the gradient at the input times the word embedding. It takes one pass, and is the first term
-//! of the sum in integrated gradients.
+//! Gradient × input (Shrikumar et al. 2016): the gradient at the input times the word embedding. It takes one pass and equals the first
+//! term of the sum in integrated gradients.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};

@@ -1,9 +1,9 @@
 //! Integrated gradients (Sundararajan, Taly and Yan 2017): the gradient along the straight path from a baseline to the input, integrated by
-//! the trapezoid rule, times their difference.
+//! the trapezoid rule and multiplied by the difference between input and baseline.
 //!
 //! The path is in the space of word embeddings; positions and segments are fixed. For an encoder-decoder, only the encoder's embeddings
-//! move. Scores sum to the gain of the target along the path, up to the completeness error. Steps are doubled until the error is small;
-//! each doubling evaluates only the points in between.
+//! move. Scores sum to the target's increase along the path, up to the completeness error. Steps are doubled until the error is small; each
+//! doubling evaluates only the points in between.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};
@@ -17,13 +17,13 @@ pub(crate) static METHOD: IntegratedGradients = IntegratedGradients;
 
 pub(crate) struct IntegratedGradients;
 
-/// Smaller gains have no relative error, because rounding would dominate.
+/// Smallest increase of the target for which a relative error is computed; below it, rounding errors would dominate.
 const LEAST_GAIN: f64 = 1e-3;
 
-/// The integral of one input so far.
+/// The integral for one input so far.
 struct Sum {
     gradient: Vec<f64>,
-    /// The target at the baseline and at the input.
+    /// The target's values at the baseline and at the input.
     ends: [f64; 2],
     steps: usize,
 }
@@ -34,7 +34,7 @@ impl Sum {
         ends.dot(case, &mean)
     }
 
-    /// |sum of scores − gain| as a share of the gain.
+    /// |sum of scores − increase| as a share of the target's increase.
     fn gap(&self, scores: &[f64]) -> f64 {
         let gain = self.ends[1] - self.ends[0];
         (scores.iter().sum::<f64>() - gain).abs() / gain.abs().max(LEAST_GAIN)
@@ -78,7 +78,7 @@ impl Method for IntegratedGradients {
         let at = At { model, cases, ends: &ends, target: path.target };
         let mut before = 0;
         integrate(&ends, cases, path, &mut |points, take| {
-            // The points of doubled steps are added to the total.
+            // The points added by doubling count towards the total.
             let mut counted = |done: usize, total: usize| pulse.beat(before + done, before + total);
             at.gradients(points, &mut counted, take)?;
             before += points.len();

@@ -12,7 +12,7 @@ pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mas
 pub(crate) use self::path::{At, Ends};
 pub use self::path::{Point, value_at_points};
 
-/// An input with the tokens to explain.
+/// An input, with the tokens to explain.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     pub input: &'a Input,
@@ -24,18 +24,18 @@ pub struct Case<'a> {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
-    /// One score per token, 0 for special tokens around the text.
+    /// One score per token; 0 for special tokens around the text.
     pub tokens: Vec<f64>,
     /// Completeness error, if defined for the method.
     pub gap: Option<f64>,
     /// Number of steps, if the method has steps.
     pub steps: Option<usize>,
-    /// True if the error is within tolerance.
+    /// True if the completeness error is within tolerance.
     pub complete: Option<bool>,
 }
 
 impl Scores {
-    /// Scores without additional data. Those of special tokens are set to 0.
+    /// Scores without additional data. Scores of special tokens are set to 0.
     fn plain(mut tokens: Vec<f64>, input: &Input) -> Self {
         tokens.iter_mut().zip(&input.frame).filter(|(_, frame)| **frame).for_each(|(score, _)| *score = 0.0);
         Self { tokens, ..Self::default() }
@@ -49,11 +49,11 @@ pub trait Method: Sync {
     fn title(&self) -> &'static str;
     /// The name in tables.
     fn short(&self) -> &'static str;
-    /// One sentence: the definition of a score, and its authors.
+    /// One sentence that defines a score and names the authors.
     fn about(&self) -> &'static str;
     /// The reason why the method is unavailable for a model, if any.
     fn refuses(&self, model: &Model, spec: &Spec) -> Option<String>;
-    /// Number of forward passes over an input of `words` words. A pass with gradients counts as three.
+    /// Number of forward passes for an input of `words` words. A pass with gradients counts as three.
     fn passes(&self, spec: &Spec, words: usize) -> usize;
     fn explain(
         &self,
@@ -107,7 +107,7 @@ fn no_embeddings(model: &Model) -> Option<String> {
     model.require(Offer::Hidden).err().map(|e| e.to_string())
 }
 
-/// Cost of a pass with gradients, in passes.
+/// Cost of a pass with gradients, in forward passes.
 pub(crate) const WITH_GRADIENT: usize = 3;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Occlusion (Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016): loss of the prediction when a word is removed. The word's tokens get
-//! the baseline's vectors, so that all others keep their positions.
+//! Occlusion (Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016): how much probability or logit the prediction loses when a word is
+//! removed. The word's tokens are replaced by the baseline's vectors, so that all other tokens keep their positions.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, no_embeddings};
@@ -64,7 +64,7 @@ impl Method for Occlusion {
         for ((point, word), value) in points.iter().zip(&words).zip(values) {
             match (point, word) {
                 (Point::Without(case, gone), Some(_)) => {
-                    // The word's loss is divided among its tokens, and their scores sum to it again.
+                    // A word's loss is divided among its tokens, so that their scores sum to it.
                     let share = (whole - value) / gone.iter().filter(|g| **g).count().max(1) as f64;
                     let each = tokens[*case].iter_mut().zip(gone).filter(|(_, gone)| **gone);
                     each.for_each(|(score, _)| *score += share);

@@ -1,5 +1,5 @@
-//! Points in the space of word embeddings, with fixed positions and segments. The model's output and gradient there are computed for many
-//! inputs in one batch.
+//! Points in the space of word embeddings, with fixed positions and segments. The model's output and gradient at these points are computed
+//! for many inputs in one batch.
 
 use super::Case;
 use crate::input::Input;
@@ -11,14 +11,14 @@ use lab::fault::Fault;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
 
-/// A point: its case, and a vector per token.
+/// A point: its case, and one vector per token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {
-    /// All tokens at this fraction of the path from the baseline to the input.
+    /// A point where all tokens are at this fraction of the path from the baseline to the input.
     Along(usize, f32),
-    /// The marked tokens at the baseline, the others unchanged.
+    /// A point where the marked tokens are at the baseline and the others are unchanged.
     Without(usize, Vec<bool>),
-    /// Arbitrary vectors.
+    /// A point with arbitrary vectors.
     At(usize, Vec<f32>),
 }
 
@@ -30,7 +30,7 @@ impl Point {
     }
 }
 
-/// Both ends of the paths of some cases.
+/// Both ends of the paths for some cases.
 pub(crate) struct Ends {
     width: usize,
     /// By case: tokens x width.
@@ -62,7 +62,7 @@ fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> 
     let all: Vec<u32> = (0..arch.vocab as u32).collect();
     let row = arch.max_positions.clamp(1, 512);
     let mut sum = vec![0.0f64; arch.embedding.width];
-    // In small parts, because two copies of a large matrix would need too much memory.
+    // The matrix is processed in small parts, because two copies of a large one would need too much memory.
     for part in all.chunks(row * 16) {
         pulse.beat(0, 1)?;
         let rows: Vec<Vec<u32>> = part.chunks(row).map(<[u32]>::to_vec).collect();
@@ -76,7 +76,7 @@ fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> 
 }
 
 impl Ends {
-    /// The ends for a baseline. Special tokens around the text are equal at both.
+    /// Computes the ends for a baseline. Special tokens around the text are the same at both ends.
     pub(crate) fn new(
         model: &Model,
         cases: &[Case<'_>],
@@ -161,9 +161,9 @@ impl Ends {
 pub(crate) struct At<'a> {
     pub model: &'a Model,
     pub cases: &'a [Case<'a>],
-    /// Ends of their paths.
+    /// Ends of the paths.
     pub ends: &'a Ends,
-    /// Probability or logit.
+    /// The explained quantity: probability or logit.
     pub target: TargetKind,
 }
 
@@ -186,8 +186,8 @@ impl At<'_> {
         chunks(&lengths, TOKENS_PER_BATCH)
     }
 
-    /// The target at each point, averaged over the slots, with its gradient with respect to the word embeddings (tokens x width). `take`
-    /// receives the index of the point.
+    /// Computes the target at each point, averaged over the slots, with its gradient with respect to the word embeddings (tokens x width).
+    /// `take` receives the index of the point.
     pub(crate) fn gradients(
         &self,
         points: &[Point],
@@ -241,7 +241,7 @@ impl At<'_> {
         Ok(())
     }
 
-    /// The target at each point, averaged over the slots, without gradients.
+    /// Computes the target at each point, averaged over the slots, without gradients.
     pub(crate) fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0f64; points.len()];
         let mut add = |k: usize, slot: usize, row: &[f32]| {
@@ -259,7 +259,7 @@ impl At<'_> {
         Ok(values)
     }
 
-    /// True where the explained tokens are the most probable ones at every slot.
+    /// True if the explained tokens are the most probable ones at every slot.
     pub(crate) fn kept(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<bool>, Fault> {
         let mut kept = vec![true; points.len()];
         let mut look = |k: usize, slot: usize, row: &[f32]| {
@@ -297,7 +297,7 @@ impl At<'_> {
     }
 }
 
-/// The probability of the explained tokens at points, for measuring predictions without some tokens.
+/// The probability of the explained tokens at points, used to measure predictions without some tokens.
 pub fn value_at_points(
     model: &Model,
     cases: &[Case<'_>],

@@ -46,7 +46,7 @@ impl Method for Random {
         let of = |case: &Case<'_>| {
             let mut rng = stream(spec.seed, &format!("random ranking {}", case.name));
             let words: Vec<f64> = (0..case.input.count).map(|_| unit(&mut rng)).collect();
-            // Divided among a word's tokens, because a sum of random numbers would favour long words.
+            // The number is divided among a word's tokens, because a sum of random numbers would favour words with many tokens.
             let pieces = |word: usize| case.input.words.iter().filter(|of| of.contains(&word)).count() as f64;
             let token = |of: &Vec<usize>| of.iter().map(|w| words[*w] / pieces(*w)).sum();
             Scores::plain(case.input.words.iter().map(token).collect(), case.input)

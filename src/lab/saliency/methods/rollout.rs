@@ -1,5 +1,5 @@
-//! Attention rollout (Abnar and Zuidema 2020): the product of all layers' attention, each averaged with the identity to model the residual
-//! connection.
+//! Attention rollout (Abnar and Zuidema 2020): the product of the attention matrices from all layers, each averaged with the identity to
+//! model the residual connection.
 
 use super::attention::pattern;
 use super::{Case, Method, Scores};
@@ -20,7 +20,8 @@ const TOKENS: usize = 1_024;
 fn rolled(layers: &[Array], row: usize, case: &Case<'_>) -> Vec<f64> {
     let length = case.input.ids.len();
     let slots = case.input.slots.len().max(1) as f64;
-    // From the last layer down, with one row of contributions to the slots instead of full matrices from the first layer up.
+    // Computed from the last layer down with one row of contributions to the slots, which avoids multiplying full matrices from the first
+    // layer up.
     let mut arrives = vec![0.0f64; length];
     case.input.slots.iter().for_each(|s| arrives[*s] += 1.0 / slots);
     for all in layers.iter().rev() {

@@ -1,4 +1,4 @@
-//! Tests of properties of every method on every kind of built-in model.
+//! Tests properties of every method with every kind of built-in model.
 
 use super::super::input::Reader;
 use super::super::sentence::own;
@@ -20,7 +20,7 @@ fn quick() -> Spec {
     spec
 }
 
-/// The inputs of some sentences, with the model's predictions.
+/// The inputs for some sentences, with the model's predictions.
 fn asked(model: &Model, texts: &[&str]) -> (Vec<Input>, Vec<Vec<u32>>) {
     let reader = Reader::new(model).unwrap();
     let read = |text: &&str| reader.read(&own(text, None).unwrap()).unwrap().unwrap();
@@ -97,7 +97,7 @@ fn integrated_gradients_add_up_to_what_is_gained() {
                 let values = at.values(&[Point::Along(k, 0.0), Point::Along(k, 1.0)], &mut NoPulse).unwrap();
                 let (gain, sum) = (values[1] - values[0], scores.tokens.iter().sum::<f64>());
                 let gap = (sum - gain).abs() / gain.abs().max(1e-3);
-                // The same number from a separate pass without gradients.
+                // A separate pass without gradients must give the same number.
                 assert!((gap - scores.gap.unwrap()).abs() < 1e-2, "{name} {target:?} {baseline:?}: {gap} {scores:?}");
                 assert_eq!(scores.complete, Some(scores.gap.unwrap() <= 0.05));
             }
@@ -130,7 +130,7 @@ fn attention_from_the_mask_sums_to_one_and_rollout_too() {
     for head in &weights {
         assert!((head.iter().sum::<f64>() - 1.0).abs() < 1e-5);
     }
-    // Before the softmax, every head has the same order of tokens.
+    // Before the softmax, every head ranks the tokens in the same order.
     for (head, raw) in weights.iter().zip(read(Direction::FromMask, ScoreKind::Raw)) {
         let order = |scores: &[f64]| {
             let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -151,7 +151,7 @@ fn attention_from_the_mask_sums_to_one_and_rollout_too() {
 
 #[test]
 fn both_directions_read_the_matrix_as_it_is_written() {
-    // One head, three tokens; the row is the attending token.
+    // There is one head with three tokens; the row is the attending token.
     let all = Array::new([1, 1, 3, 3], vec![0.1, 0.2, 0.7, 0.3, 0.3, 0.4, 0.5, 0.25, 0.25]);
     assert_eq!(to_mask(&all, 0, &[1], 3), [[0.2f32, 0.3, 0.25].map(f64::from).to_vec()]);
     let row = Array::new([1, 1, 3], vec![0.3, 0.3, 0.4]);

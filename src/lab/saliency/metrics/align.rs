@@ -1,8 +1,8 @@
-//! Alignment of words between the perturbed input and the original.
+//! Alignment of the words in the perturbed input and the original.
 
 use thiserror::Error;
 
-/// A position of two aligned inputs: a word of each, or a word of one paired with a virtual word.
+/// A position in two aligned inputs: a word from each, or a word from one paired with a virtual word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Index in the original.
@@ -33,16 +33,16 @@ pub enum AlignError {
         original: usize,
         /// Index in the perturbed input.
         perturbed: usize,
-        /// Number of words of the original.
+        /// Number of words in the original.
         words: usize,
-        /// Number of words of the perturbed input.
+        /// Number of words in the perturbed input.
         others: usize,
     },
     #[error("the alignment names word {0} of the {1} twice")]
     Twice(usize, &'static str),
 }
 
-/// Aligns by a longest common subsequence; among equally long ones, a deletion from the original comes first. Time and memory are
+/// Aligns by a longest common subsequence. If several are equally long, deletions from the original come first. Time and memory are
 /// proportional to the product of both lengths.
 pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<Slot> {
     let (n, m) = (original.len(), perturbed.len());
@@ -75,7 +75,7 @@ pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<
 
 /// Completes an alignment given as pairs by pairing the other words with virtual ones.
 ///
-/// Words of the original keep their order. An inserted word follows the pair whose word precedes it in the perturbed input.
+/// Words of the original keep their order. An inserted word comes after the pair whose word precedes it in the perturbed input.
 ///
 /// # Errors
 /// [`AlignError`] for an index out of range, or a word with two partners.
@@ -111,7 +111,7 @@ pub fn given(pairs: &[(usize, usize)], words: usize, others: usize) -> Result<Ve
 }
 
 /// Pairs replaced words. Between two aligned words (or an end), equal numbers of deletions and insertions count as words replaced one for
-/// one, in order. Other gaps are unchanged.
+/// one, in order. All other gaps are unchanged.
 pub(crate) fn one_for_one(slots: &[Slot]) -> Vec<Slot> {
     let aligned = |slot: &Slot| slot.original.is_some() && slot.perturbed.is_some();
     let mut out = Vec::with_capacity(slots.len());
@@ -155,10 +155,10 @@ mod tests {
         let paired = one_for_one(&slots);
         assert_eq!(pairs(&paired)[1], (Some(1), Some(1)));
         assert_eq!(paired.len(), 4);
-        // Two words for one are not a one-for-one replacement.
+        // Two words for one word are not a one-for-one replacement.
         let slots = common_subsequence(&words("a b c"), &words("a x y c"));
         assert_eq!(one_for_one(&slots), slots);
-        // The same at the ends.
+        // The same holds at the ends.
         let slots = common_subsequence(&words("a b"), &words("x b"));
         assert_eq!(pairs(&one_for_one(&slots)), [(Some(0), Some(0)), (Some(1), Some(1))]);
         assert!(one_for_one(&[]).is_empty());
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(given(&[(0, 0), (0, 1)], 2, 2), Err(AlignError::Twice(0, "original")));
         assert_eq!(given(&[(0, 1), (1, 1)], 2, 2), Err(AlignError::Twice(1, "perturbed input")));
         assert!(matches!(given(&[(0, 5)], 2, 2), Err(AlignError::Outside { perturbed: 5, .. })));
-        // Words may change places.
+        // Aligned words may be in a different order.
         assert_eq!(given(&[(0, 3), (1, 0), (2, 1), (3, 2)], 4, 4).unwrap().len(), 4);
     }
 

@@ -1,9 +1,9 @@
 //! Faithfulness of a rationale: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4), from the probabilities of the
-//! model's answer. The caller chooses the words that the model sees.
+//! model's answer. The caller selects the words given to the model.
 
 use serde::{Deserialize, Serialize};
 
-/// Both measures of one input, as differences of probabilities in [-1, 1].
+/// Both measures for one input, as differences of probabilities in [-1, 1].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Faithfulness {
     /// `p(answer | input) - p(answer | rationale alone)`: small if the rationale is sufficient.
@@ -17,8 +17,9 @@ fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
     Faithfulness { sufficiency: whole - alone, comprehensiveness: whole - without }
 }
 
-/// Mean over rationales of increasing size (area over the perturbation curve, equation 3 there). Each size has the probabilities for the
-/// rationale alone and for the input without it. Size 0 of the equation is excluded, as in the authors' code. `None` without sizes.
+/// Mean over rationales of increasing size (area over the perturbation curve, equation 3 in ERASER). For each size, `sizes` has the
+/// probabilities for the rationale alone and for the input without it. Size 0 in the equation is excluded, as in the authors' code. `None`
+/// without sizes.
 pub(crate) fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
     let n = sizes.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;

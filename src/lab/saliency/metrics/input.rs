@@ -1,4 +1,4 @@
-//! Judged inputs: words with scores, gold rationales, and perturbed partners of originals.
+//! Judged inputs: words with scores, gold rationales, and originals with their perturbed partners.
 
 use thiserror::Error;
 
@@ -7,7 +7,7 @@ use super::map::{Membership, mean_average_precision, occurrences};
 use super::random::expected_map;
 use super::top_k::{first_of, order};
 
-/// Maximum number of words per input, because an alignment takes time in the product of two lengths.
+/// Maximum number of words per input, because the time for an alignment is proportional to the product of two lengths.
 pub const MAX_WORDS: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -17,7 +17,7 @@ pub enum InputError {
     Lengths { scores: usize, words: usize },
     #[error("the score of word {0} is not a finite number")]
     Score(usize),
-    /// A gold rationale has an index out of range.
+    /// An index in a gold rationale is out of range.
     #[error("a gold rationale names word {index}, but there are {words} words")]
     Gold { index: usize, words: usize },
     #[error("{0} words, more than the maximum of {MAX_WORDS}")]
@@ -31,7 +31,7 @@ pub enum InputError {
 /// An input with scores and gold rationales.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
-    /// Name within the set.
+    /// Identifier within the data.
     pub id: String,
     words: Vec<String>,
     scores: Vec<Option<f64>>,
@@ -42,8 +42,8 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// An input with a score per word. Words without a score are outside the ranking (the mask, special tokens); signed scores are not made
-    /// absolute. `golds` are sets of word indices, any of which is sufficient; empty if the rationale is unknown.
+    /// Creates an input with a score per word. Words without a score are outside the ranking (the mask, special tokens); scores keep their
+    /// signs. `golds` are sets of word indices, any of which is sufficient; empty if the rationale is unknown.
     pub fn new(
         id: impl Into<String>,
         words: Vec<String>,
@@ -71,7 +71,8 @@ impl Scored {
         Ok(Self { id: id.into(), words, scores, golds, ranking, ranks_only: false })
     }
 
-    /// An input with only the order of the words, most important first. Other words are outside the ranking, and PCC is not computed.
+    /// Creates an input from only the order of the words, most important first. Words not listed are outside the ranking, and PCC is not
+    /// computed.
     pub(crate) fn from_ranking(
         id: impl Into<String>,
         words: Vec<String>,
@@ -82,7 +83,7 @@ impl Scored {
         for (place, &index) in ranking.iter().enumerate() {
             let count = words.len();
             let score = scores.get_mut(index).ok_or(InputError::Gold { index, words: count })?;
-            // A word listed twice counts at its better rank.
+            // A word listed twice counts at its higher rank.
             score.get_or_insert(-(place as f64));
         }
         Ok(Self { ranks_only: true, ..Self::new(id, words, scores, golds)? })
@@ -92,7 +93,7 @@ impl Scored {
         &self.words
     }
 
-    /// The score of each word; `None` outside the ranking.
+    /// The score of each word; `None` for a word outside the ranking.
     pub fn scores(&self) -> &[Option<f64>] {
         &self.scores
     }
@@ -101,7 +102,7 @@ impl Scored {
         &self.golds
     }
 
-    /// The ranked words, most important first; equal scores keep the order of the sentence.
+    /// The ranked words, most important first; ties keep the order of the sentence.
     pub fn ranking(&self) -> &[usize] {
         &self.ranking
     }
@@ -116,7 +117,7 @@ impl Scored {
         self.golds.iter().map(Vec::len).min()
     }
 
-    /// Length of the gold rationale divided by that of the input, as the mean over several rationales; `None` without gold.
+    /// Length of the gold rationale divided by the length of the input, averaged over several rationales; `None` without gold.
     pub fn ratio(&self) -> Option<f64> {
         let (sets, words) = (self.golds.len() as f64, self.words.len() as f64);
         let length = self.golds.iter().map(Vec::len).sum::<usize>() as f64;
@@ -129,8 +130,8 @@ impl Scored {
     }
 }
 
-/// Alignment of an original and a perturbed partner: the completed given one, or a longest common subsequence of words ignoring case.
-/// `replaced` pairs words replaced one for one.
+/// Alignment of an original and a perturbed partner: the given one, completed, or else a longest common subsequence of words ignoring case.
+/// If `replaced` is true, words that were replaced one for one are paired.
 ///
 /// # Errors
 /// [`InputError::Align`] for an invalid given alignment.
@@ -148,7 +149,7 @@ pub fn slots(
     Ok(if replaced { one_for_one(&slots) } else { slots })
 }
 
-/// MAP of two inputs, and its expectation for two random rankings. `slots` are needed only for [`Membership::Position`].
+/// MAP of two inputs, and the value expected for two random rankings. `slots` are needed only for [`Membership::Position`].
 pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership: Membership) -> (f64, f64) {
     fn both<T: Eq + std::hash::Hash + Copy>(o: &Scored, p: &Scored, a: &[T], b: &[T]) -> (f64, f64) {
         let a: Vec<T> = o.ranking.iter().map(|i| a[*i]).collect();
@@ -166,7 +167,7 @@ pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership:
             both(original, perturbed, &occurrences(&original.words), &occurrences(&perturbed.words))
         }
         Membership::Position => {
-            // For each word of the perturbed input, the index of the same word in the original, or an index absent there.
+            // For each word in the perturbed input: the index of the same word in the original, or an index that does not occur there.
             let own: Vec<usize> = (0..original.words.len()).collect();
             let mut other: Vec<usize> = (0..perturbed.words.len()).map(|j| own.len() + j).collect();
             for slot in slots {
@@ -230,7 +231,7 @@ mod tests {
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
         let printed = map_of(&o, &p, &slots, Membership::Occurrence).0;
-        // The fourth place has another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
+        // At the fourth rank there is another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
         assert!((printed - 0.95).abs() < 1e-12, "{printed}");
         assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, printed);
     }

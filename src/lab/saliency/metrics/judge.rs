@@ -1,4 +1,4 @@
-//! Scores of single inputs and pairs, under rules chosen once and shown with every number.
+//! Scores of single inputs and of pairs, under rules that are fixed for a run and shown with every number.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,11 @@ use stats::correlation::{Correlation, Undefined};
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Rule for the size of a predicted rationale.
+    /// Rule for the length of a predicted rationale.
     pub size: Size,
-    /// Rule for several gold rationales.
+    /// Rule for inputs with several gold rationales.
     pub several: Several,
-    /// Rule by which MAP identifies words of both inputs.
+    /// Rule by which MAP treats words in the two inputs as the same.
     pub membership: Membership,
     /// True to align words that were replaced one for one.
     pub replaced: bool,
@@ -25,7 +25,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The paper's rules with this size.
+    /// The paper's rules, with this size for predicted rationales.
     pub fn new(size: Size) -> Self {
         let (several, membership) = (Several::default(), Membership::default());
         Self { size, several, membership, replaced: false, alpha: ALPHA }
@@ -42,9 +42,9 @@ pub struct Single {
     pub f1: Option<f64>,
     /// Expected F1 of a random ranking with the same K.
     pub random_f1: Option<f64>,
-    /// Length of the gold rationale divided by that of the input.
+    /// Length of the gold rationale divided by the length of the input.
     pub ratio: Option<f64>,
-    /// True if a gold rationale is known and empty. Its F1 is 0 whatever the prediction.
+    /// True if a gold rationale is known but empty. Its F1 is 0 whatever the prediction.
     pub empty_gold: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Single {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     pub perturbation: String,
-    /// The partner's own scores.
+    /// The partner's individual scores.
     pub single: Single,
     /// MAP of the partner's ranking against the original's.
     pub map: f64,
@@ -65,10 +65,10 @@ pub struct Pair {
 /// An original with its partners, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The original's own scores.
+    /// The original's individual scores.
     pub original: Single,
     pub pairs: Vec<Pair>,
-    /// Kinds of the missing partners.
+    /// Kinds of perturbation whose partners are missing.
     pub missing: Vec<String>,
 }
 

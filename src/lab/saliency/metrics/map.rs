@@ -1,33 +1,33 @@
-//! MAP: agreement of two rankings from the top (equation 2 of the benchmark paper, after Wang et al. 2022).
+//! MAP: agreement between two rankings, with emphasis on the top (equation 2 of the benchmark paper, after Wang et al. 2022).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-/// Rule by which a word of the perturbed input counts as one of the original.
+/// Rule by which a word in the perturbed input counts as the same as one in the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Membership {
-    /// Equal strings; every occurrence of a repeated word matches (the paper, and the authors' public code).
+    /// Words match if their strings are equal; every occurrence of a repeated word matches (the paper, and the authors' public code).
     #[default]
     String,
-    /// The k-th occurrence of a word matches its k-th occurrence on the other side.
+    /// The k-th occurrence of a word matches its k-th occurrence in the other input.
     Occurrence,
-    /// Aligned words.
+    /// Words match if they are aligned.
     Position,
 }
 
 /// Mean average precision of the perturbed ranking against the original one, both with the most important word first.
 ///
-/// The formula is `(1/|Xᵖ|) Σᵢ (1/i) Σ_{j≤i} [xⱼᵖ ∈ Xᵒ₁:ᵢ]`, where `Xᵒ₁:ᵢ` is the whole list if i exceeds its length. 0 for an empty
-/// perturbed ranking. Not symmetric.
+/// The formula is `(1/|Xᵖ|) Σᵢ (1/i) Σ_{j≤i} [xⱼᵖ ∈ Xᵒ₁:ᵢ]`, where `Xᵒ₁:ᵢ` is the whole list if i exceeds its length. The value is 0 for an
+/// empty perturbed ranking. It is not symmetric.
 pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
         return 0.0;
     }
     let mut top: HashSet<&T> = HashSet::with_capacity(original.len());
-    // Count of each word in the prefix of the perturbed ranking so far.
+    // How often each word occurs in the prefix of the perturbed ranking so far.
     let mut seen: HashMap<&T, usize> = HashMap::with_capacity(perturbed.len());
     let (mut hits, mut sum) = (0, 0.0);
     for (i, word) in perturbed.iter().enumerate() {
@@ -43,7 +43,7 @@ pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> 
     sum / perturbed.len() as f64
 }
 
-/// The words with their occurrence numbers, from 1, which distinguish repeated words.
+/// The words, each with an occurrence number from 1 that distinguishes repetitions.
 pub fn occurrences<S: AsRef<str>>(words: &[S]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     words

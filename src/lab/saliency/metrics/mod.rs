@@ -1,9 +1,9 @@
 //! The measures of Shen et al. (2022), "An Interpretability Evaluation Benchmark for Pre-trained Language Models", with their baselines,
-//! computed from words and scores without models, files or screens.
+//! computed from words and scores alone, without models or files.
 //!
 //! | question | measure |
 //! | --- | --- |
-//! | do people's words have the highest scores? | token-F1 ([`rationale`], equation 1), K by [`top_k::Size`] |
+//! | do the annotated words have the highest scores? | token-F1 ([`rationale`], equation 1), K by [`top_k::Size`] |
 //! | is the order of words stable under a perturbation? | MAP ([`map`], equation 2) |
 //! | are the scores stable? | PCC over aligned words ([`align`], [`pcc`], equation 3) |
 //! | does the answer depend on the rationale? | sufficiency and comprehensiveness ([`faithful`]) |

@@ -1,7 +1,7 @@
-//! PCC: agreement of the scores themselves (equation 3 of the benchmark paper, after Ding and Koehn 2021).
+//! PCC: correlation of the scores themselves (equation 3 of the benchmark paper, after Ding and Koehn 2021).
 //!
-//! The mean over pairs with p < .05 is biased upward, because pairs that disagree are left out. It is always shown with the number of kept
-//! pairs and the mean over all pairs.
+//! The mean over pairs with p < .05 is biased upward, because pairs with low correlation are left out. It is always shown with the number
+//! of kept pairs and the mean over all pairs.
 
 use super::align::Slot;
 use stats::correlation::{Correlation, Undefined, pearson};
@@ -14,8 +14,8 @@ pub(crate) fn suits(perturbation: &str) -> bool {
     !perturbation.trim().to_lowercase().starts_with("trans")
 }
 
-/// The scores of both inputs by slot. A word missing on one side is paired with a virtual word of score 0. Words without a score (outside
-/// the ranking, such as the mask) count as virtual. Slots without any score are left out.
+/// The scores of both inputs by slot. A word that is missing in one input is paired with a virtual word of score 0. Words outside the
+/// ranking, such as the mask, have no score and count as virtual. Slots without any score are left out.
 pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot]) -> (Vec<f64>, Vec<f64>) {
     let at = |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
     let scored = |slot: &Slot| {
@@ -38,7 +38,7 @@ pub fn correlation(
     pearson(&a, &b)
 }
 
-/// Sets scores below `share` of the largest magnitude to zero (Ding and Koehn's definition of noise, with a share of .01).
+/// Sets scores with less than `share` of the largest magnitude to zero. Ding and Koehn define noise in this way, with a share of .01.
 pub fn without_noise(scores: &[f64], share: f64) -> Vec<f64> {
     let largest = scores.iter().fold(0.0_f64, |m, s| m.max(s.abs()));
     scores.iter().map(|s| if s.abs() < share * largest { 0.0 } else { *s }).collect()

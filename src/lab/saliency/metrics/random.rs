@@ -1,4 +1,4 @@
-//! Scores of a random ranking, the baseline of every F1 and MAP.
+//! Expected scores of a random ranking, the baseline for every F1 and MAP.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,9 +10,10 @@ use stats::rng::{shuffle, stream};
 /// Number of draws for an expectation without a closed form.
 const DRAWS: usize = 200;
 
-/// Expected F1 of K random words of `words` against a gold rationale with `inside` ranked and `outside` unranked words.
+/// Expected F1 of K random words out of `words` against a gold rationale with `inside` ranked and `outside` unranked words.
 ///
-/// Exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. 1 if both K and the rationale are empty, as everywhere.
+/// The value is exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. It is 1 if K is 0 and the rationale is empty, as
+/// everywhere.
 pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64 {
     let (k, gold) = (k.min(words) as f64, (inside + outside) as f64);
     if k + gold == 0.0 {
@@ -21,8 +22,8 @@ pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize)
     if words == 0 { 0.0 } else { 2.0 * k * inside as f64 / (words as f64 * (k + gold)) }
 }
 
-/// Expected F1 against the best of several gold rationales, or a union. `ranked` are the words that can be drawn. Exact for one rationale,
-/// otherwise the mean over seeded draws that are the same for equal arguments. `None` without gold.
+/// Expected F1 against the best of several gold rationales, or a union. `ranked` are the words that can be drawn. The value is exact for
+/// one rationale; otherwise it is the mean over seeded draws, which are the same for equal arguments. `None` without gold.
 pub(crate) fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>], several: Several) -> Option<f64> {
     if let [gold] = golds {
         let mut gold = gold.clone();
@@ -41,10 +42,10 @@ pub(crate) fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>],
     Some(sum / DRAWS as f64)
 }
 
-/// Expected MAP of two independent random rankings of these words, whose order is irrelevant.
+/// Expected MAP of two independent random rankings of these words. The order of the arguments' words is irrelevant.
 ///
-/// Exact: a word with m equals among the N words of the original is in its top i with probability `1 - C(N-m, i) / C(N, i)`. Every word of
-/// the perturbed ranking is equally likely at each place.
+/// The value is exact: a word that occurs m times among the N words of the original is in its top i with probability `1 - C(N-m, i) / C(N,
+/// i)`. Every word of the perturbed ranking is equally likely at each rank.
 pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
         return 0.0;
@@ -52,7 +53,7 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     let n = original.len();
     let mut equals: HashMap<&T, usize> = HashMap::new();
     original.iter().for_each(|word| *equals.entry(word).or_default() += 1);
-    // Number of words of the perturbed input with m equals in the original.
+    // Number of words in the perturbed input that occur m times in the original, by m.
     let mut having: HashMap<usize, usize> = HashMap::new();
     for word in perturbed {
         if let Some(m) = equals.get(word) {
@@ -66,7 +67,7 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     for (m, words) in having {
         let (mut missed, mut chance) = (1.0, 0.0);
         for i in 0..perturbed.len() {
-            // The probability that none of the m is among the first i + 1, from that for the first i.
+            // Updates the probability that none of the m occurrences is among the first i words to that for the first i + 1.
             missed *= if i + m < n { (n - m - i) as f64 / (n - i) as f64 } else { 0.0 };
             chance += 1.0 - missed;
         }
@@ -148,7 +149,7 @@ mod tests {
     fn expected_map_of_one_word_is_certain() {
         assert_eq!((expected_map(&["a"], &["a"]), expected_map(&["a"], &["b"])), (1.0, 0.0));
         assert_eq!((expected_map::<u8>(&[], &[]), expected_map(&["a"], &[])), (0.0, 0.0));
-        // Of two words, the first place matches half of the time, the second always.
+        // With two words, the first rank matches half of the time and the second always.
         assert!((expected_map(&["a", "b"], &["a", "b"]) - 0.75).abs() < 1e-12);
     }
 }

@@ -1,4 +1,5 @@
-//! F1 and MAP against the rationale length ratio (the paper's Figure 1), which shows whether a score only reflects long rationales.
+//! F1 and MAP against the ratio of rationale length to input length (the paper's Figure 1), which shows whether a score only reflects long
+//! rationales.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +7,15 @@ use super::judge::Judged;
 use super::summary::cell;
 use stats::Estimate;
 
-/// The originals with a rationale ratio in `[from, to)`, with their partners.
+/// The originals whose rationale ratio is in `[from, to)`, with their partners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bin {
     pub from: f64,
-    /// Upper end, included only in the last bin.
+    /// Upper end; included only in the last bin.
     pub to: f64,
     pub originals: usize,
     pub pairs: usize,
-    /// Mean ratio of the inputs, the x position of the point.
+    /// Mean ratio of the inputs, used as the x position of the point.
     pub ratio: Option<Estimate>,
     pub token_f1: Option<Estimate>,
     /// Expected F1 by chance, which increases with the ratio.
@@ -24,8 +25,8 @@ pub(crate) struct Bin {
     pub random_map: Option<Estimate>,
 }
 
-/// The curve in bins of equal width between 0 and 1, without empty bins. Partners are in the bin of their original; originals without a
-/// gold rationale are in none. `alpha` is the level of the PCC filter.
+/// The curve in bins of equal width between 0 and 1; empty bins are omitted. Partners are in the bin of their original; originals without a
+/// gold rationale are in no bin. `alpha` is the level of the PCC filter.
 pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, alpha: f64, level: f64) -> Vec<Bin> {
     let bins = bins.max(1);
     let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);

@@ -1,10 +1,10 @@
-//! Token-F1 of a predicted rationale against gold ones (equation 1 of the benchmark paper).
+//! Token-F1 of a predicted rationale against gold rationales (equation 1 of the benchmark paper).
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Agreement of a predicted rationale with a gold one.
+/// Agreement between a predicted rationale and a gold one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct F1 {
     /// Share of the predicted words that are gold.
@@ -15,19 +15,20 @@ pub struct F1 {
     pub f1: f64,
 }
 
-/// Rule for several gold rationales of an input, any of which is sufficient.
+/// Rule for inputs with several gold rationales, any of which is sufficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Several {
-    /// The rationale with the highest F1.
+    /// Uses the rationale with the highest F1.
     Best,
-    /// The best rationale, or the best union if better. Starting from each rationale, the following ones are joined as long as F1 rises
-    /// (the authors' public code).
+    /// Uses the best rationale, or the best union if that is better. Starting from each rationale, the following ones are added as long as
+    /// F1 rises (the authors' public code).
     #[default]
     United,
 }
 
-/// F1 of two sets of word indices; repeated indices count once. 1 if both are empty, 0 if only one is or they are disjoint.
+/// F1 between two sets of word indices; repeated indices count once. It is 1 if both are empty, and 0 if only one is empty or if they are
+/// disjoint.
 pub fn token_f1(predicted: &[usize], gold: &[usize]) -> F1 {
     let set = |list: &[usize]| list.iter().copied().collect::<BTreeSet<usize>>();
     f1_of(&set(predicted), &set(gold))
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn f1_by_hand() {
-        // Two of three predicted words are among four gold ones: 2 (2/3)(1/2) / (2/3 + 1/2).
+        // Two of three predicted words are among the four gold words: 2 (2/3)(1/2) / (2/3 + 1/2).
         let f1 = token_f1(&[1, 2, 9], &[1, 2, 3, 4]);
         assert!((f1.f1 - 4.0 / 7.0).abs() < 1e-12, "{f1:?}");
         assert_eq!(token_f1(&[1, 1, 2], &[2, 1]).f1, 1.0);
@@ -97,7 +98,7 @@ mod tests {
         assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12, "{best:?}");
         let united = best_f1(&[0, 1, 2, 3], &golds, Several::United).unwrap();
         assert_eq!(united.f1, 1.0, "the first two together, and not the third");
-        // The first rationale fits badly and must not be part of every union, so unions start at each rationale.
+        // The first rationale fits badly and must not be part of every union; therefore unions start at each rationale.
         let late = [vec![0, 4, 5, 6, 7], vec![1], vec![2]];
         assert_eq!(best_f1(&[1, 2], &late, Several::United).unwrap().f1, 1.0);
         assert_eq!(best_f1(&[1], &[], Several::United), None);

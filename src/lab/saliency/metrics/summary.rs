@@ -1,7 +1,7 @@
-//! One cell of the interpretability table: a dimension, a kind of perturbation (or all), and one method of one model.
+//! One cell of the interpretability table: a dimension, a kind of perturbation (or all), and one method with one model.
 //!
-//! Every mean has an interval by Student's t over originals. An original and its partners are one unit, because partners are made from it.
-//! A mean over inputs is a linearised ratio of sums over originals.
+//! Every mean has an interval by Student's t over originals. An original and its partners are one unit, because partners are derived from
+//! their original. A mean over inputs is a linearised ratio of sums over originals.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,47 +11,47 @@ use stats::correlation::Undefined;
 use stats::paired::{Differences, Shift};
 use stats::replicates::exact_floor;
 
-/// The difference of F1 between originals and partners.
+/// The difference in F1 between originals and partners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
-    /// Mean F1 of the originals with such a partner minus that of the partners.
+    /// Mean F1 of the originals that have such a partner, minus the mean F1 of the partners.
     pub signed: Estimate,
-    /// Its absolute value, the paper's F1Δ. The interval is that of the signed difference, folded at 0.
+    /// Absolute value of the signed difference, the paper's F1Δ. The interval is that of the signed difference, folded at 0.
     pub absolute: Estimate,
-    /// Mean of the absolute differences by pair.
+    /// Mean over pairs of the absolute difference.
     pub by_pair: Estimate,
 }
 
-/// Numbers of undefined correlations, by reason.
+/// Numbers of undefined correlations by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotDefined {
-    /// Constant scores.
+    /// Number of correlations undefined because scores are constant.
     pub constant: usize,
-    /// Fewer than three slots.
+    /// Number of correlations undefined because there are fewer than three slots.
     pub few: usize,
 }
 
 /// A cell of the table; a mean is `None` without values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Number of originals: all, or those with a partner of the kind.
+    /// Number of originals: all of them, or those with a partner of the cell's kind.
     pub originals: usize,
-    /// Number of inputs of `token_f1`.
+    /// Number of inputs with a value for `token_f1`.
     pub inputs: usize,
-    /// Number of pairs of an original and a partner.
+    /// Number of original-partner pairs.
     pub pairs: usize,
-    /// Number of missing partners, which are in no mean.
+    /// Number of missing partners, which contribute to no mean.
     pub missing: usize,
     /// Number of inputs with an empty gold rationale.
     pub empty_gold: usize,
-    /// Token-F1 of all inputs: originals and partners, or only the partners of the kind.
+    /// Token-F1 over all inputs: originals and partners, or only partners of the cell's kind.
     pub token_f1: Option<Estimate>,
     /// Expected F1 of random rankings on the same inputs.
     pub random_f1: Option<Estimate>,
-    /// Token-F1 minus chance, paired by input, with Student's t over originals. Sentences easy for chance are easy for every method, so the
-    /// difference has less noise than either mean.
+    /// Token-F1 minus chance, paired by input, with Student's t over originals. Sentences that are easy for a random ranking are easy for
+    /// every method, so the difference has less noise than either mean.
     pub f1_above: Option<Estimate>,
-    /// Token-F1 of the originals with such a partner.
+    /// Token-F1 of the originals that have such a partner.
     pub f1_original: Option<Estimate>,
     /// Token-F1 of their partners.
     pub f1_perturbed: Option<Estimate>,
@@ -74,35 +74,35 @@ pub struct Cell {
     pub pcc_total: usize,
     /// Numbers of these pairs without a value.
     pub pcc_undefined: NotDefined,
-    /// Mean length ratio of the gold rationales of the inputs of `token_f1`.
+    /// Mean ratio of gold rationale length to input length, over the inputs of `token_f1`.
     pub ratio: Option<Estimate>,
 }
 
-/// An original with the data of a cell.
+/// An original, with the data for a cell.
 struct Seen<'j> {
     original: &'j Single,
-    /// The partners of the cell's kind that are inputs of the cell.
+    /// The partners of the cell's kind that are inputs to the cell.
     partners: Vec<&'j Single>,
-    /// The pairs with partners of that kind.
+    /// The pairs of the original with partners of that kind.
     pairs: Vec<&'j Pair>,
-    /// True if the original itself is an input of the cell.
+    /// True if the original itself is an input to the cell.
     own: bool,
 }
 
 impl Seen<'_> {
-    /// Values of the cell's inputs: only the partners for one kind, otherwise also the original.
+    /// Values for the cell's inputs: only the partners if the cell has one kind of perturbation, otherwise also the original.
     fn inputs(&self, of: impl Fn(&Single) -> Option<f64>) -> Vec<f64> {
         let own = self.own.then_some(self.original);
         own.into_iter().chain(self.partners.iter().copied()).filter_map(of).collect()
     }
 
-    /// F1 of the original and of each partner, where both have one.
+    /// F1 of the original and F1 of each partner, for partners where both exist.
     fn compared(&self) -> Vec<(f64, f64)> {
         self.pairs.iter().filter_map(|p| self.original.f1.zip(p.single.f1)).collect()
     }
 }
 
-/// A statistic clustered by original: sums and numbers of its values.
+/// A statistic clustered by original, as sums and numbers of values.
 #[derive(Debug, Clone, Default)]
 struct Clustered {
     all: Differences,
@@ -114,7 +114,7 @@ impl Clustered {
         Self::each(view.iter().map(values))
     }
 
-    /// The statistic from the values of each original.
+    /// Builds the statistic from the values for each original.
     fn each(values: impl Iterator<Item = Vec<f64>>) -> Self {
         let mut found = Self::default();
         for values in values {
@@ -134,7 +134,7 @@ impl Clustered {
 
     fn mean(&self) -> Option<f64> {
         let (lo, hi) = self.range?;
-        // Rounding must not raise a mean of ones above 1.
+        // Rounding errors must not raise a mean of ones above 1.
         Some(self.all.mean().clamp(lo, hi))
     }
 
@@ -143,25 +143,26 @@ impl Clustered {
         self.all.sizes.iter().filter(|s| **s > 0.0).count()
     }
 
-    /// The contribution of each original to the deviation of the mean; contributions sum to 0.
+    /// Each original's contribution to the deviation of the mean; contributions sum to 0.
     fn pulls(&self) -> Option<Vec<f64>> {
         let (mean, size) = (self.mean()?, self.all.sizes.iter().sum::<f64>());
         Some(self.all.sums.iter().zip(&self.all.sizes).map(|(sum, n)| (sum - mean * n) / size).collect())
     }
 
-    /// The mean with an interval within these limits. A single original has the whole range.
+    /// The mean, with an interval within `limits`. For a single original, the interval is the whole range.
     fn estimate(&self, limits: (f64, f64), level: f64) -> Option<Estimate> {
         Some(by_t(self.mean()?, &self.pulls()?, self.clusters(), limits, level))
     }
 
-    /// A mean of scores from 0 to 1. If all scores are equal, the interval is the exact one.
+    /// The mean of scores from 0 to 1. If all scores are equal, the interval is the exact binomial one.
     fn score(&self, level: f64) -> Option<Estimate> {
         let found = self.estimate(SHARE, level)?;
         let (lo, hi) = self.range?;
         Some(widened(found, if lo == hi { exact_floor(found.mean, self.clusters(), true, level) } else { None }))
     }
 
-    /// This mean minus another one over the same originals, with an interval within these limits, and the p-value of no difference.
+    /// The difference between this mean and another over the same originals, with an interval within `limits` and the p-value for no
+    /// difference.
     fn minus(&self, other: &Self, limits: (f64, f64), level: f64) -> Option<(Estimate, f64)> {
         let pulls = self.pulls()?.iter().zip(other.pulls()?).map(|(a, b)| a - b).collect::<Vec<_>>();
         let units = self.clusters().min(other.clusters());
@@ -192,7 +193,7 @@ fn widened(found: Estimate, floor: Option<Estimate>) -> Estimate {
     floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
-/// The absolute value with its interval, from the signed number.
+/// The absolute value of a signed estimate, with its interval.
 fn folded(signed: Estimate) -> Estimate {
     let (a, b) = (signed.lo.abs(), signed.hi.abs());
     let lo = if signed.lo <= 0.0 && signed.hi >= 0.0 { 0.0 } else { a.min(b) };
@@ -200,14 +201,14 @@ fn folded(signed: Estimate) -> Estimate {
     Estimate { mean, lo: lo.min(mean), hi: a.max(b).max(mean) }
 }
 
-/// Limits of a proportion and of a correlation.
+/// Limits for a proportion; next, those for a correlation.
 const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
-/// Selects pairs by both inputs, and an input as if paired with itself.
+/// Selects pairs by their two inputs, and a single input as if it were paired with itself.
 pub type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
 
-/// The originals with the data of a cell for a kind of perturbation.
+/// The originals, with the data for a cell of one kind of perturbation.
 fn seen<'j>(judged: &[&'j Judged], perturbation: Option<&str>, keeps: Keeps<'_>) -> Vec<Seen<'j>> {
     let seen = |j: &&'j Judged| {
         let of_kind = || j.pairs.iter().filter(|p| perturbation.is_none_or(|kind| p.perturbation == kind));
@@ -221,13 +222,13 @@ fn seen<'j>(judged: &[&'j Judged], perturbation: Option<&str>, keeps: Keeps<'_>)
     judged.iter().map(seen).collect()
 }
 
-/// The cell of a kind of perturbation, or of all. `alpha` is the level of the PCC filter.
+/// The cell for one kind of perturbation, or for all. `alpha` is the level of the PCC filter.
 pub fn cell(judged: &[&Judged], perturbation: Option<&str>, alpha: f64, level: f64) -> Cell {
     let missing = judged.iter().flat_map(|j| &j.missing).filter(|kind| perturbation.is_none_or(|p| p == *kind)).count();
     Cell { missing, ..cell_where(judged, perturbation, &|_, _| true, (alpha, level)) }
 }
 
-/// The selected part of a cell. Missing partners are in no part.
+/// The selected part of a cell. Missing partners belong to no part.
 pub(crate) fn cell_where(
     judged: &[&Judged],
     perturbation: Option<&str>,
@@ -277,7 +278,7 @@ fn above_chance(view: &[Seen<'_>]) -> Clustered {
     Clustered::of(view, |seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)))
 }
 
-/// Token-F1 and MAP above chance in one part of a cell minus those in another part, with the p-value of no difference.
+/// Token-F1 and MAP above chance in one part of a cell minus those in another part, with p-values for no difference.
 pub fn contrast(
     judged: &[&Judged],
     perturbation: Option<&str>,
@@ -289,31 +290,31 @@ pub fn contrast(
     [(above_chance(&a), above_chance(&b)), (map(&a), map(&b))].map(|(a, b)| a.minus(&b, (-2.0, 2.0), level))
 }
 
-/// Mean of shares with its interval, from the values of each original. If few are 0 or few are 1, it is at least as wide as the exact
-/// interval. `None` without values.
+/// Mean of shares with its interval, from the values for each original. If few values are 0 or few are 1, the interval is at least as wide
+/// as the exact one. `None` without values.
 pub(crate) fn share_by_original(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     let all = Clustered::each(values.iter().cloned());
     let found = all.estimate(SHARE, level)?;
     Some(widened(found, exact_floor(found.mean, all.clusters(), false, level)))
 }
 
-/// Mean of differences of shares with its interval, from the values of each original. `None` without values.
+/// Mean of differences between shares with its interval, from the values for each original. `None` without values.
 pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     mean_by_original(values, SIGNED, level)
 }
 
-/// Mean of values within these limits with its interval, from the values of each original. `None` without values.
+/// Mean of values within `limits` with its interval, from the values for each original. `None` without values.
 pub fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> Option<Estimate> {
     Clustered::each(values.iter().cloned()).estimate(limits, level)
 }
 
-/// Mean of `after` minus mean of `before` with its interval, from the shares of each original. `None` if either is empty.
+/// Mean of `after` minus mean of `before` with its interval, from the shares for each original. `None` if either is empty.
 pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
     let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
     Some(after.minus(&before, SIGNED, level)?.0)
 }
 
-/// The kinds of perturbation in order of first appearance, including kinds with only missing partners.
+/// The kinds of perturbation in order of first appearance, including kinds whose partners are all missing.
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in judged

@@ -1,10 +1,10 @@
-//! The tables of the benchmark paper: accuracy (Tables 4 and 8), interpretability (5 and 9), and by perturbation (6, 7, 10 and 11). Made
-//! from plain rows, so that numbers from any source can be formatted.
+//! The tables of the benchmark paper: accuracy (Tables 4 and 8), interpretability (5 and 9), and by perturbation (6, 7, 10 and 11). They
+//! are built from plain rows, so that numbers from any source can be formatted.
 
 use lab::table::{Entry, Table};
 use stats::Estimate;
 
-/// Accuracy of one model on one kind of input of one dimension.
+/// Accuracy of one model in one dimension, for one kind of input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accuracy {
     pub model: String,
@@ -20,7 +20,7 @@ pub struct Accuracy {
     pub n: usize,
 }
 
-/// Interpretability of one method of one model on one dimension.
+/// Interpretability of one method with one model in one dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretability {
     pub model: String,
@@ -31,7 +31,7 @@ pub struct Interpretability {
     pub measures: Vec<(String, Option<Estimate>, usize)>,
 }
 
-/// Tables 4 and 8: Top-1, then Top-3, of every model in per cent, for each kind of input by dimension.
+/// Tables 4 and 8: Top-1 and then Top-3 of every model in per cent, for each kind of input by dimension.
 pub fn accuracy(rows: &[Accuracy]) -> Table {
     let entries = |name: &'static str, value: fn(&Accuracy) -> Option<Estimate>| {
         rows.iter().map(move |r| Entry {

@@ -33,7 +33,7 @@ const RULES: Rules = Rules {
     alpha: 0.05,
 };
 
-/// An original with the scores of seed `i`, and a partner of each kind with those of seed `other`.
+/// An original with scores drawn from seed `i`, and a partner of each kind with scores drawn from seed `other`.
 fn example(i: usize, other: usize) -> Judged {
     let scores = |seed: usize| -> Vec<f64> { (0..6).map(|w| ((w * 7 + seed * 5) % 13) as f64 / 13.0).collect() };
     let original = scored(&format!("o{i}"), &WORDS, &scores(i), &[1, 2]);
@@ -113,7 +113,7 @@ fn what_is_not_defined_is_counted() {
     assert_eq!((judged.pairs[0].correlation, judged.pairs[0].single.f1), (None, None));
 }
 
-/// Source of the numbers: numpy and scipy, from the scores, independent of this code.
+/// The expected values come from numpy and scipy, computed from the scores independently of this code.
 #[test]
 fn parts_of_a_cell_and_their_differences_are_those_computed_apart() {
     let judged: Vec<Judged> = (0..9).map(|i| example(i, i + 1)).collect();
@@ -164,7 +164,7 @@ fn partners_do_not_count_as_independent() {
 }
 
 /// The interval of a mean over originals with one partner each is that of Student's t. Regression: percentiles over ten resampled originals
-/// used to cover 88 instead of 95 %.
+/// used to cover 88 % instead of 95 %.
 #[test]
 fn the_interval_of_a_mean_is_student_s_t_over_originals() {
     let mut judged: Vec<Judged> = (0..30).map(|i| example(i, i * 2 + 1)).collect();
@@ -184,14 +184,14 @@ fn one_original_makes_no_certainty() {
     let one = cell_of(&[example(0, 1)], None);
     let ends = |e: Option<Estimate>| e.map(|e| (e.lo, e.hi));
     assert_eq!((ends(one.pcc_all), ends(one.random_f1)), (Some((-1.0, 1.0)), Some((0.0, 1.0))));
-    // Its inputs differ, so the exact interval does not apply.
+    // The inputs differ, so the exact interval does not apply.
     assert_ne!(example(0, 1).original.f1, example(0, 1).pairs[0].single.f1);
     assert_eq!((ends(one.token_f1), ends(one.map)), (Some((0.0, 1.0)), Some((0.0, 1.0))));
     assert_eq!(ends(one.f1_above), Some((-1.0, 1.0)));
     assert_eq!(ends(one.f1_delta.map(|d| d.signed)), Some((-1.0, 1.0)));
 }
 
-/// Regression: percentiles over few resampled originals, compared with the mean of chance as if it were known, used to be too narrow.
+/// Regression: percentiles over few resampled originals, with mean chance treated as if it were known exactly, used to be too narrow.
 #[test]
 fn chance_is_beaten_by_a_paired_t_over_originals() {
     let judged: Vec<Judged> = (0..8).map(|i| example(i, i)).collect();
@@ -211,7 +211,7 @@ fn rankings_are_compared_on_the_inputs_that_both_have() {
     b[2].pairs.pop();
     let (a, b): (Vec<&Judged>, Vec<&Judged>) = (a.iter().collect(), b.iter().collect());
     let map = versus(&a, &b, Metric::Map, 0.95).unwrap();
-    // Nineteen common originals have three partners each, one of which is missing.
+    // The rankings share nineteen originals with three partners each; one of the partners is missing.
     assert_eq!((map.originals, map.items, map.unmatched), (19, 56, [4, 15]));
     assert!((map.difference.mean - (map.a - map.b)).abs() < 1e-12 && map.a == 1.0);
     assert!(map.p < 0.01 && map.difference.lo > 0.0, "{map:?}");
@@ -314,7 +314,7 @@ fn tables_of_interpretability_are_by_method_or_by_perturbation() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// F1 and MAP depend only on the order. PCC is invariant under linear transformations of the scores.
+    /// F1 and MAP depend only on the ranking. PCC is invariant under linear transformations of the scores.
     #[test]
     fn monotone_transformations_keep_f1_and_map(
         scores in proptest::collection::vec(-9i32..9, 6), other in proptest::collection::vec(-9i32..9, 6),

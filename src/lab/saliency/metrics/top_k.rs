@@ -3,21 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 /// Number of words in a predicted rationale. With [`Size::Gold`], or a [`Size::Ratio`] measured on the same gold rationales, the prediction
-/// uses the answer's length; every display of such a score notes this.
+/// uses the length of the gold rationale; this is noted wherever such a score is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
-    /// A share of the input's words: the paper's rule, with the mean rationale length ratio of the dimension.
+    /// A share of the input's words, as in the paper, which uses the dimension's mean ratio of rationale length to input length.
     Ratio(f64),
-    /// The same number for every input (five in the authors' public code).
+    /// The same number of words for every input (five in the authors' public code).
     Fixed(usize),
     /// The length of the input's shortest gold rationale.
     Gold,
 }
 
 impl Size {
-    /// K for an input of `words` words with a shortest gold rationale of length `gold`. At least 1 and at most `words`; 0 only without
-    /// words. Ratios are rounded half up (`⌊ratio · words + ½⌋`).
+    /// K for an input of `words` words whose shortest gold rationale has length `gold`. K is at least 1 and at most `words`; it is 0 only
+    /// without words. Ratios are rounded half up (`⌊ratio · words + ½⌋`).
     pub fn of(self, words: usize, gold: usize) -> usize {
         let k = match self {
             // An overflowing product saturates, and is then limited to the number of words.
@@ -38,10 +38,10 @@ impl Size {
     }
 }
 
-/// Indices by descending score. Equal scores keep the order of the sentence; scores that are not finite come last.
+/// Indices by descending score. Ties keep the order of the sentence; scores that are not finite come last.
 pub fn order(scores: &[f64]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..scores.len()).collect();
-    // `total_cmp` would put 0 before -0, which are equal scores.
+    // `total_cmp` would put -0 below 0, but the two are equal scores.
     indices.sort_by(|a, b| {
         let (a, b) = (scores[*a], scores[*b]);
         b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
@@ -54,7 +54,7 @@ pub fn top_k(scores: &[f64], k: usize) -> Vec<usize> {
     first_of(&order(scores), k)
 }
 
-/// The first K of a ranking, in the order of the sentence.
+/// The first K words of a ranking, in the order of the sentence.
 pub fn first_of(ranking: &[usize], k: usize) -> Vec<usize> {
     let mut top = ranking[..k.min(ranking.len())].to_vec();
     top.sort_unstable();

@@ -1,4 +1,4 @@
-//! Comparison of two rankings of the same inputs, tested over originals.
+//! Comparison of two rankings for the same inputs, tested over originals.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use stats::paired::Differences;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Token-F1 of originals and partners.
+    /// Token-F1 over originals and partners.
     TokenF1,
-    /// MAP of pairs.
+    /// MAP over pairs.
     Map,
-    /// PCC of pairs, including those without significance: a filter would let each ranking choose its own pairs.
+    /// PCC over pairs, including pairs without significance: a filter would let each ranking choose its own pairs.
     Pcc,
 }
 
@@ -30,7 +30,7 @@ impl Metric {
         }
     }
 
-    /// The scores of an original, each with the name of its input.
+    /// The scores of an original and its partners, each with the name of its input.
     fn scores(self, judged: &Judged) -> Vec<(&str, f64)> {
         match self {
             Metric::TokenF1 => {
@@ -45,7 +45,7 @@ impl Metric {
     }
 }
 
-/// A comparison over the inputs with a score in both rankings.
+/// A comparison over the inputs that have a score in both rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Versus {
     pub metric: Metric,
@@ -53,14 +53,14 @@ pub struct Versus {
     pub a: f64,
     /// Mean of the second ranking.
     pub b: f64,
-    /// First minus second, with Student's t over originals.
+    /// The first mean minus the second, with an interval by Student's t over originals.
     pub difference: Estimate,
-    /// Two-sided p-value of no difference, by a t test on the originals' sums, which partners cannot inflate.
+    /// Two-sided p-value for no difference, from a t test on the originals' sums, so that additional partners do not inflate significance.
     pub p: f64,
     pub originals: usize,
-    /// Number of scores.
+    /// Number of scores compared.
     pub items: usize,
-    /// Numbers of unused scores: those that only the first ranking has, and those that only the second has.
+    /// Numbers of unmatched scores: those that exist only in the first ranking, and those only in the second.
     pub unmatched: [usize; 2],
 }
 

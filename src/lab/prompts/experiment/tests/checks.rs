@@ -1,4 +1,4 @@
-//! Tests of the effects of an additional model, and of the number of queries against the forecast.
+//! Tests what changes when a model is added, and that the forecast counts the right number of queries.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     spec
 }
 
-/// Answers of all models to the prompt, and each model's details on the first instance.
+/// All models' answers to the prompt, and each model's details for the first instance.
 fn looked(
     experiment: &mut dyn Experiment<Kind, crate::Question>,
     desk: &mut Desk,
@@ -56,7 +56,7 @@ fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     found.expect("a word that the models split differently").to_owned()
 }
 
-/// Logits belong to one model: replies of the other models come from the store, and nothing else of theirs is stored.
+/// Logits do not depend on the other models: adding a model leaves the others' stored replies valid and stores nothing new for them.
 #[test]
 fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
     let dir = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
     assert!(after.0.left_out[0].0.contains(&taken) && after.0.left_out[0].1.contains("gpt2-tiny"));
 }
 
-/// Under rules that compare words of all models, an additional model removes words and instances. Each is reported.
+/// Under rules that compare words of all models, an additional model removes words and instances, and each removal is reported.
 #[test]
 fn what_a_model_that_joins_takes_away_is_listed() {
     let dir = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn what_a_model_that_joins_takes_away_is_listed() {
     }
 }
 
-/// Regression: words that no model can produce used to be counted as queries, so that a forecast on LAMA was twice the actual time.
+/// Regression: words that no model can produce used to be counted as queries, which doubled the forecast time on LAMA.
 #[test]
 fn a_forecast_counts_the_queries_that_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,19 +125,19 @@ fn a_forecast_counts_the_queries_that_are_asked() {
         forecast::of(&bench, desk).unwrap()
     };
     let mut desk = Desk::new();
-    // The test host reports a ten-thousandth of a second for any measurement; here, two prompts of one fact.
+    // The test host reports a ten-thousandth of a second for any measurement, here of two prompts with one fact.
     let ahead = of(&spec, &mut desk);
     assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
     assert_eq!(ahead.relations[0].weights, [0.0]);
     spec.adjust.weights = Weighting::Perplexity;
     assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes its time too");
     spec.adjust.weights = Weighting::Uniform;
-    // Stored answers only need the time of their intervals.
+    // Stored answers cost only the time for their intervals.
     run(&spec, &mut desk).1.unwrap();
     let again = of(&spec, &mut desk);
     assert_eq!(again.relations[0].asks, [0.0]);
     assert!(again.relations[0].intervals[0] > 0.0);
-    // By pseudo-log-likelihood, a query takes between its minimum and maximum number of passes.
+    // With pseudo-log-likelihood, a query takes between its minimum and maximum number of passes.
     spec.query.candidates = Candidates::RelationPll;
     let bench = Bench::open(&spec, &mut desk).unwrap();
     let [least, most] = bench.rule(&bench.library.relations[0], 0).unwrap().passes(false);
@@ -146,7 +146,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
     assert!(least < most && (least as f64 - 1e-6..=most as f64 + 1e-6).contains(&passes), "{least} {passes} {most}");
 }
 
-/// Every relation may lose all its instances.
+/// A run may lose all instances of every relation; it then ends with reasons and no numbers.
 #[test]
 fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     let dir = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     assert!(desk.results().summaries.iter().filter_map(|s| s.value.mean_worst).all(|e| e.hi - e.lo < 1.0));
 }
 
-/// Regression: two weights for eight prompts, and prompts of a relation that is not asked, used to be accepted silently.
+/// Regression: two weights for eight prompts, and prompts for a relation outside the run, used to be accepted silently.
 #[test]
 fn what_a_run_does_not_use_is_said() {
     use crate::spec::UserWeights;
@@ -206,7 +206,7 @@ fn what_a_run_does_not_use_is_said() {
     }
 }
 
-/// A causal model cannot use a prompt that does not end in its object. The hint must not be about words.
+/// A causal model cannot use a prompt that does not end in its object. The hint must not suggest that words are the problem.
 #[test]
 fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
     let dir = tempfile::tempdir().unwrap();

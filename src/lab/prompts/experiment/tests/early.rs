@@ -1,4 +1,4 @@
-//! Tests of reports before all models have answered, of the rule stated in every finding, and of invalid input.
+//! Tests reports before all models have answered, the rule for candidates stated in every finding, and invalid input.
 
 use super::super::bench::Member;
 use super::super::stored;
@@ -27,7 +27,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     assert!(!relation.r#final && first.kept > 0 && first.weights.is_empty(), "{first:?}");
     let early: Vec<&Finding> = scores.iter().take_while(|f| !f.r#final).collect();
     assert_eq!(early.len(), 3 * first.prompts.len(), "every model, prompt by prompt");
-    // Early reports equal the final ones if no query is too long.
+    // Early reports equal the final ones unless a query is too long.
     let results = desk.results();
     let last = results.relation(&first.relation).unwrap();
     assert!(last.is_final && last.value.kept == first.kept);
@@ -52,7 +52,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     let before = &desk.found[..desk.before_forecast.unwrap()];
     let scores = |some: &[Finding]| some.iter().filter(|f| matches!(kind(f), Kind::PromptScore(_))).count();
     assert_eq!((before.len(), scores(before)), (2 + 3 * 3, 3 * 3), "data, relation, three models by prompt");
-    // Scores of only the usual names, without the store, equal those among all names.
+    // Scores computed from the usual names alone, without the store, equal those computed together with all names.
     let asked = desk.store.times.load(Ordering::Relaxed);
     let stored: Vec<String> = printed(&desk)[..before.len()].to_vec();
     desk.found.clear();
@@ -62,7 +62,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked);
 }
 
-/// With many passes, asking the usual names first would double the time.
+/// With many passes, querying the usual names first would double the time.
 #[test]
 fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
     let mut long = spec();
@@ -86,13 +86,13 @@ fn every_finding_says_by_which_rule_answers_were_read() {
         let json = serde_json::to_value(finding).unwrap();
         assert_eq!(json["candidates"], "intersection", "{json}");
     }
-    // The words that each model removes from the shared ones are reported with it.
+    // The words that only one model lacks are reported with that model.
     let data = desk.results().data.unwrap().value;
     assert!(data.models.iter().any(|m| m.words_taken > 0 && !m.taken.is_empty()), "{:?}", data.models);
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
 }
 
-/// Files with one relation whose objects have several tokens and one usable relation. One prompt has no gap for the subject.
+/// Files with two relations, of which one is unusable because its objects have several tokens. One prompt has no slot for the subject.
 fn files(dir: &std::path::Path) -> Spec {
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
@@ -116,7 +116,7 @@ fn files(dir: &std::path::Path) -> Spec {
     spec
 }
 
-/// Regression: one relation without an answer that all models can produce used to end the whole run.
+/// Regression: a relation without an answer that all models can produce used to end the whole run.
 #[test]
 fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");
         assert!(long.left_out.iter().all(|l| l.reason.contains("not one token")), "{long:?}");
         assert!(desk.notices.iter().any(|n| n.what.contains("long: no instance")), "{:?}", desk.notices);
-        // Regression: its instances used to be hidden, and with them the reasons for leaving them out.
+        // Regression: its instances used to be hidden, along with the reasons for leaving them out.
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "long".into(), prompt, instance: 0, mention: 0 };
         let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
@@ -162,10 +162,10 @@ fn a_model_beside_itself_is_as_good_as_itself() {
     let parts = &ledger.value.parts;
     assert_eq!((parts.model_itself.mean, parts.total.mean, parts.prompt_share), (0.0, 0.0, None));
     assert!(!parts.sentence("a", "b").is_empty());
-    // Ties are ranked by the order of the models, so ranks are fixed.
+    // Tied models are ranked in the order of the run, so ranks are fixed.
     let adjusted = results.rank(super::super::super::consistency::Regime::Adjusted, None).unwrap();
     assert_eq!(adjusted.value.consistency.mean, 1.0);
-    // Regression: the table used to give a consistency of 100 % without stating that it came from a tie rule.
+    // Regression: the table used to show a consistency of 100 % without stating that it came from the rule for ties.
     assert!(desk.notices.iter().any(|n| n.what.contains("have the same weights")), "{:?}", desk.notices);
 }
 

@@ -1,4 +1,4 @@
-//! Weights by perplexity, computed independently: the scored tokens and the order of averaging.
+//! Weights by perplexity, checked against an independent computation: the scored tokens and the order of averaging.
 
 use super::*;
 use crate::experiment::perplexity::perplexities;
@@ -14,8 +14,8 @@ fn surprise(asker: &Asker<'_>, ids: Vec<u32>, position: usize, token: u32) -> f6
     found
 }
 
-/// Perplexity per token of a rendered prompt, without the answer slot and the frame. A causal model processes the whole text at once here,
-/// but one more token at a time in the program.
+/// Perplexity per token of a rendered prompt, without the answer slot and the frame. Here a causal model processes the whole text at once;
+/// in the program it processes growing prefixes.
 fn by_hand(model: &Model, prompt: &str, subject: &str, fitted: bool) -> f64 {
     let asker = Asker::new(model).unwrap().fitting(fitted);
     let query = asker.encode(prompt, subject).unwrap().unwrap();

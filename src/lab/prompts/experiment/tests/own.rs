@@ -27,7 +27,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     assert!(printed.what.contains("P99"), "{printed}");
 }
 
-/// An unusable relation is reported, not dropped silently. Requested by name, it is refused with the reason.
+/// An unusable relation is reported, not dropped silently. If requested by name, it is refused with the reason.
 #[test]
 fn a_relation_without_prompts_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     assert!(printed.unwrap().starts_with("1 of 3 relations are left out"));
     assert_eq!(asked(Relations::All), ("P190 P30 P36".into(), 0, None));
     assert_eq!(asked(["P190", "P36"].into()), ("P190 P36".into(), 0, None));
-    // No relation would remain.
+    // Without P190, no relation would remain.
     std::fs::write(dir.path().join("relations.jsonl"), row(&("P190", "N-M"))).unwrap();
     std::fs::write(dir.path().join("facts.jsonl"), fact("P190", "Paris")).unwrap();
     let mut spec = spec();
@@ -90,8 +90,8 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     assert!(printed.what.starts_with("1 of 1") && printed.hint.contains("\"all\""), "{printed}");
 }
 
-/// Regression: the ledger used to split the gap over all prompts and names, while the adjusted scores next to it averaged over the drawn
-/// ones.
+/// Regression: the ledger used to decompose the gap over all prompts and names, but the adjusted scores next to it averaged over the drawn
+/// ones only.
 #[test]
 fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     let mut drawn = spec();
@@ -126,7 +126,7 @@ fn relations_that_were_picked_stay_picked_beside_a_file() {
     assert_eq!(asked, ["capital", "P36"]);
 }
 
-/// Regression: the instances behind a stability used to be visible only one by one.
+/// Regression: the instances behind a stability score used to be visible only one at a time.
 #[test]
 fn instances_say_which_of_them_change_with_the_name() {
     let mut spec = spec();

@@ -11,7 +11,7 @@ fn plain() -> Spec {
     spec
 }
 
-/// The same with a found prompt of three words.
+/// The same spec with a found prompt of three words.
 fn tuned() -> Spec {
     let mut spec = plain();
     let tuned = &mut spec.tuned;
@@ -19,7 +19,8 @@ fn tuned() -> Spec {
     spec
 }
 
-/// Facts of the search are not asked. The found prompt is treated like a written one, and its random start is scored separately.
+/// Facts used in the search are not queried. The found prompt is treated like a written one, and the random words at its start are scored
+/// separately.
 #[test]
 fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let (mut desk, mut whole) = (Desk::new(), Desk::new());
