@@ -3,7 +3,7 @@
 use super::{Figure, paper};
 use base::text::{printable, printable_label};
 
-/// Keys of entries that define words or rules.
+/// Keys of the entries that define terms or rules.
 const NOTES: [&str; 4] = ["answers", "completeness", "rule", "stars"];
 const SOURCES: [&str; 11] = [
     "model",
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// Regression: captions used to have up to 490 words, with definitions and hashes in one paragraph.
+    /// Regression: captions used to have up to 490 words, with definitions and hashes in the same paragraph.
     #[test]
     fn definitions_and_provenance_have_blocks_of_their_own() {
         let long = format!("{} at its end.", "How complete. ".repeat(40));

@@ -1,4 +1,4 @@
-//! Labels of points, rules and guides on the data, each placed where it hides least.
+//! Labels of points, rules and guides, each placed where it hides the least data.
 
 use plotters::series::LineSeries;
 
@@ -10,22 +10,22 @@ use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Maximum label width on the data, and line widths tried for point labels.
+/// Maximum width of a label on the data, and the line widths tried for point labels.
 pub(crate) const LONGEST: f64 = 160.0;
 const WIDTHS: [f64; 2] = [90.0, 55.0];
-/// Distance step between a label and its object.
+/// Step by which a label is moved away from its object.
 const STEP: f64 = 14.0;
-/// Number of distances tried for a point label and for a rule label.
+/// Number of distances tried for a point label and a rule label.
 const STEPS: (usize, usize) = (10, 7);
-/// Cost of one distance step, for points and for rules. A hidden area costs 3; a hidden line or marker costs more than all steps.
+/// Cost of one distance step for a point label and a rule label. A hidden area costs 3; a hidden line or marker costs more than all steps.
 const AWAY: usize = 6;
 const ALONG: usize = 2;
-/// Maximum points of a labelled layer; with more, labels would cover the data. The CSV has all labels.
+/// Maximum number of points in a labelled layer. More labels would cover the data; the CSV has all labels.
 const MOST_LABELLED: usize = 12;
 /// Distance between a label and other lines and markers.
 const AIR: f64 = 2.0;
 
-/// The first place with the lowest cost over the items after the first `from`, and that cost; `None` if all places overlap text.
+/// The first position with the lowest cost, counting items from index `from` on, and that cost; `None` if every position overlaps text.
 fn best(
     canvas: &Canvas<'_>,
     (from, away): (usize, usize),
@@ -53,8 +53,8 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
     canvas.text(text, at, kind)
 }
 
-/// Draws a label, with a line to its object if it is some steps away, in a style unlike an interval's. Labels on data have no background,
-/// which would hide the data.
+/// Draws a label, with a line to its object if it is some steps away; the line does not look like an interval. Labels on data have no
+/// background, which would hide the data.
 fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
@@ -80,7 +80,7 @@ pub(crate) fn points(
             let wide = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
             (lines.join("\n"), (wide, height(lines.len(), SMALL)))
         };
-        // A label closer to another point would seem to belong to that point.
+        // A label closer to a different point would seem to belong to that point.
         let others = || points.points.iter().filter(|q| *q != p).filter_map(|q| chart.at(q.x, q.y));
         let own = |r: &Rect| others().all(|q| distance(r, at) <= distance(r, q));
         let untaken = |r: &Rect| !taken.iter().any(|t| overlap(*t, *r));
@@ -154,7 +154,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
     }
 }
 
-/// Draws a guide with its ticks; its label is to the right of its last point.
+/// Draws a guide with its ticks, and its label to the right of its last point.
 pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
     let look = canvas.look;
     let shown: Vec<(f64, f64)> = guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();

@@ -1,5 +1,5 @@
-//! Figures in several panels, one per score; methods differ by colour, dash and marker. Panels are side by side on a wide page, stacked in
-//! a column.
+//! Figures divided into panels, one per score, in which methods differ by colour, dash and marker. Panels are side by side on a wide page
+//! and stacked in a column.
 
 use super::super::canvas::{Canvas, Drawn, Side};
 use super::super::look::Look;
@@ -11,16 +11,16 @@ use super::{LABEL, type_of};
 
 /// Minimum page width for panels side by side.
 const WIDE: f64 = 500.0;
-/// Total height of panels as a share of the page width: side by side, and stacked.
+/// Total height of the panels as a share of the page width: side by side, and stacked.
 const ASPECT: (f64, f64) = (0.36, 1.2);
 
-/// Height reserved for a title and the lines below the panels.
+/// Height reserved for the title and the lines below the panels.
 const TITLED: f64 = 100.0;
 const BETWEEN: f64 = 14.0;
 
-/// A figure and its panels; none if it is not divided.
+/// A figure and its panels; no panels if it is not divided.
 pub(super) struct Panels {
-    /// All layers, with the names in the legend.
+    /// All layers, with the names that the legend shows.
     pub whole: Figure,
     pub parts: Vec<Figure>,
 }
@@ -40,7 +40,7 @@ impl Panels {
             let Layer::Line(line) = layer else { continue };
             let Some((panel, name)) = line.role.accent.and_then(|k| Some((k, names.get(k)?))) else { continue };
             if line.role.dash.is_some() {
-                // The panel names the score, which leaves dashes for the methods.
+                // The panel names the score, so dashes are free to distinguish the methods.
                 line.role.dash = Some(Dash::nth(if several[panel] { line.role.hue } else { 0 }));
             }
             if let Some(method) = line.label.strip_suffix(name.as_str()) {
@@ -62,12 +62,12 @@ impl Panels {
         Self { whole, parts }
     }
 
-    /// Height of the page with a legend of this height.
+    /// Page height with a legend of this height.
     pub(super) fn height(look: &Look, legend: f64) -> f64 {
         match (look.width < WIDE, look.titled) {
             (true, _) => look.width * ASPECT.1 + legend + if look.titled { TITLED } else { 0.0 },
             (false, false) => look.width * ASPECT.0 + legend,
-            // A page with a title keeps its shape; a lab book's is higher than panels side by side need.
+            // A page with a title keeps its aspect ratio. A lab-book page is higher than panels side by side need.
             (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
     }

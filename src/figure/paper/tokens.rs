@@ -7,17 +7,17 @@ use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Width of the mark that a line continues below.
+/// Width of the mark for a sentence that continues on the next line.
 const ONWARD: f64 = 16.0;
-/// Maximum widening of tokens if all fit on one line.
+/// Maximum padding added to each token if all fit on one line.
 const WIDEN: f64 = 18.0;
 const WORD: f64 = 13.0;
 const STRIP: f64 = 48.0;
 const BOX: f64 = 24.0;
 const BETWEEN: f64 = 10.0;
-/// Maximum width of a token and of a strip's name.
+/// Maximum width of a token, and of a strip's name.
 const LONGEST: f64 = 170.0;
-/// Maximum width of a strip's name, as a share of the total width.
+/// Maximum width of a strip's name as a share of the total width.
 const NAME_SHARE: f64 = 0.3;
 
 /// Formats a score with two decimals and a true minus sign.
@@ -39,8 +39,8 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Draws horizontal strokes and a dashed edge on a negative score, whose colour looks positive in grey; a long word hides most of the
-/// strokes.
+/// Draws horizontal strokes and a dashed edge on a token with a negative score, whose colour would look positive in greyscale. A long word
+/// hides most of the strokes.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
     const STEP: f64 = 4.0;
     let count = ((b.1 - a.1) / STEP) as usize;
@@ -50,7 +50,7 @@ pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
     canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.6) })
 }
 
-/// Draws the strips between two edges from `top`, on as many lines as needed, and returns the bottom.
+/// Draws the strips between two vertical edges, starting at `top`, on as many lines as needed, and returns the bottom.
 pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
     let fonts = canvas.fonts;
     let longest = LONGEST.min((right - left) * NAME_SHARE);
@@ -96,7 +96,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     Ok(y + lines - BETWEEN)
 }
 
-/// Draws an ellipsis beside each strip whose sentence is continued on or from another line.
+/// Draws an ellipsis beside each strip whose sentence continues on or from another line.
 fn onward(canvas: &Canvas<'_>, strips: usize, (x, y): At) -> Drawn {
     let kind = type_of(WORD, canvas.look.grey, Side::Start, Side::Middle);
     (0..strips).try_for_each(|k| canvas.text("…", (x, y + k as f64 * STRIP + BOX / 2.0), kind))
