@@ -382,7 +382,7 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
     assert!(
-        said.contains("Two trainings are too few for an interval") && said.contains("the CSV has intervals"),
+        said.contains("Two training runs are too few for an interval") && said.contains("the CSV has intervals"),
         "{said}"
     );
     let spot =
@@ -413,7 +413,7 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(super::super::caption(&figure).contains("marked in turn"));
+    assert!(super::super::caption(&figure).contains("markers at alternate points"));
 }
 
 /// Regression: in greyscale, a range over probe settings used to look like an interval.
@@ -455,7 +455,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("Of marks with one meaning that would touch, the first is drawn"));
+    assert!(super::super::caption(&figure).contains("Markers that would touch one of the same kind are omitted"));
 }
 
 /// Regression: at strength zero, before the gap of the axis, lines with alternating markers used to have points without a marker.
