@@ -177,7 +177,7 @@ fn coverage() {
     }
 }
 
-/// Coverage for clustered items. An interval shown as a bound only promises "at least", so the two kinds are counted separately.
+/// Coverage with clustered items. An interval shown as a bound promises only "at least", so the two kinds are counted separately.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };

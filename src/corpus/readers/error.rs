@@ -119,7 +119,7 @@ impl From<serde_json::Error> for Unread {
             serde_json::error::Category::Data => DropKind::Value,
             _ => DropKind::Syntax,
         };
-        let text = if kind == DropKind::Syntax { format!("no JSON ({text})") } else { text.to_owned() };
+        let text = if kind == DropKind::Syntax { format!("not valid JSON ({text})") } else { text.to_owned() };
         Self::new(kind, text)
     }
 }
