@@ -37,7 +37,8 @@ fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<
     let kind = settings.get("rope_type").or_else(|| settings.get("type")).and_then(Value::as_str);
     let given = |key: &str| settings.get(key).and_then(Value::as_f64);
     let number = |key: &str| {
-        given(key).ok_or_else(|| file.wrong(format!("rotary scaling '{}' needs the number {key}", kind.unwrap_or(""))))
+        given(key)
+            .ok_or_else(|| file.wrong(format!("rotary scaling '{}' needs a number for {key}", kind.unwrap_or(""))))
     };
     let original = || {
         let length = given("original_max_position_embeddings").or(longest);

@@ -173,7 +173,7 @@ fn a_wrong_hash_is_refused_and_removed() {
     });
     let dir = tempfile::tempdir().unwrap();
     let said = why(&settings(dir.path(), &server.base));
-    assert!(said.contains("model.safetensors has the wrong content (SHA-256"), "{said}");
+    assert!(said.contains("model.safetensors has the wrong contents (SHA-256"), "{said}");
     assert!(said.contains("fetch it again"), "{said}");
     assert!(!incomplete(dir.path()).exists());
     assert!(!dir.path().join("models--org--m/blobs").join(repo().etag("model.safetensors")).exists());
