@@ -432,7 +432,7 @@ mod tests {
         assert!(problems(&[r.clone(), elsewhere]).join(" ").contains("'S4' names s4 in r and S4 in e"));
         r.prompts[0] = "the isle of [X] is [Y] .".into();
         r.facts[0].aliases = vec!["Isle of s0".into()];
-        assert!(told(r).contains("says its noun twice with Isle of s0"));
+        assert!(told(r).contains("repeats its noun with Isle of s0"));
         let mut bare = relation("N-1", &good);
         bare.facts.iter_mut().skip(20).for_each(|f| f.aliases.clear());
         assert!(told(bare).contains("20 of 40 subjects have an alias"));

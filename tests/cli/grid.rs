@@ -107,7 +107,7 @@ fn what_does_not_belong_together_is_refused() {
     let script =
         probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);
     assert_eq!(script.status.code(), Some(0), "{}", text(&script.stderr));
-    refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["another experiment", "grid.jsonl"]);
+    refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["a different experiment", "grid.jsonl"]);
     refused(&probity.run(&["merge", &dir, "-o", "x"]), 2, &["missing: 4 of 4"]);
     refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["not the folder of a grid"]);
     refused(&probity.run(&["follow", &spec, "--once"]), 2, &["not the folder of a grid"]);

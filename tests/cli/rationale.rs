@@ -107,7 +107,7 @@ fn what_was_left_out_is_said() {
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for word in [
-        "dropped 2 × impossible value, first in line 3",
+        "dropped 2 × invalid value, first in line 3",
         "inputs with an empty gold rationale, whose token-F1 is 0: 1",
         "undefined for 1 with constant scores",
     ] {

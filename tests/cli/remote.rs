@@ -271,7 +271,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     near.file("rows.jsonl", &text(&others));
     refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "different contents", "--out"]);
     near.file("grid.toml", &grid().replace("[1, 2, 3]", "[4]"));
-    refused(&submit(&[]), 1, &["far: ", "another experiment", "grid.jsonl"]);
+    refused(&submit(&[]), 1, &["far: ", "a different experiment", "grid.jsonl"]);
     near.file("grid.toml", &grid().replace("seed = [1", "seeds = [1"));
     refused(&submit(&[]), 2, &["grid.toml, line", "did you mean `seed`?"]);
 }

@@ -84,7 +84,7 @@ fn no_fact_of_a_subject_with_several_objects_is_kept_whichever_comes_first() {
         .collect();
     let d = diagnose(&text, vec![]);
     assert_eq!((d.kept, count(&d, Finding::SeveralObjects)), (1, 2));
-    assert!(d.examples[0].what.contains("`Winchester`, but another object at line 3"), "{:?}", d.examples[0]);
+    assert!(d.examples[0].what.contains("`Winchester`, but a different object at line 3"), "{:?}", d.examples[0]);
     assert_eq!((d.relations["P36"].kept, d.relations["P36"].objects), (1, 1));
 }
 

@@ -115,7 +115,7 @@ fn any_labels_of_a_table_make_a_task() {
     );
     let error = told("tense", &[]);
     assert!(error.contains("`task.keep`") && error.contains("the file has `voice` (active, passive)"), "{error}");
-    assert!(told("tense", &["tense"]).contains("named twice"));
+    assert!(told("tense", &["tense"]).contains("given twice"));
 }
 
 /// Regression: the error used to mention agreement sentences but not the file's labels.

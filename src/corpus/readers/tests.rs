@@ -335,7 +335,7 @@ mod bad_input {
 
     #[test]
     fn carriage_returns_alone_are_refused() {
-        refused(SENTEVAL.replace('\n', "\r"), &["line 1", "carriage returns alone"]);
+        refused(SENTEVAL.replace('\n', "\r"), &["line 1", "only in carriage returns"]);
     }
 
     #[test]

@@ -230,7 +230,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
 #[test]
 fn lines_that_end_in_carriage_returns_alone_are_named() {
     let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();
-    assert!(error.contains("line 1") && error.contains("carriage returns alone"), "{error}");
+    assert!(error.contains("line 1") && error.contains("only in carriage returns"), "{error}");
 }
 
 #[test]

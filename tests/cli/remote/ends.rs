@@ -89,7 +89,7 @@ fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused
     let warned = format!("far runs Probity 9.9.9, and this is {}", env!("CARGO_PKG_VERSION"));
     assert!(stderr.contains(&warned) && !said.status.success(), "{stderr}");
 
-    for (theirs, way) in [(PROTOCOL + 1, "update this program"), (PROTOCOL - 1, "update the remote one")] {
+    for (theirs, way) in [(PROTOCOL + 1, "update this program"), (PROTOCOL - 1, "update the remote program")] {
         let place = saying(&[Message::Welcome(Welcome::default())]);
         let file = place.path().join("said");
         let mut bytes = std::fs::read(&file).unwrap();
