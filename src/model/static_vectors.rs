@@ -244,7 +244,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
         ));
     }
     if seen.is_empty() {
-        return wrong("the file has a vector for no word in the vocabulary".into());
+        return wrong("the file has no vector for any word in the vocabulary".into());
     }
     let mut words = vec![String::new(); seen.len()];
     seen.into_iter().for_each(|(word, i)| words[i as usize] = word);

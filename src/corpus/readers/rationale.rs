@@ -373,7 +373,7 @@ mod tests {
     fn a_mask_of_another_length_is_refused() {
         for mask in ["[0, 0, 1, 1]", "[false, true, true, false]", "[false, true]"] {
             let refused = sets(mask, 3).unwrap_err();
-            assert!(refused.contains("a mask of") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
+            assert!(refused.contains("a mask with") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
         }
     }
 

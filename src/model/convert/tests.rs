@@ -224,7 +224,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     many.push(b'u');
     let cases: Vec<(Vec<u8>, &str)> = vec![
         (vec![], "neither of the formats"),
-        (b"PK\x03\x04rubbish".to_vec(), "a zip archive that is damaged"),
+        (b"PK\x03\x04rubbish".to_vec(), "a damaged zip archive"),
         (b"version https://git-lfs.github.com/spec/v1\nsize 9\n".to_vec(), "Git LFS pointer"),
         (legacy(&deep, &[]), "no dictionary of tensors"),
         (legacy(&doubling, &[]), "no dictionary of tensors"),

@@ -366,7 +366,7 @@ fn names_from_the_server_cannot_leave_the_cache() {
     }
     let server = Server::start(|_| Reply { status: 200, body: b"<html>sign in</html>".to_vec(), ..Reply::default() });
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
-    assert!(said.contains("not in the hub's format"), "{said}");
+    assert!(said.contains("does not have the hub's format"), "{said}");
 }
 
 #[test]

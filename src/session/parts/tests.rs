@@ -224,7 +224,9 @@ fn the_part_of_another_version_is_refused_with_its_file_and_the_way_out() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replacen(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\"", 1)).unwrap();
     let message = Survey::of(&bench.folder).unwrap_err().to_string();
-    for words in [&*path.display().to_string(), "version 0.0.1", VERSION, "Choose a different folder, or use that version"] {
+    for words in
+        [&*path.display().to_string(), "version 0.0.1", VERSION, "Choose a different folder, or use that version"]
+    {
         assert!(message.contains(words), "{words}: {message}");
     }
 }
