@@ -84,7 +84,9 @@ fn a_vocabulary_bounds_what_is_kept() {
     let v = StaticVectors::read(&address).unwrap();
     assert_eq!((v.words.as_slice(), v.skipped, v.fold), (&["the", "cat", "Dog"].map(String::from)[..], 1, false));
     std::fs::write(&texts, "nothing").unwrap();
-    assert!(StaticVectors::read(&address).unwrap_err().to_string().contains("no vector for any word in the vocabulary"));
+    assert!(
+        StaticVectors::read(&address).unwrap_err().to_string().contains("no vector for any word in the vocabulary")
+    );
 }
 
 #[test]
