@@ -51,7 +51,8 @@ impl<'a> SharedPulse<'a> {
 
     /// Called by each thread before a batch.
     ///
-    /// # Errors [`Cancelled`] if the pulse cancels now or has already cancelled.
+    /// # Errors
+    /// [`Cancelled`] if the pulse cancels now or has already cancelled.
     pub fn beat(&self) -> Result<(), Cancelled> {
         // If the pulse panicked on another thread, the count is at most one too low.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -185,7 +185,8 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: boo
 
 /// Runs all specs on an engine in this process and reports to `out`.
 ///
-/// # Errors Those from [`execute`]; [`CliError::Usage`] for an unusable device or spec.
+/// # Errors
+/// Those from [`execute`]; [`CliError::Usage`] for an unusable device or spec.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     base::read::set_limit(args.memory_limit);
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
@@ -300,8 +301,9 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
 
 /// Runs all specs on an engine and reports to `out`.
 ///
-/// # Errors [`CliError::Cancelled`] if the user stopped the run, [`CliError::Reported`] if a run failed and reported it, and errors from
-/// writing results.
+/// # Errors
+/// [`CliError::Cancelled`] if the user stopped the run, [`CliError::Reported`] if a run failed and reported it, and errors from writing
+/// results.
 pub async fn execute(
     engine: &mut dyn Engine,
     args: &RunArgs,

@@ -210,7 +210,8 @@ fn log_pattern(dir: &Path) -> Result<String, CliError> {
 
 /// Quotes a word for the shell.
 ///
-/// # Errors [`CliError::Usage`] for names with control characters, which would end a line of the script.
+/// # Errors
+/// [`CliError::Usage`] for names with control characters, which would end a line of the script.
 pub(crate) fn quoted(text: &str) -> Result<String, CliError> {
     if text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(

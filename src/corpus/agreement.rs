@@ -148,7 +148,8 @@ impl Position {
 impl Positions {
     /// Resolves the positions in an example. Without a `span`, the words that differ from its twin are used.
     ///
-    /// # Errors States what the example lacks for such a position.
+    /// # Errors
+    /// States what the example lacks for such a position.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);

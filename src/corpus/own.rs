@@ -207,7 +207,8 @@ const MOST_LABELS: usize = 256;
 
 /// Creates a task that changes the label `target` of a file and preserves the labels `keep`.
 ///
-/// # Errors [`OwnError`] for an unreadable file, an unknown label, or a label with only one value or too many.
+/// # Errors
+/// [`OwnError`] for an unreadable file, an unknown label, or a label with only one value or too many.
 pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -> Result<&'static Task, OwnError> {
     let known = labels(file, pulse)?;
     let wrong = |key: &'static str, what: String| OwnError::Label { file: file.to_owned(), key, what };

@@ -260,7 +260,8 @@ pub struct Read {
 impl Source {
     /// Opens the built-in set of this name, or else the file or folder at this path.
     ///
-    /// # Errors [`SetError::Read`] if a path cannot be read or `watch` stops the reading.
+    /// # Errors
+    /// [`SetError::Read`] if a path cannot be read or `watch` stops the reading.
     pub fn open(name: &str, draw: Draw, watch: &Watch) -> Result<Self, SetError> {
         match BuiltIn::named(name) {
             Some(built_in) => {
@@ -278,7 +279,8 @@ impl Source {
 
     /// Reads the rows in order. The sink receives the file index, the row, and its line (or its number in a built-in set).
     ///
-    /// # Errors [`SetError`] if a file is invalid or has no rows, a set cannot be drawn, or `watch` stops the reading.
+    /// # Errors
+    /// [`SetError`] if a file is invalid or has no rows, a set cannot be drawn, or `watch` stops the reading.
     pub fn rows(&self, watch: &Watch, sink: &mut Sink<'_>) -> Result<Read, SetError> {
         let Some(built_in) = &self.built_in else {
             return Ok(Read { reports: self.set.rows_watched(watch, sink)?, hash: None });

@@ -187,8 +187,8 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
 /// Writes a figure to `path` in the format of its extension, and returns the full paths written. In [`Style::Paper`], a picture's caption
 /// is written to a text file next to it. Each file is written atomically, and replaces an existing one only with `force`.
 ///
-/// # Errors [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file already exists or cannot be
-/// written.
+/// # Errors
+/// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file already exists or cannot be written.
 pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
     // Checked before drawing, which is slow.

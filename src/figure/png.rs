@@ -18,7 +18,8 @@ const MOST_PIXELS: f64 = 67_108_864.0;
 
 /// Renders the figure as PNG. Output is reproducible; if characters use system fonts, only on the same machine.
 ///
-/// # Errors [`FigureError::Draw`] if the picture cannot be drawn.
+/// # Errors
+/// [`FigureError::Draw`] if the picture cannot be drawn.
 pub(crate) fn to_png(figure: &Figure, options: &Options) -> Drawn<Vec<u8>> {
     drawn(figure, options, &|foreign| Spare::of_system(foreign))
 }

@@ -234,8 +234,9 @@ mod x86 {
 
     /// Multiplies 32 rows by 32 columns.
     ///
-    /// # Safety Tiles must be configured. `a` must point to two consecutive rows of tiles, each of `steps > 0` readable tiles, and `b` to
-    /// `steps * 16` readable panel rows.
+    /// # Safety
+    /// Tiles must be configured. `a` must point to two consecutive rows of tiles, each of `steps > 0` readable tiles, and `b` to `steps *
+    /// 16` readable panel rows.
     pub(crate) unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         let below = a.wrapping_add(steps * TILE * TILE);
         // SAFETY: the code reads tiles of 16 rows of 64 bytes, whose readability the caller guarantees, and writes the four tiles of the
@@ -270,7 +271,8 @@ mod x86 {
 
     /// Multiplies 16 rows by 32 columns, with the same sums as [`two`].
     ///
-    /// # Safety Same requirements as [`two`], except that `a` points to one row of tiles.
+    /// # Safety
+    /// Same requirements as [`two`], except that `a` points to one row of tiles.
     pub(crate) unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         // SAFETY: as in `two`; only the upper half of the block is written.
         unsafe {

@@ -174,7 +174,8 @@ fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
 
 /// Computes the scores of query rows `rows` against all panels that any of them attends to, and writes them into rows of `ld` floats.
 ///
-/// # Safety `keys` must contain the panels; query rows and heads must be inside their slices ([`Attention::check`]).
+/// # Safety
+/// `keys` must contain the panels; query rows and heads must be inside their slices ([`Attention::check`]).
 #[inline(always)]
 unsafe fn score<S: Simd>(
     s: S,

@@ -19,7 +19,8 @@ const PAIR: usize = 2;
 
 /// Computes `z = x wᵀ`: `x` is rows × width, `w` outputs × width, `z` rows × outputs.
 ///
-/// # Panics If the shapes do not match or the width is not a multiple of [`LANE`].
+/// # Panics
+/// If the shapes do not match or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
     assert_eq!((x.len() / width) * (w.len() / width), z.len(), "one output for each row and each row of weights");
@@ -29,7 +30,8 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
 /// Takes an Adam step on `w`. Outputs form groups of `each` with one step size per group. The gradient is `deltaᵀ x`, where `delta` (rows ×
 /// outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
-/// # Panics If the shapes do not match or the width is not a multiple of [`LANE`].
+/// # Panics
+/// If the shapes do not match or the width is not a multiple of [`LANE`].
 pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], usize), [w, m, v]: [&mut [f32]; 3]) {
     check(width, &[x, w]);
     let (rows, outs) = (x.len() / width, w.len() / width);

@@ -87,7 +87,8 @@ impl<'a> Right<'a> {
     /// A range of columns and inner indices of a packed matrix. Columns must begin at a panel boundary. Inner indices must begin at 0
     /// unless the matrix is in f32.
     ///
-    /// # Panics If a range begins elsewhere or exceeds the matrix.
+    /// # Panics
+    /// If a range begins elsewhere or exceeds the matrix.
     pub fn within(p: &'a Packed, cols: Range<usize>, depth: Range<usize>) -> Self {
         assert!(cols.start.is_multiple_of(PANEL) && cols.end <= p.cols() && depth.end <= p.depth());
         let (panel, first) = (p.panel_len(), cols.start / PANEL);

@@ -60,7 +60,8 @@ const BLOCK: usize = 256;
 
 /// Computes `out = finish(left right)`; rows of `out` are `ld` floats apart.
 ///
-/// # Panics If the shapes do not match each other or the slices.
+/// # Panics
+/// If the shapes do not match each other or the slices.
 pub fn product(team: Team, left: Left<'_>, right: Right<'_>, out: &mut [f32], ld: usize, finish: Finish<'_>) {
     product_by(Unit::best(), team, left, right, out, ld, finish);
 }

@@ -55,8 +55,9 @@ pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 
 /// Computes `M` rows by `L` vectors.
 ///
-/// # Safety For all i < M and k < depth, `a + i a_row + k a_col` and 16 L floats from `b + k b_row` must be readable. `column + 16 L <=
-/// PANEL` and `M <= MAX_ROWS`. The processor must have the instructions of `S`.
+/// # Safety
+/// For all i < M and k < depth, `a + i a_row + k a_col` and 16 L floats from `b + k b_row` must be readable. `column + 16 L <= PANEL` and
+/// `M <= MAX_ROWS`. The processor must have the instructions of `S`.
 #[inline(always)]
 pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'_>) {
     let mut sums = [[s.splat(0.0); L]; M];

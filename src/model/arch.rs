@@ -345,7 +345,8 @@ impl Arch {
 
     /// Checks that the sizes are consistent.
     ///
-    /// # Errors One sentence that states the inconsistent sizes.
+    /// # Errors
+    /// One sentence that states the inconsistent sizes.
     pub fn validate(&self) -> std::result::Result<(), String> {
         let sizes = [
             ("vocabulary", self.vocab),

@@ -93,7 +93,8 @@ impl Model {
 
     /// Loads a model in any [`Dtype`]; `on` receives the progress of a download and can stop it.
     ///
-    /// # Errors Same as [`Model::load`]; also [`ModelError::Cancelled`], and [`ModelError::Device`] for networks that support only f32.
+    /// # Errors
+    /// Same as [`Model::load`]; also [`ModelError::Cancelled`], and [`ModelError::Device`] for networks that support only f32.
     pub fn load_with(source: &ModelSource, (device, dtype): (Device, Dtype), on: &mut OnTransfer<'_>) -> Result<Model> {
         match source {
             ModelSource::Vectors(address) => return static_vectors::load(address, device, dtype),
@@ -153,7 +154,8 @@ impl Model {
     /// Reads the architecture from a source's `config.json`, for lists, without loading weights or downloading. Only the weights show
     /// whether a head is present.
     ///
-    /// # Errors Same as [`Model::load`] for the configuration; [`ModelError::Hub`] for a model that is not cached.
+    /// # Errors
+    /// Same as [`Model::load`] for the configuration; [`ModelError::Hub`] for a model that is not cached.
     pub fn describe(source: &ModelSource) -> Result<Arch> {
         if let ModelSource::Vectors(address) = source {
             // The number of words is known only after reading the file.

@@ -160,8 +160,9 @@ impl Model {
 
     /// Reads the input of a probe at a hook point, one vector per sentence: `[B,W]`.
     ///
-    /// # Errors Errors from [`Model::forward`]; [`ModelError::Plan`] if the number of positions is not B, or if a pooler is missing or
-    /// requested below the top.
+    /// # Errors
+    /// Errors from [`Model::forward`]; [`ModelError::Plan`] if the number of positions is not B, or if a pooler is missing or requested
+    /// below the top.
     pub fn read(&self, batch: &Batch, at: HookPoint, readout: &Readout) -> Result<Array> {
         let pooling = match readout {
             Readout::Positions(p) if p.len() != batch.rows() => {

@@ -53,7 +53,8 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Memory-maps safetensors files.
     ///
-    /// # Errors [`ModelError::Io`], or [`ModelError::Weights`] with the false statement in the header.
+    /// # Errors
+    /// [`ModelError::Io`], or [`ModelError::Weights`] with the false statement in the header.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
         let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
         Checkpoint::from_shards(shards.collect::<Result<_>>()?)

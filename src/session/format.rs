@@ -144,7 +144,8 @@ impl Entry {
 
     /// Formats the entry as a line of the file, with the line end.
     ///
-    /// # Errors An error if the content cannot be serialised as JSON; commands and events always can be.
+    /// # Errors
+    /// An error if the content cannot be serialised as JSON; commands and events always can be.
     pub fn to_line(&self) -> serde_json::Result<String> {
         match &self.item {
             Item::Command(command) => line(self.t, command),

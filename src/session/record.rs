@@ -24,7 +24,8 @@ const MAX_TRIES: usize = 1000;
 pub trait Record {
     /// Records a command at `t` seconds after the start.
     ///
-    /// # Errors [`SessionError::Write`] if the command cannot be written (also for the methods below).
+    /// # Errors
+    /// [`SessionError::Write`] if the command cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
     /// Ends the run: writes withheld events and flushes everything to disk.

@@ -56,7 +56,8 @@ pub(crate) fn fixtures() -> PathBuf {
 
 /// The folder in an environment variable, or the default folder.
 ///
-/// # Errors The folder that is missing, and the environment variable that would locate it.
+/// # Errors
+/// The folder that is missing, and the environment variable that would locate it.
 fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String> {
     let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
     let dir = root.join(inside);

@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the grid, reconnecting when the link breaks.
 ///
-/// # Errors [`CliError::Failed`] with the host and the remote message; [`CliError::Reported`] if cells have failed.
+/// # Errors
+/// [`CliError::Failed`] with the host and the remote message; [`CliError::Reported`] if cells have failed.
 pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let mut shown = Shown::new(args);
     let kind = if args.once { Some("--once") } else { args.keep.then_some("--keep") };

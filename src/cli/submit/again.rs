@@ -16,8 +16,8 @@ pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 
 /// Resubmits these jobs and returns a line that reports them.
 ///
-/// # Errors [`CliError::Usage`] for a folder that was never submitted or has nothing left to do; [`CliError::Failed`] if sbatch is missing
-/// or fails.
+/// # Errors
+/// [`CliError::Usage`] for a folder that was never submitted or has nothing left to do; [`CliError::Failed`] if sbatch is missing or fails.
 pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let folder = Folder::open(dir)?;
     let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));

@@ -141,7 +141,8 @@ pub(super) struct Arrived {
 
 /// Unpacks received files into a temporary folder.
 ///
-/// # Errors [`CliError::Usage`] for invalid or damaged data, or paths outside the folder; [`CliError::Failed`] if nothing can be written.
+/// # Errors
+/// [`CliError::Usage`] for invalid or damaged data, or paths outside the folder; [`CliError::Failed`] if nothing can be written.
 pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(2 * MOST).read_to_end(&mut text);
@@ -213,7 +214,8 @@ impl Arrived {
     /// Moves all files to their final locations and returns the paths of the specs. The caller has checked that the folder belongs to their
     /// grid.
     ///
-    /// # Errors [`CliError::Usage`] for an existing file with different contents; [`CliError::Failed`] if nothing can be written.
+    /// # Errors
+    /// [`CliError::Usage`] for an existing file with different contents; [`CliError::Failed`] if nothing can be written.
     pub(super) fn place(self) -> Result<Vec<PathBuf>, CliError> {
         let home = self.dir.join(SPECS);
         let cannot = |path: &Path| {

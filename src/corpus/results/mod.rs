@@ -137,8 +137,9 @@ pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<Str
 
 /// Reads a file under all of its filters.
 ///
-/// # Errors [`ReadError`] for a row without an identifier or value, a value that is not a number, or a repeated identifier; with the line
-/// if it is known.
+/// # Errors
+/// [`ReadError`] for a row without an identifier or value, a value that is not a number, or a repeated identifier; with the line if it is
+/// known.
 pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
     let mut gather = Gather::new(path, wanted);
     if let Read::Packed(read) = registry::recognise(&archive::beginning(path)).read {

@@ -137,7 +137,8 @@ pub(crate) type Writer<'a> = &'a dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>
 
 /// Lays out a figure and calls `write` with the names of its system fonts; `find` returns fonts for characters that the embedded ones lack.
 ///
-/// # Errors Errors from the layout and from `write`.
+/// # Errors
+/// Errors from the layout and from `write`.
 pub(crate) fn with_fonts(
     figure: &Figure,
     look: Look,
@@ -176,7 +177,8 @@ fn advice() -> String {
 
 /// The system font file used for a character that the embedded fonts lack.
 ///
-/// # Errors Advice if there is no such font.
+/// # Errors
+/// Advice if there is no such font.
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
     if spare.unreadable {

@@ -40,7 +40,8 @@ struct Outside {
 
 /// Merges all external tokens and settings into the text.
 ///
-/// # Errors A sentence that names the file and the token or setting that cannot be applied.
+/// # Errors
+/// A sentence that names the file and the token or setting that cannot be applied.
 pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a, [u8]>, String> {
     // The library has a better error for text that is not a tokenizer.
     let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok(Cow::Borrowed(text)) };

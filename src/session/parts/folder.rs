@@ -81,7 +81,8 @@ pub struct Folder {
 impl Folder {
     /// Opens or creates the folder for these cells and their counted work.
     ///
-    /// # Errors [`PartError`] if the folder cannot be created or belongs to a different experiment.
+    /// # Errors
+    /// [`PartError`] if the folder cannot be created or belongs to a different experiment.
     pub fn join(dir: &Path, cells: &[Cell], work: &[u128]) -> Result<Self, PartError> {
         let head = Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
         let listed = cells.iter().zip(work).enumerate().map(|(k, (cell, work))| Listed {
@@ -117,7 +118,8 @@ impl Folder {
 
     /// Opens the folder of an earlier run.
     ///
-    /// # Errors [`PartError`] if the folder does not belong to a grid, or a different version wrote it.
+    /// # Errors
+    /// [`PartError`] if the folder does not belong to a grid, or a different version wrote it.
     pub fn open(dir: &Path) -> Result<Self, PartError> {
         let path = dir.join(LIST);
         let head = Self::head_of(dir)?;

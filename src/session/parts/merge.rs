@@ -37,8 +37,8 @@ pub struct Survey {
 impl Survey {
     /// Reads the first and last line of every part.
     ///
-    /// # Errors [`PartError`] for the first file that does not belong to the grid, is truncated, or contradicts a second file for the same
-    /// cell.
+    /// # Errors
+    /// [`PartError`] for the first file that does not belong to the grid, is truncated, or contradicts a second file for the same cell.
     pub fn of(folder: &Folder) -> Result<Self, PartError> {
         let mut found: HashMap<usize, (PathBuf, End)> = HashMap::new();
         let mut survey = Self::default();

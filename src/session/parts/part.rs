@@ -198,7 +198,8 @@ const TAIL: u64 = 64 << 10;
 
 /// Reads the first and the last line of a part.
 ///
-/// # Errors [`PartError::Cut`] if the last line is missing, otherwise the reason why the file is not a part.
+/// # Errors
+/// [`PartError::Cut`] if the last line is missing, otherwise the reason why the file is not a part.
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };

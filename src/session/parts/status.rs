@@ -132,7 +132,8 @@ impl Reporter {
 
     /// Checks that the state can be written.
     ///
-    /// # Errors [`PartError::Write`] if it cannot be written.
+    /// # Errors
+    /// [`PartError::Write`] if it cannot be written.
     pub fn check(&mut self) -> Result<(), PartError> {
         self.write();
         match self.path.is_file() {
