@@ -51,7 +51,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// The first message to the remote engine, without the additions of single commands.
+    /// Builds the first message to the remote engine, without the additions of individual commands.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),

@@ -197,7 +197,7 @@ fn last_outcome(file: &mut File) -> std::io::Result<End> {
     Read::by_ref(file).take(TAIL).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     for line in text.lines().rev() {
-        // Most lines are findings; only relevant ones are parsed.
+        // Most lines are findings; only lines that matter here are parsed.
         let began = line.contains("\"command\":\"run\"");
         if !began && !line.contains("\"event\":\"finished\"") {
             continue;

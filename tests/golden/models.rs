@@ -23,7 +23,7 @@ crate::harness::tests! {
     ];
 }
 
-/// Tolerances of the reference's README.
+/// Tolerances from the README of the reference.
 const HIDDEN: f64 = 2e-5;
 const LOGITS: f64 = 1e-4;
 const PROBABILITY: f64 = 1e-5;

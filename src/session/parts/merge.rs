@@ -57,7 +57,7 @@ impl Survey {
                     }
                     survey.copies.push(path);
                 }
-                // Of two attempts at a cell, the finished one counts.
+                // If there were two attempts at a cell, the finished one counts.
                 Some(entry) if end.end == Outcome::Done => *entry = (path, end),
                 Some(_) => {}
             }
