@@ -94,7 +94,7 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// Builds a matrix from a function of row and column.
+    /// Builds a matrix from a function that maps row and column to a value.
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Self {
         let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
         Self { rows, cols, data }
@@ -217,7 +217,7 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// Converts the elements to another precision.
+    /// Converts the elements to a different precision.
     pub fn cast<U: Real>(&self) -> Dense<U> {
         let data = self.data.iter().map(|x| U::from_f64(x.to_f64())).collect();
         Dense { rows: self.rows, cols: self.cols, data }

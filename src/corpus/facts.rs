@@ -312,7 +312,7 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Length of the longest common prefix of an object and a word of a name.
+/// Length of the longest common prefix of an object and a word in a name.
 fn stem(name: &str, object: &str) -> usize {
     let alike =
         |word: &str| word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count();

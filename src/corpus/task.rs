@@ -210,7 +210,7 @@ pub struct ExampleSet {
     pub frequencies: Frequencies,
     /// Examples in stream order, so that a shorter set is a prefix of a longer one.
     pub examples: Vec<Example>,
-    /// SHA-256 of the content, in hexadecimal.
+    /// SHA-256 of the contents, in hexadecimal.
     pub hash: String,
 }
 

@@ -142,7 +142,7 @@ impl<'a> Fonts<'a> {
         if c.width() == Some(2) { room.max(WIDE) } else { room }
     }
 
-    /// Width of a line of text in the unit of `size`, the em.
+    /// Width of a line of text, in the unit of `size`.
     pub(crate) fn width(&self, text: &str, size: f64) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * size
     }

@@ -305,7 +305,7 @@ pub struct Cells {
     pub shades: Shades,
     /// Values that get the first and the last colour.
     pub range: (f64, f64),
-    /// True to print values in the cells, if they fit.
+    /// True if values are printed in the cells where they fit.
     pub numbers: bool,
     /// Rows of cells, one per category of the vertical axis.
     pub rows: Vec<Vec<Cell>>,

@@ -43,7 +43,7 @@ impl Buffer {
 
     #[inline]
     pub(crate) fn as_words(&self) -> &[u32] {
-        // SAFETY: as in `words`.
+        // SAFETY: same memory and bounds as in `words`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 

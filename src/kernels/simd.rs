@@ -172,7 +172,7 @@ pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
             return unsafe { x86::run_avx512(pass) };
         }
         if level == Level::Avx2 {
-            // SAFETY: as above.
+            // SAFETY: `Level::best` has detected every feature that the function enables.
             return unsafe { x86::run_avx2(pass) };
         }
     }
@@ -322,7 +322,7 @@ mod x86 {
         }
         #[inline(always)]
         fn splat(self, x: f32) -> __m512 {
-            // SAFETY: see `forward`.
+            // SAFETY: the instruction set is available, as explained in `forward`.
             unsafe { _mm512_set1_ps(x) }
         }
         #[inline(always)]
@@ -332,7 +332,7 @@ mod x86 {
         }
         #[inline(always)]
         fn store(self, v: __m512, to: &mut [f32; LANE]) {
-            // SAFETY: as in `load`.
+            // SAFETY: same bounds and alignment as in `load`.
             unsafe { _mm512_storeu_ps(to.as_mut_ptr(), v) }
         }
         #[inline(always)]
@@ -389,7 +389,7 @@ mod x86 {
         }
         #[inline(always)]
         fn splat(self, x: f32) -> Self::V {
-            // SAFETY: see `pair`.
+            // SAFETY: the instruction set is available, as explained in `pair`.
             unsafe { [_mm256_set1_ps(x); 2] }
         }
         #[inline(always)]
@@ -399,7 +399,7 @@ mod x86 {
         }
         #[inline(always)]
         fn store(self, v: Self::V, to: &mut [f32; LANE]) {
-            // SAFETY: as in `load`.
+            // SAFETY: same bounds and alignment as in `load`.
             unsafe {
                 _mm256_storeu_ps(to.as_mut_ptr(), v[0]);
                 _mm256_storeu_ps(to.as_mut_ptr().add(8), v[1]);

@@ -54,7 +54,7 @@ pub(super) struct Shared<'a> {
 
 // SAFETY: this is a `&mut [f32]` in parts; whoever takes a part guarantees that nobody else has it.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: parts accessed by different threads are disjoint, as explained for `Send`.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {

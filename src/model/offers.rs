@@ -111,7 +111,7 @@ impl Model {
     }
 }
 
-/// See [`Model::require`].
+/// Rejects a request that this architecture does not support; see [`Model::require`].
 pub(super) fn require(name: &str, arch: &Arch, what: Offer) -> Result<()> {
     if arch.offers().contains(&what) {
         return Ok(());

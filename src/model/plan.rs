@@ -263,7 +263,7 @@ impl Plan {
     }
 }
 
-/// See [`Plan::extent`].
+/// Part of the model that a plan needs; see [`Plan::extent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub blocks: usize,

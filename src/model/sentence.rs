@@ -354,7 +354,7 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     Ok(Some(Pooling { over, normalise: normalises(files)? }))
 }
 
-/// True if `modules.json` ends with a normalization; rejects modules that would change the vectors in another way.
+/// True if `modules.json` ends with a normalization; rejects modules that would change the vectors in any other way.
 fn normalises(files: &Files) -> Result<bool> {
     let Some(text) = files.text("modules.json")? else { return Ok(false) };
     let label = format!("{}/modules.json", files.label());

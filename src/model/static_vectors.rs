@@ -163,7 +163,7 @@ fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
         words.insert(word.to_lowercase());
         words.insert(word);
     }
-    // Words that encoders add around sentences.
+    // These are the words that encoders add around sentences.
     words.extend(["<s>", "</s>"].map(String::from));
     Ok(words)
 }

@@ -48,7 +48,7 @@ pub enum DropKind {
     Encoding,
     /// A NUL byte in the text.
     Nul,
-    /// A syntax error, or a line of another format.
+    /// A syntax error, or a line in a different format.
     Syntax,
     /// A number of fields that differs from the header or format, usually because the text contains a tab.
     Fields,
@@ -150,7 +150,7 @@ impl Drops {
         });
     }
 
-    /// Adds the counts of another file, keeping earlier examples.
+    /// Adds the counts from a second file, keeping the earlier examples.
     pub fn merge(&mut self, other: &Drops) {
         for (kind, more) in &other.kinds {
             self.kinds.entry(*kind).and_modify(|d| d.count += more.count).or_insert_with(|| more.clone());

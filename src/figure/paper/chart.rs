@@ -25,7 +25,7 @@ const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
 /// Length of a tick, and distance between the tick and its label.
 const TICK: f64 = 4.5;
-/// Maximum numbers of lines of a category label and of an axis label.
+/// Maximum numbers of lines in a category label and in an axis label.
 const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
 /// Line height, in em.
@@ -98,7 +98,7 @@ pub(crate) struct Chart<'a> {
 }
 
 impl<'a> Chart<'a> {
-    /// Lays out the chart and its axis labels in an area. `labelled` is false if another chart below has the tick labels.
+    /// Lays out the chart and its axis labels in an area. `labelled` is false if a chart below it has the tick labels.
     pub(crate) fn new(
         canvas: &Canvas<'a>,
         figure: &Figure,

@@ -44,7 +44,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     let area = Area { left, right, top: top + (AROUND + NODE) / 2.0, bottom: top + height - (AROUND + NODE) / 2.0 };
     let position = |n: &Node| (share(n.at.0, x0, x1), share(n.at.1, y0, y1));
     let (size, nodes) = layout(canvas, graph, area, &position);
-    // Draw the highlighted path over the rest, and labels over all arrows.
+    // The highlighted path is drawn over the other arrows, and labels over all arrows.
     let mut named = Vec::new();
     for lit in [false, true] {
         for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {

@@ -96,7 +96,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     Ok(y + lines - BETWEEN)
 }
 
-/// Draws an ellipsis beside each strip whose sentence continues on or from another line.
+/// Draws an ellipsis beside each strip whose sentence continues on or from a different line.
 fn onward(canvas: &Canvas<'_>, strips: usize, (x, y): At) -> Drawn {
     let kind = type_of(WORD, canvas.look.grey, Side::Start, Side::Middle);
     (0..strips).try_for_each(|k| canvas.text("…", (x, y + k as f64 * STRIP + BOX / 2.0), kind))

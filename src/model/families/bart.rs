@@ -121,7 +121,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
 /// Start token of the decoder: the end of a sentence, as in the published checkpoints.
 const START: u32 = 2;
 
-/// See [`Arch::bart`].
+/// Builds the architecture for training from scratch; see [`Arch::bart`].
 pub(super) fn arch(s: Size) -> Arch {
     let plain = bert::arch(s);
     Arch {

@@ -112,7 +112,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     encoder(file, &file.fields()?)
 }
 
-/// See [`Arch::bert`].
+/// Builds the architecture for training from scratch; see [`Arch::bert`].
 pub(super) fn arch(s: Size) -> Arch {
     Arch {
         family: "bert".into(),

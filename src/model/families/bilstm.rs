@@ -49,7 +49,7 @@ struct Fields {
     /// Word added before every sentence.
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// True to look up words in lower case. By default, case is folded if an external file has no upper case.
+    /// True if words are looked up in lower case. By default, this is done if an external file has no upper case.
     do_lower_case: Option<bool>,
     /// `words` or `spaces`.
     split: Option<String>,

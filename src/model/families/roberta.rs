@@ -57,7 +57,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
 /// Pad id for export, as in the published checkpoints.
 const PAD: usize = 1;
 
-/// See [`Arch::roberta`].
+/// Builds the architecture for training from scratch; see [`Arch::roberta`].
 pub(super) fn arch(s: Size) -> Arch {
     let mut arch = bert::arch(s);
     arch.family = "roberta".into();

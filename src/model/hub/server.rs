@@ -38,11 +38,11 @@ pub(crate) struct Reply {
     pub body: Vec<u8>,
     /// Announced length, if different from the length of the body.
     pub length: Option<u64>,
-    /// True to send nothing and keep the connection open.
+    /// True if nothing is sent and the connection stays open.
     pub hang: bool,
-    /// True to send occasional spaces without ever ending the body.
+    /// True if occasional spaces are sent without ever ending the body.
     pub(crate) drip: bool,
-    /// True to keep the connection open after the response.
+    /// True if the connection stays open after the response.
     pub(crate) stall: bool,
 }
 
