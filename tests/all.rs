@@ -1,4 +1,4 @@
-//! All outside tests in one target, so that a program of this size is linked once, not eleven times.
+//! All integration tests in one target, so that the large program is linked once rather than eleven times.
 
 #![allow(clippy::unwrap_used)] // tests throughout
 

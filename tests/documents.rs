@@ -101,7 +101,7 @@ fn examples() -> Vec<Example> {
     all
 }
 
-/// Joins lines with their continuations.
+/// Joins lines that continue with their continuations.
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut open = false;
@@ -116,7 +116,7 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     all
 }
 
-/// The words of a command up to a pipe, a redirection or a comment; quotes keep words together.
+/// The words of a command up to a pipe, a redirection or a comment; quoted words stay together.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut begun) = (Vec::new(), String::new(), None, false);
     for c in line.chars() {
@@ -159,13 +159,13 @@ fn every_command_line_in_the_documents_is_one_that_the_program_takes() {
     assert!(seen > 40, "only {seen} commands were found");
 }
 
-/// The commands started by Python code, each a list of words in brackets.
+/// The commands started by Python code; each is a list of words in brackets.
 fn commands_in_python(code: &str) -> Vec<Vec<String>> {
     let starts = code.match_indices("[\"probity\"").map(|(at, _)| &code[at..]);
     starts.map(|rest| serde_json::from_str(&rest[..=rest.find(']').unwrap()]).unwrap()).collect()
 }
 
-/// Golden tests run the page and the notebook if Python has the packages; this test needs no packages.
+/// The golden tests run the page and the notebook if Python has the packages; this test needs no packages.
 #[test]
 fn every_command_in_python_code_is_one_that_the_program_takes() {
     let notebook = std::fs::read_to_string(root().join("src/dist/findings.ipynb")).unwrap();

@@ -1,4 +1,4 @@
-//! Compares the memory forecast with actual use, and checks that limits are kept, by running the program as a user would.
+//! Compares the memory forecast with actual use and checks that limits are kept, by running the program as a user would.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,10 +40,10 @@ fn forecast(dir: &Path, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Runs to the end and returns the peak resident memory reported by the system, in bytes.
+/// Runs the program to its end and returns the peak resident memory in bytes, as reported by the system.
 #[cfg(target_os = "linux")]
 fn peak(dir: &Path, arguments: &[&str]) -> u64 {
-    // An empty cache, so that every run does all of its work.
+    // The cache is emptied, so that every run does all of its work.
     let _ = std::fs::remove_dir_all(dir.join("cache"));
     let mut child = probity(dir, arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -66,7 +66,7 @@ fn peak(dir: &Path, arguments: &[&str]) -> u64 {
 #[test]
 fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
     let dir = tempfile::tempdir().unwrap();
-    // One family at two sizes and under a limit, another at one size: a run in a test build takes most of a minute.
+    // One family at two sizes and with a limit, a second family at one size; each run in a test build takes most of a minute.
     for (model, sizes) in [("bert-mini", &[400, 1500][..]), ("gpt2-mini", &[400])] {
         for &examples in sizes {
             let path = spec(dir.path(), model, examples);
@@ -80,7 +80,7 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
             continue;
         }
         let path = spec(dir.path(), model, 1000);
-        // A little more than the smallest accepted limit.
+        // Slightly above the smallest limit that is accepted.
         let limit = (forecast(dir.path(), &[&path])["bytes"].as_u64().unwrap() as f64 * 1.155) as u64;
         let limit_text = limit.to_string();
         let within = peak(dir.path(), &[&path, "--memory-limit", &limit_text]);
@@ -89,8 +89,8 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
     }
 }
 
-/// Regression: the forecast used to measure its assessment with all resamples and more strengths than the run. With many resamples that
-/// alone took more than twice the forecast.
+/// Regression: the forecast used to time its assessment with all resamples and more strengths than the run has. With many resamples, that
+/// alone used more than twice the memory forecast.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_of_many_resamples_is_forecast() {
@@ -105,7 +105,7 @@ fn the_memory_of_many_resamples_is_forecast() {
     assert!((0.8..=1.25).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// A larger model's peak is during loading: file, parameters and packed parameters are in memory together.
+/// The peak of a larger model is during loading, when file, parameters and packed parameters are in memory together.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_peak_of_loading_belongs_to_the_forecast() {
@@ -130,7 +130,7 @@ fn the_peak_of_loading_belongs_to_the_forecast() {
     assert!((0.8..=1.2).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// Regression: the other labs used to put the limit into their forecast without comparing it.
+/// Regression: the other labs used to include the limit in their forecast without comparing the two.
 #[test]
 fn every_lab_refuses_a_limit_that_it_cannot_keep() {
     let dir = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
         ("prompts", "[data]\nrelations = [\"capital\"]"),
         ("saliency", "[data]\ninputs = 20"),
     ] {
-        // One function distinguishes one model from several, so testing one lab with both is enough.
+        // The same function handles one model and several, so it is enough to test one lab with both.
         let several = "\"bert-tiny\", \"roberta-tiny\"";
         let asked = if lab == "power" { &["\"bert-tiny\"", several][..] } else { &[several] };
         for models in asked {
@@ -153,7 +153,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(1), "{lab}, {models}: {said}");
             assert_eq!(said.matches("limit is 8.0 MB").count(), 1, "{lab}, {models}: {said}");
-            // The suggested limit is high enough.
+            // The suggested limit is sufficient.
             let enough = said.rsplit("--memory-limit ").next().unwrap();
             let enough: String = enough.chars().take_while(char::is_ascii_alphanumeric).collect();
             let kept = ["--forecast", path.to_str().unwrap(), "--memory-limit", &enough];
@@ -164,7 +164,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
     assert_eq!(probity::lab::LABS.len(), 4, "a lab more wants a line here");
 }
 
-/// One refusal for the grid, not one per cell, and no parts.
+/// The grid is refused once, not once per cell, and no parts are written.
 #[test]
 fn a_grid_refuses_a_limit_before_its_first_cell() {
     let dir = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn a_grid_refuses_a_limit_before_its_first_cell() {
     }
 }
 
-/// Regression: each model used to stay in memory to the end of the run; four of them took two and a half times as much as one.
+/// Regression: each model used to stay in memory until the end of the run; four of them took two and a half times as much as one.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_of_four_models_holds_one_at_a_time() {
@@ -211,7 +211,7 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("limit is 8.0 MB") && said.contains("--memory-limit"), "{said}");
     }
-    // With several models there is one refusal, before the first of them runs, with a limit that is enough for all.
+    // With several models there is a single refusal, before the first of them runs, with a limit sufficient for all.
     let text = std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
     std::fs::write(&path, text).unwrap();
     let output = probity(dir.path(), &[&path, "--memory-limit", "8M"]).output().unwrap();

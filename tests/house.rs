@@ -1,14 +1,15 @@
-//! Project rules: only a lab's own folders name the lab, and functions stay short enough to read.
+//! Project rules, for example that only a lab's own folders name the lab, and that functions stay short enough to read.
 
 use super::sources::sources;
 
-/// Lines of code, without comments and without the tests at the end of a file.
+/// Lines of code, without comments and without the tests at the end of the file.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
     text[..end].lines().map(str::trim).filter(|l| !l.starts_with("//"))
 }
 
-/// Maximum number of files outside a lab's own folders that may name it, and of lines in each. A new lab adds a line or two to each file.
+/// Maximum number of files outside a lab's own folders that may name it, and of lines in each of them. A new lab adds a line or two to each
+/// file.
 const MOST_FILES: usize = 7;
 const MOST_LINES: usize = 3;
 
@@ -18,7 +19,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
         let name = lab.id().name();
         let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
         let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
-        // A lab's name may be an ordinary word (power), so only its module, its variant and its name as a string count.
+        // The name of a lab may be an ordinary word (power), so only its module, its variant and its name as a string count.
         let modules = ["lab::", "screens::", "screens.", "mod "].map(|before| format!("{before}{name}"));
         let quoted = format!("\"{name}\"");
         let case = |line: &str| {
@@ -59,7 +60,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
 /// Maximum number of lines of a function.
 const MOST_OF_A_FUNCTION: usize = 80;
 
-/// True if the function that begins here has a body: its signature ends with a brace, a declaration with a semicolon.
+/// True if the function that begins here has a body: its signature ends with a brace, that of a mere declaration with a semicolon.
 fn has_body(lines: &[&str]) -> bool {
     let ends = lines.iter().map(|l| l.trim_end()).find(|l| l.ends_with('{') || l.ends_with(';') || l.ends_with('}'));
     ends.is_some_and(|l| !l.ends_with(';'))
@@ -89,7 +90,7 @@ fn functions_are_short_enough_to_read() {
     assert!(long.is_empty(), "functions above {MOST_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
 }
 
-/// The golden target has its own harness, which never runs a `#[test]`. (Unlisted tests are dead code to clippy.)
+/// The golden tests have their own harness, which never runs a `#[test]`. (Clippy reports unlisted tests as dead code.)
 #[test]
 fn golden_tests_are_in_the_list_of_their_harness() {
     for (path, text) in sources("tests/golden") {
@@ -97,7 +98,7 @@ fn golden_tests_are_in_the_list_of_their_harness() {
     }
 }
 
-/// Parses `1.89` into comparable numbers; it is the same version as `1.89.0`.
+/// Parses `1.89` into numbers for comparison; `1.89.0` is the same version.
 fn version(text: &str) -> [u64; 3] {
     let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
     [(); 3].map(|()| parts.next().unwrap_or(0))
@@ -110,12 +111,12 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("utf-8")
 }
 
-/// Clippy checks our own code (`incompatible_msrv`).
+/// Clippy checks our own code (`incompatible_msrv`), so only dependencies are checked here.
 #[test]
 fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     let about = cargo(&["-vV"]);
     let host = about.lines().find_map(|l| l.strip_prefix("host: ")).expect("a host");
-    // Dependencies for other systems need not have been fetched.
+    // Dependencies for other systems may not have been fetched.
     let metadata = cargo(&["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
     let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
@@ -125,10 +126,10 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     assert!(packages.len() > 100 && printed.is_empty(), "{printed:?}");
 }
 
-/// Maximum number of third-party crates in the program, not counting those for tests, for building and for Unix only.
+/// Maximum number of third-party crates in the program, excluding those for tests, for building and only for Unix.
 const MOST_DEPENDENCIES: usize = 40;
 
-/// True if code names a crate: in a path, as a macro, or in its own `use`.
+/// True if code names a crate: in a path, as a macro, or in a `use` of its own.
 fn names_crate(text: &str, name: &str) -> bool {
     let line_names = |line: &str| {
         line.match_indices(name).any(|(at, _)| {
@@ -152,7 +153,7 @@ fn code_of(folder: &std::path::Path) -> String {
             .collect(),
         false => sources(within.to_str().expect("utf-8")),
     };
-    // Build scripts share a file.
+    // Build scripts share this file.
     let shared = std::fs::read_to_string(root.join("src/packing.rs")).expect("packing.rs");
     files.into_iter().map(|(_, text)| text).chain([shared]).collect::<Vec<_>>().join("\n")
 }
@@ -171,7 +172,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // Tests may name a workspace crate that a feature provides with sample data.
+            // Tests may name a workspace crate of which a feature provides sample data.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);
@@ -210,7 +211,7 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
     }
 }
 
-/// Regression: the error for a misspelled layer used to be "data did not match any variant of untagged enum LayerRef".
+/// Regression: for a misspelled layer, the error used to be "data did not match any variant of untagged enum LayerRef".
 #[test]
 fn messages_about_values_of_several_forms_name_the_forms() {
     for (path, text) in sources("src") {
@@ -223,11 +224,11 @@ fn messages_about_values_of_several_forms_name_the_forms() {
     }
 }
 
-/// Files of `src` that may open files themselves: the reader, code that locks folders or writes, and build scripts.
+/// Files in `src` that may open files themselves: the reader, code that locks folders or writes, and build scripts.
 const OPENERS: [&str; 6] =
     ["base/read.rs", "gallery/series.rs", "gallery/work.rs", "build.rs", "packing.rs", "pretraining/further.rs"];
 
-/// Regression: `run /dev/zero` used to read without end, and a pipe in place of a file was waited for.
+/// Regression: `run /dev/zero` used to read without end, and a pipe instead of a file made the program wait forever.
 #[test]
 fn files_that_others_name_are_read_by_the_one_bounded_reader() {
     let raw = ["fs::read(", "fs::read_to_string(", "File::open(", "read_to_string(path", "Mmap::map(&File"];

@@ -1,4 +1,4 @@
-//! The look of the screen: two whole screens per lab, each pane by itself, and properties of all of them.
+//! The appearance of the screen: two whole screens per lab, each pane alone, and properties of all screens.
 
 use crate::common::comparison::has_compared;
 use crate::common::saliency::has_scored;
@@ -53,7 +53,7 @@ fn sessions() -> Vec<Recorded> {
     ]
 }
 
-/// A lab whose run is done, on a screen of this size.
+/// Function that returns a harness for a lab with a finished run, on a screen of this size.
 type Finished = fn(u16, u16) -> Harness;
 
 const LABS: [(&str, Finished); 4] = [
@@ -83,10 +83,10 @@ fn cropped(h: &Harness, rect: Rect) -> String {
     lines.map(cut).collect()
 }
 
-/// A focused pane at 120×40.
+/// The focused pane at 120×40.
 fn pane(h: &mut Harness, pane: Pane) -> String {
     h.state.focus_on(pane);
-    // Values derived from the visible pane are updated on the next action.
+    // Values derived from the visible pane are updated at the next action.
     h.act(Action::Paste(String::new()));
     let rect = compute(&h.state).unwrap().pane(pane).unwrap();
     cropped(h, rect)
@@ -146,7 +146,7 @@ fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
     assert!(said(&h).contains("Failed: "));
 }
 
-/// On a small screen the question, the first sentence and the caveat stay visible.
+/// Even on a small screen, the question, the first sentence of the answer and the caveat are visible.
 #[test]
 fn question_answer_and_doubt_are_seen_at_every_size() {
     for (name, finished) in LABS {
@@ -177,7 +177,7 @@ fn no_label_of_a_setting_is_cut() {
     }
 }
 
-/// Words and phrases that only the authors understand. Each was once on a screen.
+/// Words and phrases that only the authors understand, each of which was once on a screen.
 const PRIVATE: [&str; 43] = [
     "its probabilities miss",
     "recipes of",
@@ -234,7 +234,7 @@ fn screens_speak_without_private_words() {
                 h.state.focus_on(*p);
                 h.act(Action::Paste(String::new()));
                 all.push((format!("{name} {}", p.0), h.screen()));
-                // Only the pane, because its sentences continue from line to line.
+                // Only the pane is checked, because its sentences continue from line to line.
                 h.keys("z");
                 all.push((format!("{name} {} alone", p.0), h.screen()));
                 h.keys("z");
@@ -312,7 +312,7 @@ fn a_tiny_screen_says_what_it_needs() {
     }
 }
 
-/// Regression: with both bands the line of scores used to grow wider than its pane, and n, which every number needs, was cut.
+/// Regression: with both bands, the line of scores used to be wider than its pane, and n, which belongs to every number, was cut.
 #[test]
 fn n_stands_beside_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {
@@ -323,7 +323,7 @@ fn n_stands_beside_the_scores_at_every_width() {
     }
 }
 
-/// Regression: the count used to be cut to `12 of 128 settings domin`.
+/// Regression: the number of dominated settings used to be cut to `12 of 128 settings domin`.
 #[test]
 fn the_count_of_dominated_settings_is_seen_whole_at_every_size() {
     for (c, r) in [(80, 24), (120, 40), (160, 50)] {

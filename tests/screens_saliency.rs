@@ -86,7 +86,7 @@ fn no_size_is_too_odd() {
     }
 }
 
-/// The third sentence contains a direction override and an escape sequence.
+/// The third sentence contains a bidirectional override and an escape sequence.
 #[test]
 fn hostile_words_cannot_steer_the_terminal() {
     let mut h = has_scored(120, 40);

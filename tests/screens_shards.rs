@@ -1,4 +1,4 @@
-//! The screen of a grid computed by other processes.
+//! The screen of a grid that other processes compute.
 
 use probity::base::Problem;
 use probity::session::parts::watch::{Pace, Running, Share, View};
@@ -8,7 +8,7 @@ use probity::tui::state::{Followed, ReplayState, Start};
 use crate::common::{Harness, start};
 use crate::screens::{SIZES, shows};
 
-/// 22 of 48 cells are done, by four shards; one of them has ended and one is silent.
+/// Of 48 cells, 22 have been computed by four shards, one of which has ended and one of which is silent.
 fn half() -> View {
     let share =
         |shard: &str, pace, done, failed, left| Share { shard: shard.into(), pace, cells: 12, done, failed, left };

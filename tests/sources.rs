@@ -1,8 +1,8 @@
-//! The project's own source, for the tests that read it.
+//! Reads the project's own source for tests.
 
 use std::path::{Path, PathBuf};
 
-/// Every Rust file in a folder of the project and its subfolders, with its text.
+/// Every Rust file in a project folder and its subfolders, with its text.
 pub(crate) fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];

@@ -8,11 +8,13 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempDir};
 
-/// Name prefix of unfinished files and folders. The writer's process id and that id's scope follow, to find leftovers of killed processes.
+/// Name prefix of unfinished files and folders. The writer's process id and the scope of that id follow, so that leftovers of killed
+/// processes can be found.
 pub const UNFINISHED: &str = ".probity-";
 /// Age after which an unfinished file is removed if its process has ended.
 const STALE: Duration = Duration::from_secs(3600);
-/// Age after which another machine's unfinished file is removed. On a shared folder its process cannot be checked.
+/// Age after which an unfinished file of another machine is removed. Whether that machine's process is still running cannot be checked from
+/// here.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +27,14 @@ pub enum FileError {
     NoFile { path: PathBuf, what: &'static str },
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The destination.
+        /// The path of the file to be written.
         path: PathBuf,
         source: std::io::Error,
     },
 }
 
-/// Creates a file in the folder of `path`, to be renamed to it when complete, with the permissions of an ordinary new file.
-/// Removes leftovers of killed processes from the folder.
+/// Creates a temporary file in the folder of `path`, with the permissions of an ordinary new file; it is to be renamed to `path` when
+/// complete. Removes leftovers of killed processes from the folder.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sweep(folder);
@@ -42,22 +44,22 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.prefix(&own_prefix()).tempfile_in(folder).map_err(|error| bare(&error, folder))
 }
 
-/// Creates a folder within `folder` for files that will be renamed out of it; it is removed when dropped.
-/// Removes leftovers of killed processes from `folder`.
+/// Creates a temporary folder within `folder`, whose files will be moved out of it; it is removed when dropped. Removes leftovers of killed
+/// processes from `folder`.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(|error| bare(&error, folder))
 }
 
-/// Scope of process ids where the boot id cannot be read.
+/// Scope of process ids if the boot id cannot be read.
 const UNKNOWN: &str = "unknown";
 
 fn own_prefix() -> String {
     format!("{UNFINISHED}{}@{}-", std::process::id(), home())
 }
 
-/// Scope of this process's id: eight digits that identify this boot of this machine and this container. Processes on machines that share a
-/// folder may have equal ids. If the system reports no boot id, every unfinished file is treated as another machine's.
+/// Scope of this process's id: eight digits that identify this boot of this machine and this container, because machines that share a
+/// folder may have processes with equal ids. If the system reports no boot id, every unfinished file is treated as another machine's.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -70,7 +72,7 @@ fn home() -> &'static str {
     })
 }
 
-/// Returns true if an unfinished file of this age belongs to a process that has ended. `rest` is the file name after the prefix.
+/// Returns true if an unfinished file of this age was left by a process that has ended. `rest` is the file name after the prefix.
 fn is_left(rest: &str, age: Duration) -> bool {
     let owner = rest.split_once('-').and_then(|(owner, _)| owner.split_once('@'));
     match owner.map(|(pid, place)| (pid.parse(), place)) {
@@ -79,7 +81,7 @@ fn is_left(rest: &str, age: Duration) -> bool {
     }
 }
 
-/// Removes the name of the unfinished file from an error, because it means nothing to the user.
+/// Removes the name of the unfinished file, which means nothing to the user, from an error.
 fn bare(error: &std::io::Error, folder: &Path) -> std::io::Error {
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => format!("the folder {} does not exist", folder.display()),
@@ -101,7 +103,7 @@ fn sweep(folder: &Path) {
         }
         let numbered = rest.starts_with(|c: char| c.is_ascii_digit());
         match entry.file_type() {
-            // The owner of a folder without a process id cannot be identified, so the folder is kept.
+            // A folder without a process id has no identifiable owner and is kept.
             Ok(kind) if kind.is_dir() => {
                 if numbered {
                     let _ = std::fs::remove_dir_all(entry.path());
@@ -114,7 +116,7 @@ fn sweep(folder: &Path) {
 
 #[cfg(unix)]
 fn is_running(pid: i32) -> bool {
-    // Ids of 0 and below name groups of processes. Only "no such process" means that the process has ended: signalling another user's
+    // Ids of 0 and below denote process groups. Only the error "no such process" proves that a process has ended: signalling another user's
     // process may be forbidden.
     let pid = (pid > 0).then(|| nix::unistd::Pid::from_raw(pid));
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
@@ -165,7 +167,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Begins a file for `path`. An existing file is replaced only with `force`; anything else is refused. A link is followed.
+    /// Begins a file for `path`. An existing file is replaced only with `force`, and anything other than a regular file is refused. Links
+    /// are followed.
     pub fn new(path: &Path, force: bool) -> Result<Self, FileError> {
         if let Some(what) = obstacle(path) {
             return Err(FileError::NoFile { path: path.to_owned(), what });
@@ -196,7 +199,7 @@ impl Whole {
         self.file.as_file().try_clone()
     }
 
-    /// Moves the file to another path, replacing what exists there.
+    /// Moves the file to a different path, replacing an existing file.
     pub fn place_at(self, path: &Path) -> Result<(), FileError> {
         Self { path: path.to_owned(), force: true, ..self }.place()
     }
@@ -204,10 +207,10 @@ impl Whole {
     /// Syncs the file to disk and moves it to its destination.
     ///
     /// # Errors
-    /// [`FileError`], also if the destination has appeared in the meantime.
+    /// [`FileError`], also if the destination has come into existence in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
-        // A full disk may be reported only by this call; an existing file at the destination is kept.
+        // Some file systems report a full disk only here; an existing file at the destination is then kept.
         if let Err(source) = file.as_file().sync_all() {
             return Err(FileError::Write { path, source });
         }
@@ -248,7 +251,7 @@ mod tests {
         assert_eq!(names, ["a.txt"], "nothing is left beside it");
     }
 
-    /// Regression: the error used to name the unfinished file, which the user does not know.
+    /// Regression: the error used to name the unfinished file, which means nothing to the user.
     #[test]
     fn a_folder_that_is_missing_is_named_and_the_unfinished_file_is_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -295,7 +298,7 @@ mod tests {
     }
 
     /// Regression: on a shared folder, another machine's unfinished file used to be removed after an hour, because no local process had its
-    /// id. A dead process's file used to be kept if a local process had the same id.
+    /// id. Conversely, a dead process's file was kept if a local process had the same id.
     #[test]
     fn what_other_machines_write_is_judged_by_its_age_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -312,7 +315,7 @@ mod tests {
         }
     }
 
-    /// Regression: only files used to be removed, so folders stayed forever.
+    /// Regression: only files used to be removed, so folders were never deleted.
     #[test]
     fn folders_of_killed_processes_are_removed_and_no_others() {
         let folder = tempfile::tempdir().unwrap();

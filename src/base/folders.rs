@@ -1,4 +1,4 @@
-//! The user's folders: XDG base directories, or those of macOS or Windows.
+//! The user's standard folders: XDG base directories, or those of macOS or Windows.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ pub fn config() -> Option<PathBuf> {
     user(("XDG_CONFIG_HOME", ".config"), "Library/Application Support", ("APPDATA", "AppData/Roaming"))
 }
 
-/// Folder for records of what a program did.
+/// Folder for records of past activity.
 pub fn state() -> Option<PathBuf> {
     user(("XDG_STATE_HOME", ".local/state"), "Library/Application Support", ("LOCALAPPDATA", "AppData/Local"))
 }
 
-/// Folder for the user's fonts.
+/// Folder for user-installed fonts.
 pub fn fonts() -> Option<PathBuf> {
     let data = user(("XDG_DATA_HOME", ".local/share"), "Library", ("LOCALAPPDATA", "AppData/Local"))?;
     Some(data.join(match std::env::consts::OS {
@@ -32,7 +32,7 @@ pub fn fonts() -> Option<PathBuf> {
     }))
 }
 
-/// A folder by operating system: the variable that names it, and its default within the home folder.
+/// Returns the folder for the operating system: from the environment variable that names it, or its default within the home folder.
 fn user(xdg: (&str, &str), mac: &str, windows: (&str, &str)) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         return chosen(None, home(), mac);
@@ -41,7 +41,7 @@ fn user(xdg: (&str, &str), mac: &str, windows: (&str, &str)) -> Option<PathBuf> 
     chosen(std::env::var_os(variable), home(), below)
 }
 
-/// Returns the folder that a variable names. A relative path is ignored, as the XDG specification requires.
+/// Returns the folder named by a variable. A relative path is ignored, as the XDG specification requires.
 fn chosen(named: Option<OsString>, home: Option<PathBuf>, below: &str) -> Option<PathBuf> {
     let named = named.map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| home.map(|home| home.join(below)))

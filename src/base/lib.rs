@@ -1,4 +1,4 @@
-//! Shared basics: cancellation, problems, text, files, numbers, matrices. Depends on no other workspace crate.
+//! Shared basics: cancellation, problems, text, files, numbers and matrices. The crate depends on no other crate of the workspace.
 
 pub mod files;
 pub mod folders;

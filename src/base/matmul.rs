@@ -62,7 +62,7 @@ pub fn matmul<T: Element>(dst: &mut [T], keep: T, a: View<'_, T>, b: View<'_, T>
     assert_eq!(k, b.rows, "inner sizes differ: {m} x {k} times {} x {n}", b.rows);
     assert_eq!(Some(dst.len()), m.checked_mul(n), "result does not fit {m} x {n}");
     if k == 0 {
-        // The kernel does not define a product with an empty inner axis.
+        // The kernel does not define products with an empty inner axis.
         for d in dst.iter_mut() {
             *d = if keep == T::ZERO { T::ZERO } else { keep * *d };
         }

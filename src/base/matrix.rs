@@ -4,7 +4,7 @@ use crate::matmul::{Element, View, matmul};
 use rayon::prelude::*;
 use std::ops::{Add, AddAssign, Div, Neg, Sub};
 
-/// The element types of matrices and probes: f32 for work, f64 for checks.
+/// The element types of matrices and probes: f32 for normal use, f64 for checks.
 pub trait Real:
     Element
     + Default
@@ -20,7 +20,7 @@ pub trait Real:
     fn to_f64(self) -> f64;
     fn exp(self) -> Self;
     fn ln(self) -> Self;
-    /// ln(1 + x), accurate also for small x.
+    /// ln(1 + x), accurate even for small x.
     fn ln_1p(self) -> Self;
 }
 
@@ -56,19 +56,19 @@ pub struct Dense<T> {
     data: Vec<T>,
 }
 
-/// Single-precision matrix of embeddings, weights or gradients.
+/// Single-precision matrix, for example of embeddings, weights or gradients.
 pub type Matrix = Dense<f32>;
 
 /// A slice whose length is not rows × columns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{len} numbers do not make a matrix of {rows} rows and {cols} columns")]
+#[error("{len} numbers do not fill a matrix of {rows} rows and {cols} columns")]
 pub struct ShapeError {
     pub len: usize,
     pub rows: usize,
     pub cols: usize,
 }
 
-/// Rows multiplied by one task. Fixed, so that results do not depend on the number of threads.
+/// Number of rows multiplied by one task. It is fixed, so that results do not depend on the number of threads.
 const ROWS_PER_TASK: usize = 256;
 
 impl<T: Real> Dense<T> {
@@ -94,7 +94,7 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// Builds a matrix from a function of row and column.
+    /// Builds a matrix from a function that maps row and column to a value.
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Self {
         let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
         Self { rows, cols, data }
@@ -187,7 +187,7 @@ impl<T: Real> Dense<T> {
     /// # Panics
     /// If the shapes do not match.
     pub fn add_product(&mut self, a: &Self, b: View<'_, T>, scale: T) {
-        assert_eq!(self.rows, a.rows, "the product has a different number of rows");
+        assert_eq!(self.rows, a.rows, "numbers of rows differ");
         if self.cols == 0 || a.cols == 0 {
             return;
         }
@@ -217,7 +217,7 @@ impl<T: Real> Dense<T> {
         }
     }
 
-    /// Converts the elements to another precision.
+    /// Converts the elements to a different precision.
     pub fn cast<U: Real>(&self) -> Dense<U> {
         let data = self.data.iter().map(|x| U::from_f64(x.to_f64())).collect();
         Dense { rows: self.rows, cols: self.cols, data }

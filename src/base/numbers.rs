@@ -1,14 +1,14 @@
-//! Parses numbers as people write them, and formats them compactly.
+//! Parses numbers in the forms that people use, and formats them compactly.
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
-    /// Not a finite number in any of the accepted forms.
+    /// The text is not a finite number in any of the accepted forms.
     #[error("`{0}` is not a number; write for example .05, 1e-8, 42/320 or 13.1%")]
     Form(String),
-    /// A number outside 0 to 1 where a probability is required.
+    /// The number is not from 0 to 1, but a probability is required.
     #[error("`{0}` is {value}; a probability must be from 0 to 1", value = brief(.1))]
     Probability(String, f64),
-    /// Not a whole number, or out of range.
+    /// The number is not whole, or is out of range.
     #[error("`{0}` is not a whole number from {1} to {2}; write for example 500, 1e6 or 3/1")]
     Whole(String, u64, u64),
 }
@@ -47,7 +47,7 @@ pub fn probability_of(text: &str) -> Result<f64, NumberError> {
     }
 }
 
-/// Parses a whole number in the range, in any accepted form, so also `1e6`.
+/// Parses a whole number in the range, in any accepted form (including `1e6`).
 pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, NumberError> {
     let bad = || NumberError::Whole(super::text::shortened(text, 40), *range.start(), *range.end());
     // Plain digits are parsed as an integer: f64 cannot represent every large count.
@@ -63,7 +63,7 @@ pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Nu
     if range.contains(&count) { Ok(count) } else { Err(bad()) }
 }
 
-/// Formats a number for messages, in scientific notation if plain digits would fill a line.
+/// Formats a number for messages; in scientific notation if plain digits would fill a line.
 pub fn brief<T: std::fmt::Display + std::fmt::LowerExp>(x: &T) -> String {
     let text = x.to_string();
     if text.len() > 24 { format!("{x:e}") } else { text }
@@ -105,7 +105,7 @@ pub fn score(x: f64) -> String {
 /// Formats a probability like [`score`], but keeps small values distinct: `.012`, `<.001`.
 pub fn probability(x: f64) -> String {
     match x {
-        // An underflow to 0 is small, not impossible.
+        // A probability that underflows to 0 is small, not impossible.
         x if (0.0..0.000_5).contains(&x) => "<.001".into(),
         x if x > 0.0 && x < 0.099_5 => decimals(x, 3),
         x => decimals(x, 2),
@@ -117,7 +117,7 @@ pub fn plus_minus(half: f64) -> String {
     format!("±{}", decimals(half, 3))
 }
 
-/// Formats a number near 1 with a given number of decimals and no leading zero: `.012`.
+/// Formats a number of absolute value near or below 1 with a given number of decimals and no leading zero: `.012`.
 pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
         return "–".into();
@@ -153,7 +153,7 @@ pub fn count(x: f64) -> String {
     }
 }
 
-/// Formats an expected duration, rounded to its likely precision: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`, `about 2 h 30
+/// Formats an estimated duration, rounded to its likely precision: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`, `about 2 h 30
 /// min`.
 pub fn about(t: f64) -> String {
     let to = |step: f64| (t / step).round() * step;
@@ -180,7 +180,7 @@ pub fn seconds(t: f64) -> String {
     if t < 9.95 {
         return format!("{t:.1} s");
     }
-    // Caps absurd durations, so that the cast cannot overflow.
+    // Caps absurdly long durations, so that the cast cannot overflow.
     let whole = t.round().min(1e12) as u64;
     match whole {
         0..60 => format!("{whole} s"),
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Regression: the remaining time used to be shown to the second and changed with every report.
+    /// Regression: the remaining time used to be shown to the second, so it changed with every progress report.
     #[test]
     fn an_expected_time_is_no_more_precise_than_it_is_known() {
         let said =

@@ -1,4 +1,4 @@
-//! Compressed files that are embedded in the program (`src/packing.rs` compresses them).
+//! Compressed files embedded in the program (`src/packing.rs` compresses them).
 
 use std::io::{self, Read};
 
@@ -8,7 +8,7 @@ use flate2::read::ZlibDecoder;
 pub struct Packed(&'static [u8]);
 
 impl Packed {
-    /// Called by `packed!`.
+    /// Wraps the compressed bytes; for use by `packed!`.
     pub const fn new(packed: &'static [u8]) -> Self {
         Self(packed)
     }
@@ -24,7 +24,7 @@ impl Packed {
     }
 }
 
-/// Returns the embedded file of this path, which the calling crate's build script compresses.
+/// Returns the embedded file with this path, which the build script of the calling crate compresses.
 #[macro_export]
 macro_rules! packed {
     ($($path:expr),+) => {{

@@ -1,4 +1,4 @@
-//! The form in which errors reach the user: the failure, where it occurred, and what to do.
+//! The form in which the user sees errors: what failed, where, and what to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub struct Problem {
     /// The failure, in words.
     pub what: String,
-    /// The place: file, line, model or method.
+    /// Where it failed: file, line, model or method.
     pub r#where: String,
     /// Advice to the user.
     pub hint: String,

@@ -1,4 +1,4 @@
-//! Progress and cancellation of long work, polled between batches without channels.
+//! Progress reports and cancellation of long work, through calls between batches rather than channels.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -32,7 +32,7 @@ impl Pulse for NoPulse {
     }
 }
 
-/// One pulse for several threads. It counts their batches together; once cancelled, it stays cancelled for all of them.
+/// One pulse shared by several threads. It counts their batches together; once cancelled, it stays cancelled for all of them.
 pub struct SharedPulse<'a> {
     state: Mutex<State<'a>>,
     total: usize,
@@ -49,12 +49,12 @@ impl<'a> SharedPulse<'a> {
         Self { state: Mutex::new(State { pulse, done: 0, cancelled: false }), total }
     }
 
-    /// Called by any thread before a batch.
+    /// Called by each thread before a batch.
     ///
     /// # Errors
-    /// [`Cancelled`] if the pulse cancels now or has cancelled before.
+    /// [`Cancelled`] if the pulse cancels now or has already cancelled.
     pub fn beat(&self) -> Result<(), Cancelled> {
-        // A panic of the pulse on another thread leaves a count at most one too low.
+        // If the pulse panicked on another thread, the count is at most one too low.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cancelled {
             let done = state.done;
@@ -64,7 +64,7 @@ impl<'a> SharedPulse<'a> {
         if state.cancelled { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Called by any thread within a long batch: polls for cancellation without counting a batch.
+    /// Called by any thread within a long batch; polls for cancellation without counting a batch.
     pub fn poll(&self) -> Result<(), Cancelled> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cancelled {

@@ -1,4 +1,4 @@
-//! Reads files that users name: regular files only, up to a given size and within the memory limit.
+//! Reads files named by the user: only regular files, up to a given size and within the memory limit.
 
 use std::fs::File;
 use std::io::{Error, Read, Result, Seek};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The limit set by `--memory-limit`, in bytes.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Sets this process's memory limit for files that are read whole.
+/// Sets this process's memory limit for files that are read completely.
 pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
@@ -23,13 +23,13 @@ pub fn fits(bytes: u64) -> Result<()> {
     Err(Error::other(format!("it needs {needed} of memory, but --memory-limit allows only {limit}; raise the limit")))
 }
 
-/// Opens a regular file. Anything else is refused: opening a pipe can block, and a device may never end.
+/// Opens a regular file. Anything else is refused: opening a pipe can block, and a device may have no end.
 pub fn open(path: &Path) -> Result<File> {
-    // Checked before opening, because opening some devices has an effect.
+    // Checked before opening, because opening a device can have side effects.
     regular(&std::fs::metadata(path)?)?;
     let mut options = File::options();
     options.read(true);
-    // If a pipe has replaced the file in the meantime, it opens without blocking and is refused below.
+    // If a pipe has replaced the file since the check, it opens without blocking and is refused below.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
     let mut file = options.open(path)?;
@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Maximum size of a Git LFS pointer in bytes: its specification allows less than 1,024.
+/// Maximum size in bytes of a Git LFS pointer, which its specification limits to less than 1,024.
 const POINTER: u64 = 1_024;
 
 /// Returns an error message if a file is a Git LFS pointer.
@@ -86,7 +86,7 @@ pub fn stdin(most: u64) -> Result<String> {
 /// Reads all bytes of a source, at most `most`; `size` is the size that the source reports.
 fn stream(source: impl Read, most: u64, size: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // A file may report a smaller size than it has.
+    // A file may report a size smaller than its actual size.
     if size > most || source.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
         return Err(Error::other(format!("it is larger than the limit of {}", super::size::show(most))));
     }
@@ -122,7 +122,7 @@ mod tests {
         assert!(text(&path, 4).unwrap_err().to_string().contains("UTF-16"));
         std::fs::write(&path, "\u{feff}four").unwrap();
         assert_eq!(text(&path, 9).unwrap(), "four");
-        // Regression: further training used to accept the lines of a pointer as its texts.
+        // Regression: further training used to accept the lines of a pointer file as training texts.
         std::fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n").unwrap();
         let error = text(&path, 999).unwrap_err().to_string();
         assert!(

@@ -1,4 +1,4 @@
-//! Signal handling on a separate thread, so that signals take effect even while the program is busy.
+//! Signal handling on a separate thread, so that signals are handled even while the program is busy.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -35,7 +35,7 @@ pub fn listen(signals: &[i32], heard: impl FnMut(i32) + Send + 'static) -> std::
     Ok(())
 }
 
-/// The signals that this process ignores, with bit 0 for signal 1. Empty except on Linux, the only system that reports it without unsafe
+/// The signals that this process ignores; bit 0 is signal 1. Empty except on Linux, the only system where this can be read without unsafe
 /// code.
 #[cfg(unix)]
 fn ignored() -> u64 {

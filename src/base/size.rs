@@ -1,4 +1,4 @@
-//! Sizes of memory and files as people write them: `512M`, `2G`, `1.5 GB`.
+//! Memory and file sizes in the forms that people use: `512M`, `2G`, `1.5 GB`.
 
 /// Parses a size in bytes. K, M, G, T are powers of 1024, with or without `B` or `iB`; no letter means bytes.
 pub fn parse(text: &str) -> Result<u64, String> {
@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < 1e18 { Ok(bytes as u64) } else { Err(bad()) }
 }
 
-/// Formats a size in the largest unit that fits.
+/// Formats a size in the largest suitable unit.
 pub fn show(bytes: u64) -> String {
     let units = [("TB", 1u64 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
     match units.iter().find(|(_, size)| bytes >= *size) {

@@ -2,13 +2,14 @@
 
 use super::text::shortened;
 
-/// Builds the end of an error, after a key whose value is not in `known`: "is `x`, which is not known; did you mean `a`? Known: a, b".
+/// Builds the end of an error message about a value that is not in `known`, to follow its key: "is `x`, which is not known; did you mean
+/// `a`? Known: a, b".
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(".".to_owned(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`, which is not known{near} Known: {}", shortened(name, 40), known.join(", "))
 }
 
-/// Builds the error for a name that is not in `known`, with all known names and the closest one, if any is close.
+/// Builds the error message for a name that is not in `known`, with all known names and the closest one if it is close enough.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let listed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     match closest(name, known) {
@@ -17,7 +18,7 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the known name that `name` may misspell: at most three letters, and at most a third of them, are wrong.
+/// Returns the known name of which `name` may be a misspelling: at most three letters, and at most a third of them, are wrong.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // Longer input is not a misspelling, and the distance takes quadratic time.
     if name.len() > 64 {
@@ -28,7 +29,7 @@ pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     (d <= (near.chars().count() / 3).clamp(1, 3)).then_some(near)
 }
 
-/// Edit distance: letters inserted, deleted, replaced or swapped with a neighbour (optimal string alignment).
+/// Edit distance: the number of letters inserted, deleted, replaced or swapped with a neighbour (optimal string alignment).
 fn distance(from: &str, to: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -58,7 +59,7 @@ mod tests {
         {
             assert_eq!(distance(from, to), d, "{from} {to}");
         }
-        // Optimal string alignment does not edit a swapped pair again: 3, where Damerau-Levenshtein counts 2.
+        // Optimal string alignment does not edit a swapped pair again, so the distance is 3, where Damerau-Levenshtein gives 2.
         assert_eq!((distance("ca", "abc"), distance("größe", "grösse")), (3, 2));
     }
 

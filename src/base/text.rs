@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Replaces characters that could control a terminal: control characters by their Unicode pictures, characters that reorder or hide text by
-/// the replacement character. All text from files, models and engines passes through this function before it is drawn.
+/// Replaces characters that could control a terminal. Control characters become their Unicode pictures; characters that reorder or hide
+/// text become the replacement character. All text from files, models and engines passes through this function before it is drawn.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| picture(c).is_none()) {
         return Cow::Borrowed(text);
@@ -36,15 +36,15 @@ fn picture(c: char) -> Option<char> {
 
 /// Maximum length of a drawn label, in characters.
 const MAX_LABEL: usize = 300;
-/// Maximum length of a message in characters: room for the failure and its place, each as long as a label, and the advice.
+/// Maximum length of a message in characters: space for the failure and its location, each as long as a label, and the advice.
 const MAX_MESSAGE: usize = 1_200;
 
-/// Makes a name from a model, a spec or a session printable, cut after 300 characters.
+/// Makes a name from a model, a spec or a session printable, and cuts it after 300 characters.
 pub fn printable_label(text: &str) -> String {
     shortened(text, MAX_LABEL)
 }
 
-/// Makes a message printable, with room for the advice after a long quotation.
+/// Makes a message printable, with enough space for advice after a long quotation.
 pub fn printable_message(text: &str) -> String {
     shortened(text, MAX_MESSAGE)
 }
@@ -59,13 +59,13 @@ pub fn shortened(text: &str, chars: usize) -> String {
     out
 }
 
-/// Returns the last part of a path or of a name with slashes: the most informative part where space is short.
+/// Returns the last part of a path or of a name with slashes, which is the most informative part.
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Returns a model's name without its folders (`untrained:/models/a` becomes `untrained:a`), or the whole name if another of `all` has the
-/// same ending.
+/// Returns a model's name without its folders (`untrained:/models/a` becomes `untrained:a`), or the whole name if a different name in `all`
+/// has the same ending.
 pub fn brief_name(name: &str, all: &[&str]) -> String {
     let brief = |name: &str| match name.split_once(":/") {
         Some((kind, path)) => format!("{kind}:{}", last_part(path)),
@@ -75,7 +75,7 @@ pub fn brief_name(name: &str, all: &[&str]) -> String {
     if all.iter().filter(|other| brief(other) == short).count() > 1 { name.to_owned() } else { short }
 }
 
-/// Replaces model folders in a title by their last part.
+/// Replaces the paths of model folders in a title by their last parts.
 pub fn without_folders(title: &str) -> String {
     let brief = |word: &str| match word.starts_with('/') || word.contains(":/") {
         true => brief_name(word, &[]),
@@ -109,7 +109,7 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the end of a text in at most `columns` columns. The end of a path identifies it.
+/// Returns the end of a text in at most `columns` columns; the end of a path identifies it best.
 pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -133,7 +133,7 @@ pub fn pad(text: &str, columns: usize) -> String {
 
 /// Wraps text into lines of at most `room` columns, broken at spaces, or within words that are too long.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
-    // Greedy filling, so that later text does not move earlier lines.
+    // Greedy filling, so that appended text does not change earlier lines.
     let options = Options::new(room.max(1))
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_separator(WordSeparator::AsciiSpace)
@@ -176,7 +176,7 @@ mod tests {
         assert!(matches!(printable("plain äöü 漢字"), Cow::Borrowed(_)));
     }
 
-    /// Regression: one of three functions used to pass these characters to the terminal.
+    /// Regression: one of three functions used to pass these characters through to the terminal.
     #[test]
     fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
         for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}'] {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(wrapped("", 5), [""]);
     }
 
-    /// Regression: tables and the progress line used to show the whole path of a model folder.
+    /// Regression: tables and the progress line used to show the full path of a model folder.
     #[test]
     fn models_that_are_folders_stand_by_their_last_part() {
         let all = ["/models/a", "untrained:/models/a", "/models/b", "/other/b", "org/c"];

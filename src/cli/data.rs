@@ -21,7 +21,7 @@ use corpus::readers::{Report, Row, Watch, plain};
 use corpus::sets::{SetError, Source};
 use labs::examples::TaskSpec;
 
-/// Name of standard output in errors.
+/// Name of standard output in error messages.
 const STDOUT: &str = "to standard output";
 
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ label. Agreement sentences have the same frequencies as the lab's; `data = \"agr
         after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3\n  probity data show agreement facts"
     )]
     Show(ShowArgs),
-    /// List unfit rows with reasons: duplicates, objects of several tokens, N-M relations, skewed labels and more.
+    /// List unfit rows with reasons: duplicates, multi-token objects, N-M relations, skewed labels and more.
     #[command(
         after_help = "Examples:\n  probity data doctor facts.jsonl.gz --model bert-mini --model gpt2-mini\n  probity data doctor past_present.txt --json"
     )]
@@ -68,7 +68,7 @@ pub struct ShowArgs {
     /// Number of rows to show.
     #[arg(long, default_value_t = 5)]
     limit: usize,
-    /// Print one JSON object for each.
+    /// Print one JSON object per set.
     #[arg(long)]
     json: bool,
 }
@@ -104,7 +104,7 @@ pub struct ConvertArgs {
     /// Leave out the rows that `doctor` drops.
     #[arg(long)]
     clean: bool,
-    /// With --clean: model whose vocabulary counts; may be given several times.
+    /// With --clean: model whose vocabulary is used; may be given several times.
     #[arg(long, requires = "clean")]
     model: Vec<String>,
     /// Stop after this many rows.
@@ -133,13 +133,13 @@ fn say(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     output::line(out, &printable_label(text))
 }
 
-/// Prints one line of JSON, with control characters escaped for the terminal.
+/// Prints a line of JSON, with control characters escaped for the terminal.
 fn object(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, &plain::escaped(text))
 }
 
-/// Ignores progress; an interrupt ends the program.
+/// Returns an observer that ignores progress; an interrupt ends the program.
 fn watch() -> Watch {
     Rc::new(|_| ControlFlow::Continue(()))
 }
@@ -259,7 +259,7 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns a doctor that has surveyed the whole set before the first row is written.
+/// Returns a doctor that has read the whole set before the first row is written.
 fn strict(source: &Source, models: &[String]) -> Result<Doctor<'static>, CliError> {
     let survey = Survey::of(source, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     Ok(Doctor::new(&source.set, vocabularies(models)?, 0).knowing(survey))

@@ -63,18 +63,18 @@ fn device() -> Check {
     Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads; f32 with {f32}, bf16 with {bf16}") }
 }
 
-/// The GPU in use, or the reason why there is none and the requirements of a GPU build.
+/// The GPU that is used, or the reason why there is none and the requirements of a GPU build.
 fn gpu() -> Check {
     let text = if cfg!(any(feature = "cuda", feature = "metal")) {
         match Device::Auto.resolve() {
-            Device::Cpu => "none works here: models run on the CPU".to_owned(),
+            Device::Cpu => "no GPU works here, so models run on the CPU".to_owned(),
             gpu => format!(
                 "{gpu}, unless --device selects another; the built-in models are too small to run faster on it than on \
                  the CPU"
             ),
         }
     } else if cfg!(target_os = "macos") {
-        "not used: this build has no GPU code; cargo install --path . --features metal adds it".to_owned()
+        "no GPU is used, because this build has no GPU code; cargo install --path . --features metal adds it".to_owned()
     } else {
         let driver = if Path::new("/proc/driver/nvidia/version").exists() {
             "the NVIDIA driver is loaded"
@@ -92,7 +92,7 @@ fn gpu() -> Check {
 fn models() -> Check {
     let names: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
     let (mark, text) = if names.is_empty() {
-        (Mark::Note, "none is built in; give a folder or a hub id".to_owned())
+        (Mark::Note, "no model is built in; give a folder or a hub id".to_owned())
     } else {
         (Mark::Ok, format!("built in: {}", names.join(", ")))
     };
@@ -107,7 +107,7 @@ fn terminal() -> Check {
     }
     let kind = std::env::var("TERM").unwrap_or_default();
     if kind.is_empty() || kind == "dumb" {
-        let text = format!("TERM is `{kind}`, which cannot draw; set it to your terminal's type");
+        let text = format!("TERM is `{kind}`, which cannot display the screen; set it to your terminal's type");
         return Check { mark: Mark::Note, what, text };
     }
     match crossterm::terminal::size() {
@@ -174,7 +174,7 @@ fn hub() -> Check {
     Check { mark, what: "hub cache", text }
 }
 
-/// Checks for a system font with Chinese characters, which the embedded font lacks.
+/// Checks for a system font with Chinese characters, which the embedded font does not have.
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {

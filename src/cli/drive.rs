@@ -1,4 +1,4 @@
-//! The loop of a headless run: one job, its events, and interrupts.
+//! The main loop of a headless run: one job, its events, and interrupts.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -24,17 +24,17 @@ use session::record::Record;
 pub(crate) enum End {
     Done,
     Cancelled,
-    /// Already reported.
+    /// The run failed, and this has already been reported.
     Failed,
 }
 
 pub(crate) struct Sinks<'a> {
     pub board: Board,
-    /// The recorder of the session, or of one grid cell's part.
+    /// The recorder of the session, or of a grid cell's part.
     pub recorder: Option<Box<dyn Record + 'a>>,
     /// Output of findings as JSON Lines for the user, if requested.
     pub json: Option<&'a mut dyn Write>,
-    /// File of findings as JSON Lines, with its path.
+    /// File with the findings as JSON Lines, and its path.
     pub file: Option<(Box<dyn Write>, PathBuf)>,
     pub meter: Meter,
     /// Reason why a result could not be saved.
@@ -49,11 +49,11 @@ struct Run<'s, 'a> {
     errors: Vec<Problem>,
     /// Warnings already printed; they are not repeated.
     said: HashSet<String>,
-    /// The summary, held back because it must be the last finding.
+    /// The summary, which is held back because it must be the last finding.
     summary: Option<Finding>,
 }
 
-/// Runs one spec to its end. The first interrupt cancels it, the second exits at once. The last finding is always a summary.
+/// Runs one spec to its end. The first interrupt cancels it, and the second exits at once. The last finding is always a summary.
 ///
 /// # Errors
 /// [`CliError::Closed`] or [`CliError::Failed`] if findings cannot be written; the run is then cancelled.
@@ -106,7 +106,7 @@ impl Run<'_, '_> {
         self.sinks.board.on_command(command);
         let t = self.seconds();
         self.record(|recorder| recorder.command(t, command));
-        // If the engine is gone, its event channel closes, which ends the run with a message.
+        // If the engine has exited, its event channel closes, which ends the run with a message.
         let _ = engine.send(command.clone());
     }
 
@@ -174,7 +174,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding made here as if the engine had sent it, so that it is recorded too.
+    /// Adds a finding that originates here as if the engine had sent it, so that it is recorded too.
     fn add(&mut self, what: Common) -> Result<(), CliError> {
         let model = self.spec.models().first().cloned().unwrap_or_default();
         let finding = Label::new(self.spec.common(), &model).common(0, self.seconds(), what);
@@ -211,11 +211,7 @@ impl Run<'_, '_> {
 }
 
 fn stopped() -> Problem {
-    Problem::new(
-        "the engine stopped in the middle of the run",
-        "engine",
-        "run it again; if it happens again, please report it",
-    )
+    Problem::new("the engine stopped during the run", "engine", "run it again; if it happens again, please report it")
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn a_run_closes_with_a_summary_and_the_session_folds_to_the_same_board() {
 #[test]
 fn a_failure_is_an_error_finding_and_then_a_summary() {
     let script = |command: &Command| match command {
-        // The engine's own summary comes before the run's end.
+        // The engine sends its own summary before the end of the run.
         Command::Run { spec, .. } => {
             let summary = SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
             let finding = Finding {
@@ -122,7 +122,7 @@ fn a_second_interrupt_leaves_although_the_engine_never_answers() {
     assert_eq!(json.last().unwrap()["cancelled"], true);
 }
 
-/// An engine whose thread has died.
+/// An engine whose thread has ended unexpectedly.
 struct Dead(Option<Receiver<Event>>);
 
 impl Engine for Dead {

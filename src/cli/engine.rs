@@ -16,12 +16,12 @@ pub struct EngineArgs {
     /// Communicate over standard input and output.
     #[arg(long, required_unless_present = "keep")]
     pub stdio: bool,
-    /// Keep an engine running, as its greeting requests.
+    /// Keep an engine running, as the client's first message requests.
     #[arg(long, value_name = "GREETING", hide = true, conflicts_with = "stdio")]
     pub keep: Option<String>,
 }
 
-/// Fails with [`CliError::Usage`] for an unusable device, [`CliError::Failed`] if the engine cannot be kept running.
+/// Fails with [`CliError::Usage`] for an unusable device, and with [`CliError::Failed`] if the engine cannot be kept running.
 pub fn engine(args: &EngineArgs) -> Result<(), CliError> {
     let Some(greeting) = &args.keep else {
         bridge::bridge(std::io::stdin(), std::io::stdout());

@@ -16,7 +16,7 @@ pub const FAILED: u8 = 1;
 /// Error in the command line or an input file.
 pub(crate) const USAGE: u8 = 2;
 pub(crate) const GATE: u8 = 3;
-/// Base for signals, as in shells: 128 plus the signal's number (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
+/// Base of exit codes for signals, as in shells: 128 plus the signal number (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
 #[derive(Debug, Error)]
@@ -33,7 +33,7 @@ pub enum CliError {
     /// Failed for a reason that has already been reported.
     #[error("failed")]
     Reported,
-    /// The reader closed the output (`| head`); needs no message.
+    /// The reader closed the output (`| head`); no message is needed.
     #[error("the output was closed")]
     Closed,
 }
@@ -48,11 +48,11 @@ impl CliError {
         }
     }
 
-    /// Message for stderr, made printable; `None` if there is nothing to report.
+    /// Returns the message for stderr, made printable; `None` if there is nothing to report.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) | CliError::Gate(what) => {
-                // Errors quote file names and contents. Shortening each line separately keeps the advice at the end.
+                // Errors quote file names and contents. Shortening each line separately preserves the advice at the end.
                 Some(what.lines().map(printable_message).collect::<Vec<_>>().join("\n"))
             }
             CliError::Cancelled | CliError::Reported | CliError::Closed => None,

@@ -38,10 +38,10 @@ use labs::table::{Form, Table};
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
-    /// The figure, for example `pareto` or `figure-1`; --list shows those of the session.
+    /// The figure, for example `pareto` or `figure-1`; --list shows all figures of the session.
     #[arg(long, value_name = "NAME", requires = "out", required_unless_present_any = ["table", "list", "all", "report", "script"])]
     pub figure: Option<String>,
-    /// A table in a paper's layout, instead of a figure; --list shows those of the session.
+    /// A table in a paper's layout, instead of a figure; --list shows all tables of the session.
     #[arg(long, value_name = "NAME", requires = "out", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
     /// List the figures and tables of the session, each with a description.
@@ -70,22 +70,22 @@ pub struct ExportArgs {
     /// Model to draw [default: the first].
     #[arg(long)]
     pub model: Option<String>,
-    /// Second model, for figures of two (`ledger`) [default: the first other].
+    /// Second model, for figures that compare two (`ledger`) [default: the first model other than --model].
     #[arg(long, value_name = "MODEL")]
     pub with: Option<String>,
     /// Relation to draw (`prompts`, `ranks`, `stability`) [default: the first; for `stability`, the mean over all].
     #[arg(long, value_name = "ID")]
     pub relation: Option<String>,
-    /// Methods to draw; methods that sweep the same hyperparameter can share a figure [default: the first].
+    /// Methods to draw; only methods that sweep the same hyperparameter can share a figure [default: the first].
     #[arg(long, value_delimiter = ',')]
     pub method: Vec<String>,
-    /// Judging oracle: `mlp` or `linear` [default: the first].
+    /// Oracle that judges: `mlp` or `linear` [default: the first].
     #[arg(long)]
     pub oracle: Option<String>,
-    /// Sentence of a heatmap, by its identifier [default: the first].
+    /// Sentence for a heatmap, by its identifier [default: the first].
     #[arg(long, value_name = "ID")]
     pub sentence: Option<String>,
-    /// Perturbed partner of the sentence, by its identifier [default: its first].
+    /// Perturbed partner of the sentence, by its identifier [default: the sentence's first].
     #[arg(long, value_name = "ID")]
     pub partner: Option<String>,
     /// Strength at which to draw a vertical line.
@@ -112,7 +112,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     } else if let Some(folder) = &args.script {
         script::write(&board, &args.session, folder, args.force)?
     } else {
-        // clap requires a file with a figure or a table.
+        // clap requires a file if a figure or a table is named.
         let path = args.out.as_deref().unwrap_or_else(|| Path::new(""));
         match &args.table {
             Some(name) => vec![write_table(&table(&board, name, &args.session)?, path, args.force)?],
@@ -179,14 +179,15 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     if !board.runs.is_empty() && !names.contains(&name) {
         return Err(CliError::Usage(format!("{}: {}", args.session, unknown("figure", name, &names))));
     }
-    // A session may have runs of several labs. The latest run with such a figure draws it; cancelled runs only if no run has finished.
+    // A session may have runs of several labs. The figure is drawn from the latest run that has it; cancelled runs are used only if no run
+    // has finished.
     let mut refused = None;
     let shown = board.runs.iter().rev().filter(|run| table::is_shown(board, run));
     for run in shown.chain(board.runs.iter().rev()) {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
-            // Errors of labs without such a figure are useless here.
+            // Errors from labs that do not have such a figure would not help the user.
             Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
             Err(_) => {}
         }
@@ -195,7 +196,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     Err(CliError::Usage(format!("{}: {why}", args.session)))
 }
 
-/// The session's name without folder and extension: a local path means nothing to a reader of the figure.
+/// Returns the session's name without folder and extension, because a local path means nothing to a reader of the figure.
 fn named(path: &str) -> String {
     let file = base::text::last_part(path);
     file.strip_suffix(session::name::EXTENSION).unwrap_or(file).to_owned()

@@ -1,4 +1,4 @@
-//! `probity findings`: all findings of one kind in a session as a table; the kind declares the columns.
+//! `probity findings`: all findings of one kind in a session, as a table whose columns the kind declares.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -60,7 +60,7 @@ pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError
     }
 }
 
-/// A finding that was not superseded.
+/// A finding that was not superseded, with its run.
 struct Row {
     kind: &'static KindInfo,
     /// Number of the run in the session, from 1.
@@ -69,7 +69,7 @@ struct Row {
     body: Value,
 }
 
-/// Returns the findings of all runs in order, without superseded ones. Only findings of the `wanted` kind keep their content.
+/// Returns the findings of all runs in order, without superseded ones. Only findings of the `wanted` kind keep their contents.
 fn rows(session: &Session, wanted: &str) -> Result<Vec<Row>, CliError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -119,7 +119,7 @@ struct Flat {
 const ESTIMATE: [&str; 3] = ["mean", "lo", "hi"];
 
 impl Flat {
-    /// Builds a table of the columns that have a value in at least one row.
+    /// Builds a table with the columns that have a value in at least one row.
     fn new(kind: &KindInfo, rows: Vec<Row>) -> Self {
         let has = |c: &Column| rows.iter().any(|r| r.body.get(c.key).is_some_and(|v| !v.is_null()));
         let columns: Vec<Column> = (kind.columns)().into_iter().filter(has).collect();
@@ -134,7 +134,7 @@ impl Flat {
         self.rows.iter().any(|r| r.body.get(column.key).is_some_and(|v| v.get("mean").is_some()))
     }
 
-    /// Formats the table as CSV with one number per cell; an estimate takes three columns.
+    /// Formats the table as CSV with one number per cell; an estimate has three columns.
     fn csv(&self) -> String {
         let mut head = vec!["run".to_owned(), "model".to_owned(), "n".to_owned()];
         for column in &self.columns {
@@ -158,7 +158,7 @@ impl Flat {
         text
     }
 
-    /// Returns header and cells for people: numbers with three digits, estimates with their intervals, no lists or objects.
+    /// Returns the header and cells for readers: numbers with three digits, estimates with intervals, no lists or objects.
     fn readable(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let simple = |c: &&Column| {
             let fits = |v: &Value| {

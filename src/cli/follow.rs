@@ -1,4 +1,4 @@
-//! `probity follow`: progress of a grid on one or several machines.
+//! `probity follow`: progress of a grid that one or several machines compute.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -36,35 +36,35 @@ pub struct FollowArgs {
     /// The folder that `probity run --out DIR` writes.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// Show it once and exit.
+    /// Show the progress once and exit.
     #[arg(long)]
     pub once: bool,
-    /// Continue after every cell has been computed or has failed, for cells that are resubmitted.
+    /// Continue even after every cell has been computed or has failed, for cells that are resubmitted.
     #[arg(long, conflicts_with = "once")]
     pub keep: bool,
     /// Print JSON, one line per change and every half minute.
     #[arg(long)]
     pub json: bool,
-    /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is a path on that machine.
+    /// Follow the grid on another machine, through ssh: ssh://user@host:port. DIR is a path on that machine.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<remote::Address>,
-    /// Print the results of finished cells as well, except for cells with these numbers, for a remote screen.
+    /// Also print the results of finished cells, except for cells with these numbers; for a remote screen.
     #[arg(long, hide = true, requires = "json", value_name = "CELLS", value_parser = ranges::read)]
     pub found: Option<BTreeSet<usize>>,
 }
 
-/// Interval between reads of the folder.
+/// Interval at which the folder is read.
 const EVERY: Duration = Duration::from_secs(2);
-/// Interval at which an unchanged state is printed again: only a failed write reveals that the reader has gone.
+/// Interval at which an unchanged state is printed again, because only a failed write reveals that the reader has exited.
 const AGAIN: Duration = Duration::from_secs(30);
 /// Maximum number of lines of one kind.
 const SHOWN: usize = 12;
 /// Line width for a terminal of unknown width.
 const WIDE: usize = 100;
 
-/// Fails with [`CliError::Usage`] for a folder that does not belong to a grid; [`CliError::Reported`] if all cells have
-/// ended and some have failed.
+/// Fails with [`CliError::Usage`] for a folder that does not belong to a grid, and with [`CliError::Reported`] if all cells have ended and
+/// some have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -92,9 +92,9 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 struct Shown {
-    /// True if redrawn in place.
+    /// True if the output is redrawn in place.
     screen: bool,
-    /// All lines if redrawn in place or read by a program, otherwise the first line.
+    /// All lines if they are redrawn in place or read by a program, otherwise only the first line.
     last: Vec<String>,
     told: Instant,
 }
@@ -105,7 +105,7 @@ impl Shown {
         Self { screen, last: Vec::new(), told: Instant::now() }
     }
 
-    /// Shows changes; returns true once nothing is left to follow.
+    /// Shows changes; returns true once there is nothing left to follow.
     fn take(&mut self, args: &FollowArgs, view: &View, out: &mut dyn Write) -> Result<bool, CliError> {
         let lines = lines(view);
         let shown = if self.screen || args.once || args.json { lines } else { lines.into_iter().take(1).collect() };
@@ -168,7 +168,7 @@ fn lines(view: &View) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Regression: while the grid did not change, the process on the login node used to outlive its screen.
+    /// Regression: while the grid did not change, the process on the login node used to keep running after its screen had closed.
     #[test]
     fn a_program_that_reads_is_told_the_same_again_so_that_its_end_is_noticed() {
         let args = FollowArgs {

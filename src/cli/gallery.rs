@@ -40,7 +40,7 @@ enum GalleryCommand {
     Judge(judge::JudgeArgs),
     /// Measure a trained folder again and rewrite its card; its weights are kept.
     Score(ScoreArgs),
-    /// Continue training a model on mixtures with different shares of facts, and query the facts after each one.
+    /// Continue training a model on mixtures with different shares of facts, and query the facts after each mixture.
     Mix(super::mix::MixArgs),
     /// Show the training and the scores of a model.
     Card {
@@ -64,30 +64,30 @@ struct TrainArgs {
     /// Name of the model in the gallery.
     #[arg(required_unless_present = "all")]
     name: Option<String>,
-    /// Train every model from seeds 1 to --seeds, tinies from at most three; the first seed of every model comes first.
+    /// Train every model from seeds 1 to --seeds, but tiny models from at most three; the first seed of every model comes first.
     #[arg(long, conflicts_with_all = ["name", "seed"])]
     all: bool,
     /// With --all: number of seeds per model [default: 5].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=seeds::MOST as u64))]
     seeds: Option<u64>,
-    /// With --all: number of models trained in parallel, each with its share of the processor threads [default: 1]. One
-    /// per thread takes the least time, and the most memory.
+    /// With --all: number of models trained in parallel, each with its share of the processor threads [default: 1]. One model per thread
+    /// takes the least time but the most memory.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=256))]
     jobs: Option<u64>,
     /// With --all: only these models.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     only: Vec<String>,
-    /// The seed of initial weights, text, masking and order.
+    /// The seed for initial weights, text, masking and order.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Folder to write, which must not exist yet [default: the model's name, in the current folder]; with --all, the
     /// folder for all models [default: gallery-seeds].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Optimiser steps [default: the recipe's].
+    /// Optimiser steps [default: as in the model's training settings].
     #[arg(long)]
     steps: Option<usize>,
-    /// Judge on the half on which recipes are chosen, and leave the final half unused.
+    /// Evaluate on the half on which training settings are chosen, and leave the final half unused.
     #[arg(long)]
     development: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -104,11 +104,11 @@ struct TrainArgs {
 struct ScoreArgs {
     /// A folder that `gallery train` wrote.
     folder: PathBuf,
-    /// Judge on the half of facts, names and sentences on which recipes are chosen.
+    /// Evaluate on the half of facts, names and sentences on which training settings are chosen.
     #[arg(long)]
     development: bool,
-    /// Measure only the rationale benchmark again, after its sentences have changed, on the half that the card is
-    /// judged on; the other scores are kept.
+    /// Measure only the rationale benchmark again, after its sentences have changed, on the half on which the card was evaluated; the other
+    /// scores are kept.
     #[arg(long, conflicts_with = "development")]
     benchmark: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -221,7 +221,7 @@ fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     print(&made?.to_string(), out)
 }
 
-/// Returns a flag that Ctrl-C or a termination signal sets; work stops at the next step.
+/// Returns a flag that Ctrl-C or a termination signal sets, so that work stops at the next step.
 pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
@@ -237,7 +237,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     stop
 }
 
-/// Steps between two progress reports.
+/// Number of steps between two progress reports.
 const TELL_EVERY: usize = 50;
 
 pub(super) struct Reporter {

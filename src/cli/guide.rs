@@ -88,7 +88,7 @@ fn paged(text: &str) -> bool {
     let child = Command::new(program).args(words).env("LESS", "FRX").stdin(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // A reader who quits early closes the pipe; that is not an error.
+        // If the reader quits early, the pipe closes; that is not an error.
         let _ = stdin.write_all(text.as_bytes());
     }
     child.wait().is_ok_and(|status| status.success())
@@ -101,7 +101,7 @@ fn print(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     })
 }
 
-/// Regenerates the tables of a page; writes the page only if they changed.
+/// Regenerates the tables of a page, and writes the page only if they changed.
 fn rewrite(folder: &Path, page: &Page) -> Result<(), CliError> {
     let path = folder.join(format!("{}.md", page.name));
     let fail = |what: &dyn std::fmt::Display| CliError::Failed(format!("{}: {what}", path.display()));

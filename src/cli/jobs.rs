@@ -1,5 +1,5 @@
-//! `--jobs`: computes a share in several parallel processes. Unlike threads, each process has its own model, memory limit and number of
-//! threads, and a killed one does not affect the others.
+//! `--jobs`: computes a shard in several parallel processes. Unlike threads, each process has its own model, memory limit and number of
+//! threads, and if one is killed, the others continue.
 
 use std::io::Read;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut running: Vec<Child> = Vec::new();
-    // The system closes these however this process ends; see [`end_with_parent`].
+    // The system closes these pipes when this process ends, for whatever reason; see [`end_with_parent`].
     let mut pipes: Vec<Option<ChildStdin>> = Vec::new();
     for index in 1..=jobs {
         let mut command = Command::new(&program);
@@ -43,8 +43,8 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     judge(&ends)
 }
 
-/// Ends this job when its parent has ended, even if killed, by watching for the end of the pipe. Parts are written atomically, so none is
-/// left half-written.
+/// Ends this job when its parent has ended, even if it was killed, by waiting for the end of the pipe. Parts are written atomically, so
+/// none is left incomplete.
 pub(crate) fn end_with_parent() -> std::io::Result<()> {
     let watch = || {
         let mut byte = [0];
@@ -87,7 +87,7 @@ fn pass_on(jobs: Vec<u32>) {
             _ => Signal::SIGINT,
         };
         for pid in jobs.iter().filter_map(|id| i32::try_from(*id).ok()) {
-            // Fails harmlessly if the job has already ended.
+            // If the job has already ended, this fails without consequences.
             let _ = kill(Pid::from_raw(pid), signal);
         }
     };

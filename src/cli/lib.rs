@@ -48,7 +48,7 @@ use clap_complete::Shell;
 use self::error::CliError;
 use base::text::printable_label;
 
-/// Help template: subcommands by purpose; a test compares it with the existing subcommands.
+/// Template of the help text, with subcommands grouped by purpose; a test compares it with the existing subcommands.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -97,7 +97,7 @@ This program:
 Options:
 {options}{after-help}";
 
-/// Tells people who probe or evaluate language models how far each number can be trusted.
+/// Shows people who probe or evaluate language models how far each number can be trusted.
 #[derive(Debug, Parser)]
 #[command(name = "probity", version, args_conflicts_with_subcommands = true, max_term_width = 110)]
 #[command(help_template = TEMPLATE)]
@@ -156,11 +156,12 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap quotes arguments verbatim. If one contains control characters, the message is made printable and loses its colours.
+            // clap quotes arguments verbatim. If an argument contains control characters, the message is made printable and loses its
+            // colours.
             if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
                 error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
             } else {
-                // Help and version go to standard output and exit with 0; clap distinguishes them from errors.
+                // Help and version are printed on standard output with exit code 0; clap distinguishes them from errors.
                 let _ = error.print();
             }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
@@ -168,7 +169,7 @@ pub fn main() -> ExitCode {
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
     set_panic_hook();
-    // Not locked: the terminal program also writes to standard output.
+    // Standard output is not locked, because the terminal program writes to it too.
     let run = || dispatch(command, &mut std::io::stdout());
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         tell_panic();
@@ -187,8 +188,8 @@ pub fn main() -> ExitCode {
 
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Stores panic messages instead of printing them. Panics of libraries on broken files become errors, panics of the engine become findings,
-/// and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints them.
+/// Stores panic messages instead of printing them. Panics of libraries on broken files become errors, and panics of the engine become
+/// findings; [`main`] reports all others. With RUST_BACKTRACE set, Rust prints them.
 fn set_panic_hook() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         return;

@@ -33,10 +33,10 @@ pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// The session to write [default: merged.probity.jsonl in DIR].
+    /// The session file to write [default: merged.probity.jsonl in DIR].
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Join the finished cells although others are missing or failed.
+    /// Join the finished cells even if others are missing or failed.
     #[arg(long)]
     pub partial: bool,
     /// Replace the file if it exists.
@@ -49,7 +49,7 @@ pub struct MergeArgs {
 
 /// Default name of the session, in the grid's folder.
 const MERGED: &str = "merged.probity.jsonl";
-/// Maximum size of a session in bytes and lines: a replay of more would keep only the results of the last cells.
+/// Maximum size of a session in bytes and in lines. A replay of a larger one would keep only the results of the last cells.
 const MAX_FILE: u64 = 256 << 20;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum number of cells listed by name in a message.
@@ -114,7 +114,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         })?;
     }
     for copy in &survey.copies {
-        output::line(out, &format!("left out as a duplicate of another part: {}", output::full(copy)))?;
+        output::line(out, &format!("left out as a duplicate of a different part: {}", output::full(copy)))?;
     }
     absent.iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
     family(&folder, &merged, &corrected).iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
@@ -171,7 +171,7 @@ fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     out
 }
 
-/// Counts comparisons with p below .05: unadjusted, adjusted within their family, and in the families selected among all cells.
+/// Counts comparisons with p at most .05: unadjusted, adjusted within their family, and in the families selected across all cells.
 fn below(corrected: &Corrections<'_>) -> [usize; 3] {
     let count = |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
     [
@@ -183,13 +183,13 @@ fn below(corrected: &Corrections<'_>) -> [usize; 3] {
 
 fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<String> {
     if merged.family.is_empty() {
-        return vec!["comparisons over all cells: none, because these cells contain no tests".into()];
+        return vec!["comparisons across all cells: none, because these cells contain no tests".into()];
     }
     let [alone, adjusted, found] = below(corrected);
     let Corrections { families, exploratory, selected, .. } = corrected;
     let mut out = vec![
         format!(
-            "comparisons over all cells: {} in {} families; p ≤ .05: {alone} unadjusted, {adjusted} after Holm within the family",
+            "comparisons across all cells: {} in {} families; p ≤ .05: {alone} unadjusted, {adjusted} after Holm within the family",
             merged.family.len(),
             families.len()
         ),

@@ -30,13 +30,13 @@ pub struct MixArgs {
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long)]
     model: String,
-    /// Shares of in-domain sentences (stating facts) in %; the rest are sentences of Micro-English, or of --text.
+    /// Shares of in-domain sentences (which state facts) in %; the other sentences are Micro-English, or from --text.
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 20.0, 40.0, 60.0, 80.0, 100.0])]
     gamma: Vec<f64>,
     /// Also train for 200 steps on sentences with their words in random order.
     #[arg(long)]
     shuffled: bool,
-    /// Your own text file, one sentence per line, instead of Micro-English; lines too long for the model are split.
+    /// Your own text file, one sentence per line, to use instead of Micro-English; lines that are too long for the model are split.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// Number of different sentences in a mixture.
@@ -45,19 +45,19 @@ pub struct MixArgs {
     /// Number of passes over the sentences of a mixture.
     #[arg(long, value_name = "N", default_value_t = Settings::default().epochs, conflicts_with = "steps")]
     epochs: usize,
-    /// Training steps per mixture, instead of --epochs.
+    /// Number of training steps per mixture, instead of --epochs.
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Sentences per step.
+    /// Number of sentences per step.
     #[arg(long, value_name = "N", default_value_t = Settings::default().batch)]
     batch: usize,
     /// Peak learning rate of AdamW.
     #[arg(long, value_name = "RATE", default_value_t = Settings::default().rate)]
     rate: f64,
-    /// Share of the words that are masked, for masked models.
+    /// Share of words that are masked, for masked models.
     #[arg(long, value_name = "SHARE", default_value_t = Settings::default().masking)]
     mask: f64,
-    /// The seed of text, order and masks.
+    /// The seed for text, order and masks.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Results file (JSON lines); an existing one is continued.

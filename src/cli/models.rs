@@ -33,20 +33,20 @@ pub enum ModelsCommand {
         /// Device: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
-        /// Precision of its numbers: f32, f16 or bf16.
+        /// Precision of the model's numbers: f32, f16 or bf16.
         #[arg(long, default_value = "f32")]
         dtype: String,
         /// For word vectors: keep only the words of this text file.
         #[arg(long, value_name = "FILE")]
         vocabulary: Option<PathBuf>,
     },
-    /// Hidden states and trained probes cached on disk.
+    /// Manage the hidden states and trained probes cached on disk.
     Cache {
-        /// Action; `show` by default.
+        /// What to do; `show` by default.
         #[command(subcommand)]
         what: Option<CacheCommand>,
     },
-    /// Compare a model with another implementation's reference numbers in its folder.
+    /// Compare a model with the reference numbers of a different implementation in its folder.
     #[command(after_help = "DIR contains expected.json, and expected.safetensors for unrounded values.\n\
         Exit codes: 0 nothing deviates, 1 something deviates, 2 bad input.\n\n\
         Example:\n  probity models check ~/reference/models/bert")]
@@ -73,7 +73,7 @@ pub enum ModelsCommand {
         #[arg(short, long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Fetch a model into the hub cache, or bring it up to date.
+    /// Fetch a model into the hub cache, or update it.
     #[command(after_help = "Example:\n  probity models pull google/bert_uncased_L-2_H-128_A-2\n\n\
         HF_TOKEN, HF_ENDPOINT, HF_HOME, HF_HUB_CACHE and HF_HUB_OFFLINE are honoured.")]
     Pull {
@@ -90,11 +90,11 @@ pub enum ModelsCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
-    /// Show sizes, entries, limit and location.
+    /// Show sizes, number of entries, limit and location.
     Show,
     /// Remove everything.
     Clear,
-    /// Limit hidden states to this size from now on, for example 500M.
+    /// Limit cached hidden states to this size from now on, for example 500M.
     Limit {
         #[arg(value_parser = size::parse)]
         size: u64,
@@ -117,7 +117,7 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// Converts a model error: trouble with the network or the machine is a failure, anything else is wrong input.
+/// Converts a model error: problems with the network or the machine are failures, all others are wrong input.
 fn failure(e: ModelError) -> CliError {
     match e {
         ModelError::Cancelled(_) => CliError::Cancelled,
@@ -131,7 +131,7 @@ fn failure(e: ModelError) -> CliError {
 fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for builtin in BUILTINS {
         let size = builtin.weights.len() as f64 / 1e6;
-        // The description of a built-in model is embedded; this fails only in a build without it.
+        // The description of a built-in model is embedded, so this fails only in a build without it.
         let serves = builtin.name.parse().and_then(|s| Model::describe(&s)).map_or("", |a| a.serves());
         output::line(out, &format!("{:<16} {size:>6.1} MB  built in; {serves}", builtin.name))?;
     }
@@ -139,7 +139,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for found in hub::cached(&settings) {
         let id = if found.revision == "main" { found.id } else { format!("{}@{}", found.id, found.revision) };
         let files = Files::Dir(found.dir);
-        // A broken model must not hide the others.
+        // A broken model must not prevent the others from being listed.
         let arch = match files.text("config.json") {
             Ok(Some(text)) => ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1)),
             Ok(None) => Err(files.missing("config.json", "fetch the model again")),
@@ -151,7 +151,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
         };
         output::line(out, &format!("{:<28} {}", printable_label(&id), printable_label(&about)))?;
     }
-    output::line(out, "also: any folder in Hugging Face layout, or a hub id (organisation/name)")?;
+    output::line(out, "also accepted: any folder in Hugging Face layout, or a hub id (organisation/name)")?;
     output::line(
         out,
         "      glove:FILE.txt (word vectors; ?lower, ?spaces, ?words=TEXTS), untrained:MODEL#SEED (the same architecture with random weights)",

@@ -10,13 +10,13 @@ use model::params::Params;
 use model::source::Files;
 use model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
 
-/// Checks a spec and its files on disk, without loading anything; `origin` names it in errors.
+/// Checks a spec and its files on disk without loading anything; `origin` names the spec in errors.
 pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     spec.check(origin)?;
     Ok(spec.common().reach(origin)?)
 }
 
-/// Checks the folders of a spec's models: configuration, weight headers, tokenizer. Skips models that have not been fetched.
+/// Checks the folders of a spec's models: configuration, weight headers and tokenizer. Models that have not been fetched are skipped.
 ///
 /// # Errors
 /// [`CliError::Usage`] with the file.
@@ -47,7 +47,7 @@ fn sound(files: &Files) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Returns the built-in model that a short, uncached hub id may mean: `gpt2-mini` for `gpt-2`.
+/// Returns the built-in model that a short hub id may mean if it is not cached: `gpt2-mini` for `gpt-2`.
 pub fn near(source: &ModelSource) -> Option<&'static str> {
     let ModelSource::Hub { id, .. } = source else { return None };
     if id.contains('/') || Files::at_hand(source).is_ok() {
@@ -67,7 +67,7 @@ pub fn dtype(name: &str) -> Result<Dtype, CliError> {
     model::dtype::parse(name).map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// Requested device and element type, as in a session's header.
+/// Device and element type as requested, for a session's header.
 pub fn place(device: &str, dtype: &str) -> String {
     if dtype == "f32" { device.to_owned() } else { format!("{device} {dtype}") }
 }

@@ -1,4 +1,4 @@
-//! `--remote` and `probity remote` on systems without Unix sockets: rejected with the reason.
+//! `--remote` and `probity remote` on systems without Unix sockets, where they are rejected with the reason.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ const WHY: &str = "engines on other machines need Linux or macOS; on Windows, ru
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
-    /// Compute on another machine; not on this system.
+    /// Compute on another machine; not available on this system.
     #[arg(long, value_name = "ADDRESS", value_parser = refuse)]
     pub(crate) remote: Option<String>,
 }

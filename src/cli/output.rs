@@ -1,4 +1,4 @@
-//! Writing to standard output line by line, with closed pipes distinguished from failures; writing JSON to files.
+//! Writes standard output line by line, distinguishing closed pipes from failures, and writes JSON to files.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(crate) fn room() -> usize {
     size.map_or(usize::MAX, |(columns, _)| usize::from(columns))
 }
 
-/// Writes a line and flushes it, so that the reader of a pipe sees it at once.
+/// Writes a line and flushes it, so that a process that reads a pipe gets it at once.
 pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     let done = writeln!(out, "{text}").and_then(|()| out.flush());
     done.map_err(|e| match e.kind() {
@@ -29,7 +29,7 @@ pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError
     line(out, &escaped(text))
 }
 
-/// Escapes control characters that JSON allows in strings, and bidirectional marks: they could control a terminal or reverse text.
+/// Escapes control characters that JSON allows in strings and bidirectional marks, which could control a terminal or reverse text.
 fn escaped(text: String) -> String {
     let harmful = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(harmful) {
@@ -49,7 +49,7 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The absolute path, printable.
+/// Returns the absolute path, made printable.
 pub fn full(path: &Path) -> String {
     printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }

@@ -61,7 +61,7 @@ impl Meter {
         }
     }
 
-    /// Prints a line without breaking the bar.
+    /// Prints a line without disturbing the bar.
     pub fn say(&self, text: &str) {
         match self {
             Meter::Bar(bar) => bar.suspend(|| say(text)),

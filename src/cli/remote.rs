@@ -18,15 +18,15 @@ use session::name;
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
-    /// Compute on another machine through the system's ssh: ssh://user@host:port. Names of models and data are those on
-    /// that machine; --device and --memory-limit refer to it.
+    /// Compute on another machine through the system's ssh: ssh://user@host:port. Names of models and data refer to that machine, and so do
+    /// --device and --memory-limit.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
-    /// Time that the idle engine there waits for a client, for example 90m or 3d [default: 24h].
+    /// Time that an idle engine there waits for a client, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
-    /// Send this file along, named as in the spec, relative to the spec's folder; relative files of specs then refer to
-    /// the files sent. May be repeated.
+    /// Also send this file, named as in the spec, relative to the spec's folder; relative paths in specs then refer to the files sent. May
+    /// be repeated.
     #[arg(long, value_name = "FILE", requires = "remote")]
     pub send: Vec<String>,
 }
@@ -51,7 +51,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// The first message to the remote engine, without the additions of single commands.
+    /// Builds the first message to the remote engine, without the additions of individual commands.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),
@@ -64,7 +64,7 @@ impl RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// Returns the files to send, each from the first of the specs' folders that contains it.
+    /// Returns the files to send; each is taken from the first of the specs' folders that contains it.
     ///
     /// # Errors
     /// [`CliError::Usage`] for a file that does not exist or whose name leads out of the folder.
@@ -86,7 +86,7 @@ impl From<RemoteError> for CliError {
     }
 }
 
-/// Connects, and warns if the two programs' versions differ.
+/// Connects, and warns if the versions of the two programs differ.
 pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> Result<(Far, Past), CliError> {
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
@@ -139,7 +139,7 @@ pub enum RemoteCommand {
         /// The engine's name, as shown by `list`.
         name: String,
     },
-    /// Copy sessions to the local folder of sessions, even while their engines are running.
+    /// Copy sessions to the local session folder, even while their engines are running.
     Fetch {
         /// The machine.
         #[arg(value_name = "ADDRESS")]
@@ -185,7 +185,7 @@ fn row(status: &Status, widest: usize) -> String {
     };
     let attached = match (status.alive, status.attached) {
         (false, _) => String::new(),
-        (true, 0) => "; nobody attached".into(),
+        (true, 0) => "; no client attached".into(),
         (true, n) => format!("; {n} attached"),
     };
     let left = status.left.map_or(String::new(), |s| format!("; ends in {}", seconds(s as f64)));
@@ -223,6 +223,6 @@ mod tests {
         assert!(text.contains("running") && text.contains("40 %; 2 attached"), "{text}");
         assert!(!text.chars().any(char::is_control), "{text:?}");
         let idle = row(&Status { alive: true, left: Some(90), ..Status::default() }, 1);
-        assert!(idle.contains("idle") && idle.contains("nobody attached") && idle.contains("ends in"), "{idle}");
+        assert!(idle.contains("idle") && idle.contains("no client attached") && idle.contains("ends in"), "{idle}");
     }
 }

@@ -30,7 +30,7 @@ pub struct ReplayArgs {
     /// Print the results instead of showing them in the terminal program.
     #[arg(long)]
     pub headless: bool,
-    /// The run whose results are printed, from 1; by default the latest run of each lab (implies --headless).
+    /// The run whose results are printed, counted from 1; by default the latest run of each lab (implies --headless).
     #[arg(long, value_name = "N")]
     pub run: Option<usize>,
     /// Print findings as JSON lines (implies --headless).
@@ -50,14 +50,14 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Opens a session by name or file; reports unreadable parts on stderr.
+/// Opens a session by name or file, and reports unreadable parts on stderr.
 ///
 /// # Errors
 /// [`CliError::Usage`] if the session does not exist or the file is not a session.
 pub fn open(what: &str) -> Result<Session, CliError> {
     let path = match name::folder() {
         Ok(folder) => name::find(&folder, what)?,
-        // Without a folder of sessions, a path can still be given.
+        // Without a session folder, a path can still be given.
         Err(SessionError::NoFolder) => what.into(),
         Err(error) => return Err(error.into()),
     };
@@ -88,7 +88,7 @@ pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(),
     Ok(())
 }
 
-/// Explains where to find the results of a run that a long session has dropped from memory.
+/// Explains where to find the results of a run that were dropped from memory because the session is long.
 pub(crate) fn gone(n: usize) -> String {
     format!(
         "run {n}: its results are no longer in memory at the end of this long session; `probity replay SESSION --run {n}` shows them"
@@ -106,7 +106,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         for entry in player.advance(wall) {
-            // Print each cell of a grid before the next one replaces its results.
+            // The results of each grid cell are printed before those of the next cell replace them.
             if let Item::Note(note) = &entry.item
                 && of_a_grid
                 && !args.json

@@ -38,11 +38,11 @@ use session::record::Record;
   probity run grid.toml --out grid --jobs 2
   probity run grid.toml --out grid --shard 3/8")]
 pub struct RunArgs {
-    /// Specs to run in order: files, `-` for the standard input, or the name of a lab for its shipped experiment. A
-    /// spec with [grid] expands to all combinations of its axes.
+    /// Specs to run in order: files, `-` for standard input, or the name of a lab for its shipped experiment. A spec with [grid] expands to
+    /// all combinations of its axes.
     #[arg(required_unless_present = "preset", value_name = "SPEC")]
     pub specs: Vec<PathBuf>,
-    /// Run an experiment that is shipped under a name; an unknown name lists them. May be repeated.
+    /// Run a shipped experiment by name; an unknown name lists all of them. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub preset: Vec<String>,
     /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder per spec if there are
@@ -50,30 +50,29 @@ pub struct RunArgs {
     /// skipped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Figures that --out draws: `paper` (the ten or so that a paper would show) or `all`.
+    /// Figures to draw with --out: `paper` (the ten or so that a paper would show) or `all`.
     #[arg(long, value_name = "paper|all", requires = "out", default_value = "paper", value_parser = ["paper", "all"])]
     pub figures: String,
     /// Appearance of figures.
     #[command(flatten)]
     pub look: FigureArgs,
-    /// Compute only shard I of N, counted from 1; the cells of a shard follow from the specs and N alone.
+    /// Compute only shard I of N, counted from 1; the specs and N alone determine the cells of a shard.
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
     pub shard: Option<Shard>,
-    /// Number of cells of a grid computed in parallel, each in a process with its part of the threads and of
-    /// --memory-limit.
+    /// Number of grid cells computed in parallel, each in a process with its part of the threads and of --memory-limit.
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
-    /// Number of this job among the jobs.
+    /// Number of this job among the parallel jobs.
     #[arg(long, hide = true, value_parser = Shard::parse, requires = "shard", conflicts_with = "jobs")]
     pub lane: Option<Shard>,
-    /// Replace the results of an earlier run in that folder; a run that is stopped or fails replaces nothing.
+    /// Replace the results of an earlier run in that folder; a run that is stopped or fails does not replace them.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Write findings as JSON lines to standard output, and nothing else there.
+    /// Write findings as JSON lines to standard output, which then contains nothing else.
     #[arg(long)]
     pub json: bool,
-    /// Use this seed instead of the specs' own.
+    /// Use this seed instead of those in the specs.
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -82,11 +81,10 @@ pub struct RunArgs {
     /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
     #[arg(long, default_value = "f32")]
     pub dtype: String,
-    /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is
-    /// refused.
+    /// Keep the memory of the process below this size, for example 2G: batches are made smaller, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Print how much memory and time the specs would take, and keep nothing. Times a slice of each kind of work.
+    /// Print how much memory and time the specs would take, without keeping results. Times a sample of each kind of work.
     #[arg(long)]
     pub forecast: bool,
     /// Name of the recorded session [default: task and time].
@@ -103,9 +101,9 @@ pub struct RunArgs {
     pub far: super::remote::RemoteArgs,
 }
 
-/// A cell with the name of its spec's file.
+/// A cell, with the name of its spec file.
 pub struct Task {
-    /// File name without extension; a cell of a grid also has its number.
+    /// File name without extension, followed by the number of the cell if it belongs to a grid.
     pub stem: String,
     pub cell: Cell,
 }
@@ -116,7 +114,7 @@ impl RunArgs {
         self.far.remote.is_some()
     }
 
-    /// True if results go to a folder of parts.
+    /// True if the results are written to a folder of parts.
     fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
         let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
         let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some())) else {
@@ -141,7 +139,8 @@ impl RunArgs {
     }
 }
 
-/// Reads and checks all specs and grid cells before anything runs; if they run `here`, also the folders of their models.
+/// Reads and checks all specs and grid cells before anything runs; if they run on this machine (`here`), also checks the folders of their
+/// models.
 pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: bool) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();
@@ -187,7 +186,7 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: boo
 /// Runs all specs on an engine in this process and reports to `out`.
 ///
 /// # Errors
-/// Those of [`execute`], and [`CliError::Usage`] for an unusable device or spec.
+/// Those from [`execute`]; [`CliError::Usage`] for an unusable device or spec.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     base::read::set_limit(args.memory_limit);
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
@@ -209,9 +208,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(address) = &args.far.remote {
         if args.forecast || args.in_parts(&tasks)? {
             let what = if args.forecast {
-                "--forecast measures the machine it runs on"
+                "--forecast measures the machine on which it runs"
             } else {
-                "cells are computed on the machine with their folder"
+                "cells are computed on the machine that has their folder"
             };
             return Err(CliError::Usage(format!("{what}; run it there, with `ssh {}`", address.target())));
         }
@@ -225,7 +224,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
     if several {
-        // A run of a single model checks its limit itself; a forecast before it would only use more memory.
+        // A run of a single model checks its limit itself, and a forecast before it would only use more memory.
         tasks.iter().try_for_each(|task| fits(&task.cell, &options))?;
     }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
@@ -257,21 +256,21 @@ async fn run_far(
 
 const MEMORY_LIMIT: &str = "memory limit";
 
-/// Rejects a memory limit that is too small for some model, before anything is computed, and suggests one that is enough for all.
+/// Rejects a memory limit that is too small for some model before anything is computed, and suggests one that is sufficient for all.
 pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     if options.memory_limit.is_none() {
         return Ok(());
     }
     let mut refused = match local::forecast(&cell.spec, options.clone()) {
         Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
-        // The run itself reports and records other problems.
+        // Other problems are reported and recorded by the run itself.
         _ => return Ok(()),
     };
     if cell.spec.models().len() > 1 {
         let free = LocalOptions { memory_limit: None, ..options.clone() };
         let all = local::forecast(&cell.spec, free).unwrap_or_default();
         if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
-            // Replaces the limit suggested for the first rejected model by one that is enough for all.
+            // The limit suggested for the first rejected model is replaced by one that is sufficient for all.
             let enough = (bytes + bytes / 5) >> 20;
             refused.hint = format!("--memory-limit {}M is enough for all its models", enough + 1);
         }
@@ -303,7 +302,8 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
 /// Runs all specs on an engine and reports to `out`.
 ///
 /// # Errors
-/// [`CliError::Cancelled`] if the user stopped it, [`CliError::Reported`] if a run failed and reported it, and errors of writing results.
+/// [`CliError::Cancelled`] if the user stopped the run, [`CliError::Reported`] if a run failed and reported it, and errors from writing
+/// results.
 pub async fn execute(
     engine: &mut dyn Engine,
     args: &RunArgs,
@@ -330,7 +330,7 @@ pub async fn execute(
         let job = k as u64 + 1;
         let end = drive(engine, &mut events, &mut interrupts, (job, &task.cell.spec), &mut sinks).await;
         info.clone_from(&sinks.board.engine);
-        // A recording that broke off is not mentioned.
+        // A recording that was interrupted is not mentioned.
         let session = session.filter(|_| sinks.recorder.is_some());
         let board = std::mem::take(&mut sinks.board);
         unkept = unkept.or(sinks.unkept.take());
@@ -361,7 +361,7 @@ pub async fn execute(
     }
 }
 
-/// Chooses a folder for each run; existing results are an error before anything is computed.
+/// Chooses a folder for each run; if one already contains results, fails before anything is computed.
 fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliError> {
     let folder = |task: &Task| match (&args.out, tasks.len()) {
         (Some(dir), 1) => Some(dir.clone()),
@@ -377,7 +377,7 @@ fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliEr
     }
 }
 
-/// Finds a result of an earlier run: the findings, or else a figure.
+/// Returns a result of an earlier run: the findings, or otherwise a figure.
 fn results_in(folder: &Path) -> Option<PathBuf> {
     let is_figure = |p: &PathBuf| p.extension().is_some_and(|e| FIGURES.iter().any(|f| e == *f));
     let findings = folder.join(FINDINGS);

@@ -1,4 +1,4 @@
-//! `probity --remote`: the terminal program on a remote engine, as its controller or as an observer.
+//! `probity --remote`: the terminal program on a remote engine, which it controls or only watches.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +15,7 @@ use session::record::{Record as _, Recorder};
 use tui::run::Source;
 use tui::state::{ReplayState, Seat};
 
-/// Connects, then opens the screen; ssh may ask for a password before that.
+/// Connects and then opens the screen; while connecting, ssh may ask for a password.
 ///
 /// # Errors
 /// [`CliError::Usage`] for an unusable spec, [`CliError::Failed`] if there is no engine or the terminal fails.
@@ -66,7 +66,7 @@ fn last_spec(past: &Past) -> Option<Spec> {
     })
 }
 
-/// Records the measurements made before this program attached.
+/// Records the measurements that were made before this program attached.
 fn taken_down(mut recorder: Recorder, past: &Past, notices: &mut Vec<engine::message::Notice>) -> Option<Recorder> {
     for entry in past {
         let noted = match &entry.item {

@@ -22,18 +22,18 @@ pub enum SessionsCommand {
     /// List the recorded sessions, newest first.
     #[command(after_help = "Example:\n  probity sessions list")]
     List,
-    /// Describe a session: its runs, the settings that each changed, and their answers.
+    /// Describe a session: its runs, the settings changed for each of them, and their answers.
     #[command(after_help = "Example:\n  probity sessions show agreement-2")]
     Show {
         /// Name or file of the session.
         session: String,
     },
-    /// Rename a session; nothing is overwritten.
+    /// Rename a session; an existing session is never overwritten.
     #[command(after_help = "Example:\n  probity sessions rename agreement-2 first-look")]
     Rename {
         /// Name or file of the session.
         session: String,
-        /// Its new name.
+        /// New name of the session.
         name: String,
     },
     /// Delete a session; without --yes it only prints what would be deleted.
@@ -47,13 +47,13 @@ pub enum SessionsCommand {
     },
 }
 
-/// Compare two runs: settings that differ, and every number of both with its difference, interval and p-value.
+/// Compare two runs: settings that differ, and all numbers of both with their differences, intervals and p-values.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity diff agreement-2 agreement-3
   probity diff agreement-2:1 agreement-2:3")]
 pub struct DiffArgs {
-    /// A session by name or file; append `:N` for its run N [default: its latest run].
+    /// A session by name or file; append `:N` for its run N [default: the latest run].
     pub first: String,
     /// The session to compare it with, in the same form.
     pub second: String,
@@ -131,7 +131,7 @@ fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Finds the run that an argument names.
+/// Returns the run that an argument names.
 fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     let numbered = argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
     let (session, n) = numbered.map_or((argument, None), |(session, n)| (session, Some(n)));

@@ -1,4 +1,4 @@
-//! `probity run` over the cells of a grid: computes a share, each cell into a separate file.
+//! `probity run` on the cells of a grid: computes a shard and writes each cell to a separate file.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -26,7 +26,7 @@ use session::parts::{PartError, VERSION};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// Number of the shard, from 1.
     pub index: usize,
     pub count: usize,
 }
@@ -43,7 +43,7 @@ impl Shard {
         match parts {
             Some((index, count)) if (1..=count).contains(&index) && count <= MOST => Ok(Self { index, count }),
             Some((index, 0)) => {
-                Err(format!("{index}/0 is not a shard: of 8 shards, the first is 1/8 and the last 8/8"))
+                Err(format!("{index}/0 is not a shard; of 8 shards, the first is 1/8 and the last 8/8"))
             }
             Some((index, count)) => {
                 Err(format!("invalid shard {index}/{count}: shards are numbered from 1, and there are at most {MOST}"))
@@ -59,7 +59,7 @@ impl std::fmt::Display for Shard {
     }
 }
 
-/// Computes this machine's share of the tasks.
+/// Computes the tasks of this machine's shard.
 ///
 /// # Errors
 /// [`CliError::Usage`] for identical cells and for a folder with other contents; [`CliError::Cancelled`] after a signal;
@@ -70,7 +70,7 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    // Shares follow from the list of cells, as in `submit --again`.
+    // The shards follow from the list of cells, as in `submit --again`.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {
@@ -107,8 +107,8 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     if status.failed > 0 { Err(CliError::Reported) } else { Ok(()) }
 }
 
-/// Rejects a memory limit too small for the largest of these cells, before any is computed. Each cell checks again when it starts;
-/// forecasting all of them here would take long.
+/// Rejects a memory limit that is too small for the largest of these cells before any is computed. Each cell checks again when it starts,
+/// because forecasting all of them here would take too long.
 fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) -> Result<(), CliError> {
     let to_do = own.iter().filter(|i| !matches!(folder.state(**i), State::Done));
     let largest = to_do.max_by_key(|i| folder.cells[**i].work);
@@ -126,7 +126,7 @@ fn join(dir: &Path, cells: &[Cell]) -> Result<Folder, CliError> {
     Ok(Folder::join(dir, cells, &counted(cells)?)?)
 }
 
-/// Rejects identical cells: their parts would have the same name.
+/// Rejects identical cells, whose parts would have the same name.
 fn distinct(cells: &[Cell]) -> Result<(), CliError> {
     let mut seen: HashMap<&str, &Cell> = HashMap::new();
     for cell in cells {
@@ -164,7 +164,7 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     Ok(work)
 }
 
-/// Returns the `indices` that a share computes, in order.
+/// Returns those of the `indices` that a shard computes, in order.
 fn of_share(indices: Vec<usize>, work: &[u128], shard: Shard) -> Vec<usize> {
     let of_them: Vec<u128> = indices.iter().map(|i| work[*i]).collect();
     let given = shares(&of_them, shard.count);
@@ -193,7 +193,7 @@ impl Share<'_> {
                     self.reporter.status.done += 1;
                     continue;
                 }
-                // Another grid's file is an error; a damaged one is recomputed.
+                // A file of a different grid is an error, whereas a damaged file is recomputed.
                 State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
                     return Err(error.into());
                 }

@@ -4,10 +4,10 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use base::signals;
 
-/// Returns a channel of interrupts; must be called within a runtime. From then on Ctrl-C no longer ends the process. The signal determines
-/// the exit code ([`signals::first`]).
+/// Returns a channel of interrupts; must be called within a runtime. From then on, Ctrl-C no longer ends the process. The exit code depends
+/// on the signal ([`signals::first`]).
 pub(crate) fn interrupts() -> Receiver<()> {
-    // Two are enough: the first cancels, the second exits.
+    // Two are enough, because the first cancels and the second exits.
     let (sender, receiver) = channel(2);
     #[cfg(unix)]
     {

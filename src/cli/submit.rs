@@ -35,16 +35,16 @@ pub struct SubmitArgs {
     /// Specs and grids to compute.
     #[arg(required_unless_present_any = ["again", "received"], value_name = "SPEC.toml")]
     pub specs: Vec<PathBuf>,
-    /// Submit to Slurm with sbatch, which this machine must have.
+    /// Submit to Slurm with sbatch, which must be installed on this machine.
     #[arg(long, required_unless_present = "again")]
     pub slurm: bool,
-    /// Resubmit the tasks whose cells failed or were left by jobs that have ended.
+    /// Resubmit the tasks whose cells failed or were left unfinished by jobs that have ended.
     #[arg(long, conflicts_with_all = ["specs", "array", "device", "dtype", "memory_limit", "dry_run", "options", "received"])]
     pub again: bool,
-    /// The folder of the grid; every job must be able to reach it.
+    /// The folder of the grid, which every job must be able to reach.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Jobs in the array, each with its share of the cells [default: 8, or the number of cells if that is smaller].
+    /// Number of jobs in the array, each with its share of the cells [default: 8, or the number of cells if that is smaller].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub array: Option<u64>,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -59,19 +59,19 @@ pub struct SubmitArgs {
     /// Write the script without submitting it.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Submit on another machine, the login node, through ssh: ssh://user@host:port. The specs are sent; DIR, models
-    /// and data are paths on that machine.
+    /// Submit on a different machine, the login node, through ssh: ssh://user@host:port. The specs are sent; DIR, models and data are paths
+    /// on that machine.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<remote::Address>,
-    /// Send this file along, named as in the spec, relative to the spec's folder. May be repeated.
+    /// Also send this file, named as in the spec, relative to the spec's folder. May be repeated.
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "again")]
     pub send: Vec<String>,
     /// The specs come from standard input, sent by another machine.
     #[arg(long, hide = true, conflicts_with = "specs")]
     pub received: bool,
-    /// Options for sbatch, after `--`; they are written into the script, before its other options.
+    /// Options for sbatch, after `--`; they are written into the script before its other options.
     #[arg(last = true, value_name = "SBATCH OPTIONS")]
     pub options: Vec<String>,
 }
@@ -128,7 +128,7 @@ fn write_and_submit(
     output::line(out, &format!("probity follow {}", quoted(&dir.display().to_string())?))
 }
 
-/// Submits a script with these options and returns its job number.
+/// Submits a script with these options and returns the job number.
 fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
     match Command::new("sbatch").arg("--parsable").args(options).arg(script).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
@@ -137,7 +137,7 @@ fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
         ))),
         Err(e) => Err(CliError::Failed(format!("sbatch cannot be started: {e}"))),
         Ok(done) if done.status.success() => {
-            // `--parsable` prints the number, followed by a semicolon and the cluster's name.
+            // `--parsable` makes sbatch print the number, followed by a semicolon and the name of the cluster.
             let said = String::from_utf8_lossy(&done.stdout);
             Ok(printable_label(said.trim().split(';').next().unwrap_or_default()))
         }
@@ -191,7 +191,7 @@ fn script(
     ))
 }
 
-/// Quotes a word for an `#SBATCH` line, where only double quotes work reliably.
+/// Quotes a word for an `#SBATCH` line, in which only double quotes work reliably.
 fn sbatch_word(text: &str) -> Result<String, CliError> {
     if text.contains(['"', '\\']) || text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(
@@ -202,7 +202,7 @@ fn sbatch_word(text: &str) -> Result<String, CliError> {
     Ok(if text.contains([' ', '\'', '#']) || text.is_empty() { format!("\"{text}\"") } else { text.into() })
 }
 
-/// Name pattern of the job logs. Slurm expands `%j` and similar patterns in folder names too, so `%` is doubled.
+/// Name pattern for the job logs. Slurm expands `%j` and similar patterns in folder names too, so `%` is doubled.
 fn log_pattern(dir: &Path) -> Result<String, CliError> {
     let folder = dir.join(LOGS).display().to_string().replace('%', "%%");
     sbatch_word(&format!("{folder}/%A-%a.log"))
@@ -231,7 +231,7 @@ pub(crate) fn quoted(text: &str) -> Result<String, CliError> {
 mod tests {
     use super::*;
 
-    /// Regression: logs of a folder named `run%j` used to go to a folder that did not exist.
+    /// Regression: logs for a folder named `run%j` used to be written to a folder that did not exist.
     #[test]
     fn a_percent_sign_in_a_folder_is_no_pattern_of_slurm() {
         let pattern = log_pattern(Path::new("/grids/run%j")).unwrap();

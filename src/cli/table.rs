@@ -9,7 +9,7 @@ pub fn table(board: &Board) -> Vec<String> {
     let mut out: Vec<String> = shown().flat_map(results).collect();
     let mut told = None;
     for notice in &board.notices {
-        // A failed run reports its problem both in a finding and at its end; print it once.
+        // A failed run reports its problem both in a finding and at its end, but it is printed only once.
         if told.replace(&notice.problem) == Some(&notice.problem) {
             continue;
         }
@@ -33,7 +33,7 @@ pub fn table(board: &Board) -> Vec<String> {
     out
 }
 
-/// True if this run is the one shown for its lab.
+/// True if this run is the one displayed for its lab.
 pub(crate) fn is_shown(board: &Board, run: &Run) -> bool {
     board.run_of(run.job.spec.lab()).is_some_and(|shown| shown.job.generation == run.job.generation)
 }

@@ -31,10 +31,10 @@ use tui::theme::{Surroundings, Theme};
 /// Options for the terminal's appearance.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LookArgs {
-    /// Theme: the name of a shipped one [default: by NO_COLOR and the terminal's background].
+    /// Theme: the name of a shipped one [default: depends on NO_COLOR and the terminal's background].
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
-    /// Leave the mouse to the terminal.
+    /// Do not use the mouse, so that the terminal can.
     #[arg(long)]
     pub(crate) no_mouse: bool,
     /// Draw charts with ASCII characters only.
@@ -53,10 +53,10 @@ pub struct LookArgs {
   probity --model ./my-model --spec my-spec.toml --session first-look
   probity --follow grid")]
 pub struct TuiArgs {
-    /// Model to open with: a built-in name, a folder, or a hub id; several may be given.
+    /// Model to use at the start: a built-in name, a folder, or a hub id; several may be given.
     #[arg(long = "model", value_name = "MODEL")]
     pub models: Vec<String>,
-    /// Experiment to open with [default: the agreement experiment].
+    /// Experiment to open [default: the agreement experiment].
     #[arg(long, value_name = "SPEC.toml")]
     pub spec: Option<PathBuf>,
     /// Lab to open: interventions, prompts, power or saliency.
@@ -74,17 +74,17 @@ pub struct TuiArgs {
     /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
     #[arg(long, default_value = "f32")]
     pub dtype: String,
-    /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
+    /// Keep the memory of the process below this size, for example 2G: batches are made smaller, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Follow a grid that other processes compute, in the folder written by `probity run --out DIR`; with --remote, a folder on
-    /// that machine.
+    /// Follow a grid that other processes compute, in the folder written by `probity run --out DIR`; with --remote, a folder on that
+    /// machine.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
     pub follow: Option<PathBuf>,
     /// Options for a remote engine.
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
-    /// Reconnect to the engine with this name there; if another client controls it, only watch.
+    /// Reconnect to the remote engine with this name; if a different client controls it, only watch.
     #[cfg(unix)]
     #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send", "follow"])]
     pub attach: Option<String>,
@@ -166,7 +166,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     open_with(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse, outside)
 }
 
-/// The remembered choices, unless the command line or the environment overrides them.
+/// Returns the remembered choices, except for those that the command line or the environment overrides.
 fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     if args.ascii || args.blocks || plain_locale() {
         memory.glyphs.clear();
@@ -183,7 +183,7 @@ fn plain_locale() -> bool {
     said.into_iter().find(|value| !value.is_empty()).is_some_and(|value| value == "C" || value == "POSIX")
 }
 
-/// Returns the experiment to open with; if it runs `here`, its models and files must exist.
+/// Returns the experiment to open; if it runs on this machine (`here`), its models and files must exist.
 pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
@@ -208,7 +208,7 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     Ok(spec)
 }
 
-/// Runs the terminal program on a recording: at its end, or from the beginning if a speed is given.
+/// Runs the terminal program on a recording, at its end, or from the beginning if a speed is given.
 pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs) -> Result<(), CliError> {
     let mut notices: Vec<Notice> = session
         .losses
@@ -231,7 +231,7 @@ pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs
     open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 
-/// Work that the screen does on other threads.
+/// Work for the screen that is done on other threads.
 pub(super) fn outside() -> Outside {
     Outside {
         forecast: Arc::new(|_| None),
@@ -241,7 +241,7 @@ pub(super) fn outside() -> Outside {
         load: Arc::new(load),
         read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
         submit: Arc::new(|| {
-            let (what, hint) = ("no grid is followed", "probity --follow DIR follows one");
+            let (what, hint) = ("no grid is being followed", "probity --follow DIR follows one");
             Err(Problem::new(what, "submit", hint))
         }),
     }
@@ -287,7 +287,7 @@ pub(super) fn open_with(
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
-        // A closed terminal cannot be drawn on: the signal is the cause of the error.
+        // A closed terminal cannot be drawn on; the signal is the cause of the error.
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }
@@ -318,7 +318,7 @@ pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
     Notice { level: NoticeLevel::Warning, problem }
 }
 
-/// Starts recording the session, named `called` if the user gave no name; a failure is only a notice.
+/// Starts recording the session, with the name `called` if the user gave none; a failure is only a notice.
 pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
@@ -342,7 +342,7 @@ pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices:
 /// Maximum number of sessions listed on the opening screen.
 const MOST_SESSIONS: usize = 100;
 
-/// Applies a change to one session, then lists the recorded sessions, newest first.
+/// Applies a change to a session, then lists the recorded sessions, newest first.
 fn sessions(change: Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> {
     let changed = change.map_or(Ok(()), |(path, change)| change.apply(path));
     let folder = changed.and_then(|()| name::folder());

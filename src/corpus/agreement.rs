@@ -1,8 +1,8 @@
 //! Number agreement sentences from any source as examples for the interventions lab.
 //!
 //! A sentence is usable if its verb is `[MASK]`, both verb forms are given, and the subject's number is labelled. Z_c is the label
-//! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers, and plain rows have both labels. Plain
-//! rows can also have `subject_animacy` and the counterfactual `twin`.
+//! `subject_number`, and Z_e is the label `attractor_number`. LGD, natural sentences with both numbers, and plain rows have both labels;
+//! plain rows can also have `subject_animacy` and a counterfactual `twin`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -31,8 +31,8 @@ pub struct Conversion {
     pub taken: u64,
     /// Rows of other kinds, or without mask, forms or subject number.
     pub unsuited: u64,
-    /// Rows that repeat an earlier row's text and positions. Rows that only a causal model would confuse are dropped later, once the model
-    /// is known.
+    /// Rows with the same text and positions as an earlier row. Rows that only a causal model could not distinguish are dropped later, once
+    /// the model is known.
     pub repeated: u64,
     /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -67,7 +67,7 @@ pub enum ConversionError {
         /// Most frequent reason.
         why: &'static str,
     },
-    /// A subject number never occurs.
+    /// One of the two subject numbers never occurs.
     #[error("the subject number of these sentences cannot be probed: {0}")]
     OneSided(#[from] FrequencyError),
 }
@@ -84,7 +84,7 @@ pub struct Collector {
     positions: Positions,
 }
 
-/// Positions at which hidden states are changed and read.
+/// Positions at which hidden states are changed and those at which oracles read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Positions {
     pub changed: Position,
@@ -102,9 +102,9 @@ pub enum Position {
     First,
     /// The last token of the text.
     Last,
-    /// The last token of the span given as the row's `target`, or else of the words that differ from its twin.
+    /// The last token of the row's `target` span, or of the words that differ from the twin if there is no `target`.
     Marked,
-    /// Every token of the text, separately.
+    /// Every token of the text, one by one.
     Every,
     /// The mean over all tokens of the input.
     Mean,
@@ -149,7 +149,7 @@ impl Positions {
     /// Resolves the positions in an example. Without a `span`, the words that differ from its twin are used.
     ///
     /// # Errors
-    /// Names what the example lacks for such a position.
+    /// States what the example lacks for such a position.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);
@@ -158,7 +158,7 @@ impl Positions {
     }
 }
 
-/// Returns the label of this name; unnamed labels are called `label`.
+/// Returns the label with this name; an unnamed label is called `label`.
 pub fn label<'s>(sentence: &'s Sentence<'_>, name: &str) -> Option<&'s str> {
     let named = sentence.labels.as_ref().and_then(|l| l.get(name));
     named.or_else(|| sentence.label.as_deref().filter(|_| name == "label"))
@@ -226,10 +226,10 @@ impl Collector {
         let [target, _] = &self.task.properties;
         let zc = value(target).ok_or("the target has no value")?;
         let forms = match (&sentence.choice, target.values.len()) {
-            // Rows put the correct form first.
+            // In rows with forms and a user's labels, the correct form comes first.
             (Some([right, other]), 2) if zc == 0 => [right.to_string(), other.to_string()],
             (Some([right, other]), 2) => [other.to_string(), right.to_string()],
-            // Agreement rows put the singular first.
+            // In agreement rows, the singular comes first.
             _ => match (&sentence.forms, target.values) {
                 (Some([singular, plural]), ["Pl", "Sg"]) => [plural.to_string(), singular.to_string()],
                 _ => Default::default(),
@@ -263,7 +263,7 @@ impl Collector {
         self.examples.is_empty()
     }
 
-    /// Returns the examples with their observed frequencies, and the counts of rows. The seed is 0 because nothing is drawn.
+    /// Returns the examples with their observed frequencies, and the numbers of rows. The seed is 0 because nothing is drawn at random.
     ///
     /// # Errors
     /// [`ConversionError`] if no row is usable or a subject number never occurs.
@@ -303,7 +303,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
     let zc = index("subject_number", zc).ok_or("`subject_number` is neither Sg nor Pl")?;
-    // A label that is not a number is an error, not a missing label.
+    // A label with an invalid value is an error, not a missing label.
     let read = |name: &str, problem: &'static str| match label(name) {
         Some(label) => index(name, label).ok_or(problem).map(Some),
         None => Ok(None),
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
     }
 
-    /// Regression: all but the first of several rows that mark different words of a sentence used to be lost.
+    /// Regression: if several rows marked different words of the same sentence, all but the first used to be lost.
     #[test]
     fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
         let marked = |from: u32, to: u32| {

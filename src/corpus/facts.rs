@@ -34,7 +34,7 @@ pub enum Kind {
 pub struct Fact {
     /// The usual name of the subject.
     pub subject: String,
-    /// Other names, the commonest first.
+    /// Other names, the most common first.
     #[serde(default)]
     pub aliases: Vec<String>,
     /// A single word.
@@ -55,7 +55,7 @@ pub struct Relation {
     pub kind: Kind,
     pub subject_type: String,
     pub object_type: String,
-    /// Paraphrases with [`SUBJECT`] and a final [`OBJECT`]. The last [`kept`](Self::kept) never occur in training text.
+    /// Paraphrases that contain [`SUBJECT`] and end in [`OBJECT`]. The last [`kept`](Self::kept) of them never occur in training text.
     pub prompts: Vec<String>,
     /// Number of prompts held out from all training text.
     pub kept: usize,
@@ -69,14 +69,14 @@ impl Relation {
         &self.prompts[..self.prompts.len().saturating_sub(self.kept)]
     }
 
-    /// Returns a prompt with `name` inserted by [`said`]; [`OBJECT`] remains.
+    /// Returns a prompt with `name` inserted as by [`said`]; [`OBJECT`] is not replaced.
     pub fn asked(&self, prompt: usize, name: &str) -> String {
         self.prompts.get(prompt).map_or_else(String::new, |p| said(p, name))
     }
 }
 
-/// Inserts a name into a prompt as a writer would. Its article is dropped after another article, and its first letter is capitalized at
-/// the start of the sentence, unless the second letter is a capital (`iPhone`).
+/// Inserts a name into a prompt as in written English. Its article is dropped after a different article, and its first letter is
+/// capitalized at the start of the sentence, unless the second letter is a capital (`iPhone`).
 pub fn said(prompt: &str, name: &str) -> String {
     let Some((before, after)) = prompt.split_once(SUBJECT) else { return prompt.to_owned() };
     let last = before.split_whitespace().next_back().map(str::to_lowercase);
@@ -98,7 +98,7 @@ pub fn said(prompt: &str, name: &str) -> String {
 pub enum FactsError {
     #[error("assets/facts/relations.toml: {0}")]
     Relations(String),
-    /// A line of a relation's file is invalid.
+    /// A line in a relation's file is invalid.
     #[error(
         "assets/facts/{relation}.jsonl, line {line}: {what}; expected {{\"subject\": .., \"aliases\": [..], \"object\": ..}}"
     )]
@@ -132,7 +132,7 @@ struct List {
     relation: Vec<Entry>,
 }
 
-/// Returns the shipped relations. They are unpacked and parsed once; each caller gets a copy to sort and filter.
+/// Returns the shipped relations. They are unpacked and parsed once; each caller gets its own copy.
 ///
 /// # Errors
 /// [`FactsError`] if the embedded files are invalid; a test parses them all.
@@ -182,10 +182,11 @@ fn lines(relation: &str, text: &str) -> Result<Vec<Fact>, FactsError> {
 /// Maximum share of a relation's facts with the same object.
 pub(crate) const LARGEST_SHARE: f64 = 0.40;
 
-/// Minimum share of a relation's subjects with another name.
+/// Minimum share of a relation's subjects with an alias.
 pub(crate) const SMALLEST_NAMED: f64 = 0.60;
 
-/// Objects that need an article, which prompts ending in `in [Y] .` lack; a relation may show them as headings.
+/// Objects that need an article, which prompts ending in `in [Y] .` do not have; prompts that present the object as a heading may show them
+/// without one.
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
 
 pub fn problems(relations: &[Relation]) -> Vec<String> {
@@ -228,13 +229,13 @@ fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
     for p in &r.prompts {
         let before = p.split_once(SUBJECT).map_or("", |(before, _)| before);
         let mut words = before.split_whitespace().rev();
-        // Finds repetitions such as "the island of Baffin Island" or "the city of New York City".
+        // Finds redundant nouns such as in "the island of Baffin Island" or "the city of New York City".
         let (of, noun) = (words.next(), words.next().map(str::to_lowercase));
         let noun = noun.filter(|n| of == Some("of") && n.chars().count() > 3);
         for f in &r.facts {
             let twice = |name: &&str| noun.as_ref().is_some_and(|n| name.to_lowercase().split(' ').any(|w| w == n));
             if let Some(name) = f.names().find(twice) {
-                say(format!("prompt '{p}' says its noun twice with {name}"));
+                say(format!("prompt '{p}' repeats its noun with {name}"));
             }
         }
         let heading = ["heading", "labeled", "titled", "name", "tick is", "headed"];
@@ -282,7 +283,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Checks that each name identifies one subject: no duplicates, no alias that is another subject's name.
+/// Checks that each name identifies one subject: no name occurs twice, and no alias is the name of a different subject.
 fn names(r: &Relation, say: &mut impl FnMut(String)) {
     let mut owner: HashMap<String, &Fact> = HashMap::new();
     for f in &r.facts {
@@ -311,14 +312,14 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Length of the longest common prefix of an object and a word of a name.
+/// Length of the longest common prefix of an object and a word in a name.
 fn stem(name: &str, object: &str) -> usize {
     let alike =
         |word: &str| word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count();
     name.split(|c: char| !c.is_alphanumeric()).map(alike).max().unwrap_or(0)
 }
 
-/// Checks that no object answers nearly every question, and that 1-1 relations never repeat one.
+/// Checks that no object is the answer to nearly every question, and that 1-1 relations never repeat an object.
 fn objects(r: &Relation, say: &mut impl FnMut(String)) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for f in &r.facts {
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(relations.len(), 39);
     }
 
-    /// Subjects must have different objects in different relations; otherwise a model could ignore the prompt.
+    /// Many subjects have different objects in different relations; otherwise a model could ignore the prompt.
     #[test]
     fn subjects_are_shared_across_relations() {
         let mut objects: HashMap<String, HashSet<String>> = HashMap::new();
@@ -431,7 +432,7 @@ mod tests {
         assert!(problems(&[r.clone(), elsewhere]).join(" ").contains("'S4' names s4 in r and S4 in e"));
         r.prompts[0] = "the isle of [X] is [Y] .".into();
         r.facts[0].aliases = vec!["Isle of s0".into()];
-        assert!(told(r).contains("says its noun twice with Isle of s0"));
+        assert!(told(r).contains("repeats its noun with Isle of s0"));
         let mut bare = relation("N-1", &good);
         bare.facts.iter_mut().skip(20).for_each(|f| f.aliases.clear());
         assert!(told(bare).contains("20 of 40 subjects have an alias"));

@@ -1,5 +1,5 @@
-//! Built-in sets as text files for use outside this program: SentEval tables, JSON lines of the rationale benchmark or LAMA, and plain
-//! rows. [`super::readers`] parses all of them.
+//! Writes built-in sets as text for use outside this program: SentEval tables, JSON lines in the format of the rationale benchmark or of
+//! LAMA, and plain rows. [`super::readers`] parses all of them.
 
 use std::collections::HashSet;
 
@@ -69,7 +69,7 @@ pub enum MakeError {
     /// The sample cannot be drawn.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// A set of fixed size has fewer rows than requested.
+    /// More rows were requested than a set of fixed size has.
     #[error("`{set}` has {found} {what}, not {wanted}; request fewer, or omit the number to get all")]
     Size {
         set: &'static str,
@@ -98,12 +98,13 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Default number of examples of a set that can be drawn in any size. SentEval's shares give 10,000 for training and 1,000 each for
-/// validation and test.
+/// Default number of examples for a set that can be drawn in any size. With SentEval's shares, it gives 10,000 for training and 1,000 each
+/// for validation and testing.
 pub(crate) const USUAL: usize = 12_000;
 
-/// Generates the lines of a set. `n` counts sentences, facts (equally many per relation) or originals of the rationale benchmark (equally
-/// many per dimension), whose partners are added. Without `n`, a set of fixed size is written whole and others get [`USUAL`] examples.
+/// Generates the lines of a set. `n` is the number of sentences, of facts (equally many per relation), or of originals in the rationale
+/// benchmark (equally many per dimension; their partners are added). Without `n`, sets of fixed size are written completely, and others get
+/// [`USUAL`] examples.
 pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     match set.maker {
         Maker::Task(task) => agreement(task, n.unwrap_or(USUAL), seed),
@@ -113,7 +114,7 @@ pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Resu
     }
 }
 
-/// Draws at the natural frequencies, like the lab, so that a run over these rows equals a run over the task.
+/// Draws at the natural frequencies, as the lab does, so that a run on these rows equals a run on the task.
 fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     let draw = Draw { examples: n, seed, phi: None };
     let frequencies = draw.frequencies().map_err(SetError::from)?;
@@ -143,8 +144,7 @@ fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Ve
     Ok(lines.collect())
 }
 
-/// Returns the lines of a knowledge set: facts only in LAMA's layout; relations and prompts as well in the plain
-/// layout.
+/// Returns the lines of a set of facts: only facts in LAMA's layout; relations and prompts as well in the plain layout.
 fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     let mut relations = facts::relations()?;
     if let Some(wanted) = n {
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// A run over the file gives the same results as a run over the task.
+    /// A run on the file gives the same results as a run on the task.
     #[test]
     fn agreement_rows_are_the_examples_of_the_task() {
         let set = BuiltIn::named("agreement").unwrap();

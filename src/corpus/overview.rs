@@ -1,4 +1,4 @@
-//! Contents of a data set, counted in one pass: files with dropped rows; rows by kind, label, relation and split; and the first rows.
+//! Contents of a data set, counted in one pass: files with dropped rows; rows by kind, label, relation and split; the first rows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use super::readers::{Drops, Report, Row, Set, Split, plain};
 use super::sets::{Read, SetError, Source};
 use super::shortcuts::{Shortcut, shortcuts};
 
-/// Maximum number of distinct names; further ones are counted together.
+/// Maximum number of different names; any others are counted together.
 const MAX_NAMES: usize = 1_000;
 /// Maximum number of names listed in a line of text.
 const LISTED: usize = 40;
@@ -48,7 +48,7 @@ impl Tally {
         self.0.is_empty()
     }
 
-    /// Returns the size of the largest balanced sample; `None` if there is only one name, or too many.
+    /// Returns the size of the largest balanced sample; `None` if there is only one name or there are too many.
     fn even(&self) -> Option<u64> {
         let most = 2..MAX_NAMES.min(50);
         let smallest = self.0.values().min()?;
@@ -104,7 +104,7 @@ pub struct Overview {
     pub properties: BTreeMap<String, Tally>,
     pub facts: Tally,
     pub prompts: Tally,
-    /// Pairs and rationale ratio by dimension.
+    /// Number of pairs and mean rationale ratio, by dimension.
     pub rationales: RationaleCounts,
     /// Accuracy of surface baselines on the test part, if the set has training and test parts.
     pub shortcuts: Vec<Shortcut>,
@@ -126,7 +126,7 @@ struct Counter {
     surface: Surface,
 }
 
-/// Labelled sentences of training and test, collected while they belong to one task and fit [`MAX_SURFACE`].
+/// Labelled training and test sentences, collected as long as they belong to one task and do not exceed [`MAX_SURFACE`].
 #[derive(Default)]
 struct Surface {
     train: Vec<(String, usize)>,
@@ -299,7 +299,7 @@ impl Overview {
         }
         for (name, tally) in &self.properties {
             let even = tally.even().map_or_else(String::new, |n| format!("; {n} rows if balanced"));
-            // In a set of a single kind, every row could have the property.
+            // If the set has only one kind of row, every row could have the property.
             let one = self.kinds.len() == 1 && self.files.len() < 2;
             let without = self.rows.saturating_sub(tally.iter().map(|(_, n)| n).sum());
             let without = if one && without > 0 { format!(", none {without}") } else { String::new() };
@@ -346,7 +346,8 @@ impl Overview {
     }
 }
 
-/// Returns files that were not read, with the reason: no data, or no row although the file looked like a known format.
+/// Returns the files that were not read, each with the reason: the file is not data, or none of its rows fits the format that it seemed to
+/// have.
 pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
     let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
     let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
@@ -413,7 +414,7 @@ mod tests {
         assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
     }
 
-    /// Regression: a JSON file misrecognised as facts used to abort reading the whole folder.
+    /// Regression: a JSON file mistaken for facts used to abort reading of the whole folder.
     #[test]
     fn a_misrecognised_file_of_a_folder_is_listed_with_the_field_that_it_lacks() {
         let dir = tempfile::tempdir().unwrap();
@@ -440,7 +441,7 @@ mod tests {
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
     }
 
-    /// Regression: rows of such a table used to be counted twice, by label and by column name.
+    /// Regression: rows of such a table used to be counted twice: by label, and by column name.
     #[test]
     fn a_column_called_label_is_counted_once() {
         let dir = tempfile::tempdir().unwrap();

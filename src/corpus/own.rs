@@ -1,7 +1,7 @@
-//! Examples of a task from a user's file: rows read, rows dropped with reasons, and the sample drawn.
+//! Examples for a task from a user's file: rows read, rows dropped with reasons, and the sample drawn.
 //!
-//! Any format with agreement sentences that have both numbers is accepted (see [`super::agreement`]). A file with more examples than
-//! requested is sampled, preserving the shares of all combinations of the two numbers.
+//! Every format of agreement sentences with both numbers is accepted (see [`super::agreement`]). If a file has more examples than
+//! requested, a sample is drawn that preserves the shares of all combinations of the two numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -22,8 +22,8 @@ use base::{Cancelled, Pulse};
 
 /// Minimum number of examples for an experiment.
 pub const FEWEST: usize = 200;
-/// Minimum number of examples for each combination of subject and attractor number. With fewer, a part of the split may lack a
-/// combination, and the two numbers could not be distinguished.
+/// Minimum number of examples for each combination of subject and attractor number. With fewer, a part of the split may lack a combination,
+/// so that effects of the two numbers could not be separated.
 pub(crate) const FEWEST_EACH: usize = 10;
 /// Maximum number of examples read, to bound memory.
 const MOST: usize = 2_000_000;
@@ -39,7 +39,7 @@ pub struct Dropped {
     pub first_line: u64,
 }
 
-/// Origin of examples.
+/// Provenance of examples from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Path as given in the spec.
@@ -62,7 +62,7 @@ impl Provenance {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
-    /// Formats all counts in one sentence. The path is verbatim; the display escapes it.
+    /// Formats all counts in one sentence. The path is not escaped; the display must do so.
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self
             .dropped
@@ -109,7 +109,7 @@ pub enum OwnError {
         key: &'static str,
         what: String,
     },
-    /// There are too few examples, in total or of a combination.
+    /// There are too few examples, in total or for one combination.
     #[error("{}: {problem}", file.display())]
     TooFew {
         file: PathBuf,
@@ -124,10 +124,10 @@ pub enum OwnError {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TooFew {
-    /// Too few in total.
+    /// Too few examples in total.
     #[error("only {0} sentences are usable; at least {FEWEST} are needed")]
     All(usize),
-    /// Too few of one combination.
+    /// Too few examples for one combination of labels.
     #[error(
         "only {count} sentences have the labels `{}` = {} and `{}` = {}; at least {FEWEST_EACH} of each \
          combination are needed; otherwise selectivity cannot be measured",
@@ -141,7 +141,7 @@ pub enum TooFew {
     },
 }
 
-/// Checks that there are enough examples for an experiment.
+/// Checks that the examples are enough for an experiment.
 pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> Result<(), TooFew> {
     let [first, second] = &task.properties;
     let columns = second.values.len();
@@ -167,7 +167,7 @@ pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> R
 /// Maximum number of values of a label that can be probed.
 const MOST_VALUES: usize = 50;
 
-/// Returns a file's labels, each with its values in order; for labels with more than 50 values, the first ones found.
+/// Returns a file's labels, each with its values in order. For a label with more than 50 values, only the first ones found are returned.
 ///
 /// # Errors
 /// [`OwnError`] if the file cannot be read.
@@ -208,7 +208,7 @@ const MOST_LABELS: usize = 256;
 /// Creates a task that changes the label `target` of a file and preserves the labels `keep`.
 ///
 /// # Errors
-/// [`OwnError`] for an unreadable file, an unknown label, or a label with a single value or too many.
+/// [`OwnError`] for an unreadable file, an unknown label, or a label with only one value or too many.
 pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -> Result<&'static Task, OwnError> {
     let known = labels(file, pulse)?;
     let wrong = |key: &'static str, what: String| OwnError::Label { file: file.to_owned(), key, what };
@@ -222,13 +222,13 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
             return Err(wrong(key, what));
         }
         if chosen.iter().any(|(n, _)| n == name) {
-            return Err(wrong(key, format!("`{name}` is named twice")));
+            return Err(wrong(key, format!("`{name}` is given twice")));
         }
         chosen.push((name.to_owned(), values.iter().cloned().collect()));
     }
     if chosen.len() < 2 {
         let others = match known.len() {
-            1 => format!("`{target}` is the only label of the file; add a column for another property"),
+            1 => format!("`{target}` is the only label of the file; add a column for a second property"),
             _ => format!("the file has {}", listed(&known, target)),
         };
         return Err(wrong("task.keep", format!("is missing; selectivity needs a property to preserve: {others}")));
@@ -246,8 +246,8 @@ fn listed(known: &BTreeMap<String, BTreeSet<String>>, except: &str) -> String {
 /// Number of rows examined to suggest labels.
 const FIRST_ROWS: u64 = 2_000;
 
-/// Suggests a label to change and others to preserve, in alphabetical order: labels of the file's first rows with several values. Returns
-/// `None` if there are fewer than two, or if they include the property `built_in` of a built-in task.
+/// Suggests a label to change and labels to preserve, in alphabetical order: those in the file's first rows with several values. Returns
+/// `None` if there are fewer than two, or if one is the property `built_in` of a built-in task.
 pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     let known = first_labels(file, FIRST_ROWS, &mut base::NoPulse).ok()?;
     let mut names = known.into_iter().filter(|(_, v)| (2..=MOST_VALUES).contains(&v.len())).map(|(name, _)| name);
@@ -255,7 +255,7 @@ pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     (target != built_in && !keep.is_empty() && !keep.iter().any(|k| k == built_in)).then_some((target, keep))
 }
 
-/// Returns two labels that differ only in case and are therefore different classes.
+/// Returns two labels that differ only in case, and so count as different classes.
 pub fn differ_in_case<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<[&'a str; 2]> {
     let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     let mut other = |label: &'a str| seen.insert(label.to_lowercase(), label).filter(|other| *other != label);
@@ -327,7 +327,7 @@ pub fn examples(
     Ok((set, provenance))
 }
 
-/// Builds the error for a file without usable rows for a built-in task; lists the file's labels if it lacks the task's label.
+/// Builds the error for a file without usable rows for a built-in task; lists the file's labels if none is that of the task.
 fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
     let (known, id) = (labels(file, pulse)?, task.properties[0].id);
     if known.is_empty() || known.contains_key(id) {

@@ -1,4 +1,4 @@
-//! Statistics of a set of rationales (Shen et al. 2022, Table 3): pairs and rationale ratio by dimension.
+//! Statistics on a set of rationales (Shen et al. 2022, Table 3): number of pairs and rationale ratio by dimension.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ const MOST: usize = 40;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct RationaleCount {
     pub originals: u64,
-    /// Perturbed inputs; each forms a pair with its original.
+    /// Number of perturbed inputs, each of which forms a pair with its original.
     pub pairs: u64,
     pub with_gold: u64,
-    /// Mean ratio of gold rationale length to input length; inputs with several gold rationales use their mean length.
+    /// Mean ratio of gold rationale length to input length. For an input with several gold rationales, their mean length is used.
     pub ratio: f64,
 }
 

@@ -1,7 +1,7 @@
-//! Stratified samples of streams, seeded, in one pass and bounded memory.
+//! Stratified samples from streams, drawn with a seed in one pass and bounded memory.
 //!
-//! Each stratum has a reservoir (Vitter 1985, algorithm R) and a random stream of the same name, so the rows drawn depend only on the seed
-//! and the rows of that stratum. See `probe::split` for splits and `probe::decorrelate` for the largest uncorrelated subset.
+//! Each stratum has a reservoir (Vitter 1985, algorithm R) and a random stream named after it, so the rows drawn from a stratum depend only
+//! on the seed and the stratum's rows. Splits are in `probe::split`, and the largest uncorrelated subset is in `probe::decorrelate`.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use stats::rng::stream;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation {
-    /// Equally many rows per stratum; smaller strata contribute all their rows.
+    /// Equally many rows from each stratum; all rows from strata that have fewer.
     Balanced,
-    /// Rows proportional to the size of each stratum, by largest remainder.
+    /// Rows in proportion to the size of each stratum, by the largest remainder.
     Proportional,
 }
 
@@ -59,7 +59,7 @@ impl<T> Sampler<T> {
         }
     }
 
-    /// Returns the sample in stream order: `size` rows, or all if there are fewer.
+    /// Returns the sample in stream order: `size` rows, or all rows if there are fewer.
     pub(crate) fn finish(self, allocation: Allocation) -> Vec<T> {
         let sizes: Vec<u64> = self.strata.values().map(|s| s.seen).collect();
         let shares = match allocation {
@@ -68,7 +68,7 @@ impl<T> Sampler<T> {
         };
         let mut drawn: Vec<(u64, T)> = Vec::with_capacity(self.size);
         for (mut s, share) in self.strata.into_values().zip(shares) {
-            // The reservoir is not in random order; a prefix of the shuffled reservoir is a uniform sample.
+            // The order of a reservoir is not random. A prefix of the shuffled reservoir is a uniform sample.
             for last in (1..s.kept.len()).rev() {
                 let at = below(&mut s.rng, last as u64 + 1) as usize;
                 s.kept.swap(last, at);
@@ -91,12 +91,12 @@ fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     }
 }
 
-/// Returns shares as equal as the sizes allow; their sum is `total`, or the sum of sizes if smaller.
+/// Returns shares that are as equal as the sizes allow. Their sum is `total`, or the sum of sizes if that is smaller.
 fn balanced(sizes: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|k| sizes[*k]);
     let (mut left, mut shares) = (total, vec![0; sizes.len()]);
-    // Starts with the smallest stratum, so that larger ones compensate.
+    // Starts with the smallest stratum, so that larger ones can compensate for it.
     for (done, k) in order.iter().enumerate() {
         shares[*k] = (left / (sizes.len() - done) as u64).min(sizes[*k]);
         left -= shares[*k];
@@ -104,7 +104,7 @@ fn balanced(sizes: &[u64], total: u64) -> Vec<u64> {
     shares
 }
 
-/// Returns shares proportional to the sizes; their sum is `total`, or the sum of sizes if smaller.
+/// Returns shares in proportion to the sizes. Their sum is `total`, or the sum of sizes if that is smaller.
 fn proportional(sizes: &[u64], total: u64) -> Vec<u64> {
     let all: u64 = sizes.iter().sum();
     let total = total.min(all);
@@ -155,7 +155,7 @@ mod tests {
             let of = |rows: &[(u8, usize)]| rows.iter().map(|r| r.0).collect::<Vec<u8>>();
             let balanced = of(&draw(&strata, size, seed, Allocation::Balanced));
             for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
-                // A stratum has fewer rows than another only if it is exhausted.
+                // A stratum contributes fewer rows than a different one only if it is exhausted.
                 let (x, y) = (count(&balanced, a), count(&balanced, b));
                 prop_assert!(x + 1 >= y || x == count(&strata, a), "{} {}", x, y);
             }
@@ -191,7 +191,7 @@ mod tests {
                 counts[k] += 1;
             }
         }
-        // 1,000 each are expected; six standard deviations of Binomial(4000, 1/4) are 164.
+        // The expected count is 1,000; six standard deviations of Binomial(4000, 1/4) are 164.
         assert!(counts.iter().all(|c| c.abs_diff(1_000) < 164), "{counts:?}");
     }
 }

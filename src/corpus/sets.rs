@@ -1,7 +1,7 @@
-//! Data sets of all origins: built-in sets by name and others by path, read row by row.
+//! Data sets from all sources: built-in sets by name and others by path, read row by row.
 //!
-//! Sentences of built-in tasks have the same form as rows from readers, so callers need not distinguish them. A name in [`built_in`] is
-//! the built-in set; `./name` is a file of that name.
+//! Sentences of built-in tasks have the same form as rows from readers, so callers need not distinguish them. A name in [`built_in`] refers
+//! to the built-in set, while `./name` refers to a file.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 pub struct Draw {
     pub examples: usize,
     pub seed: u64,
-    /// Correlation of a task's two properties; `None` for the natural frequencies.
+    /// Correlation between a task's two properties; `None` for the natural frequencies.
     pub phi: Option<f64>,
 }
 
 impl Draw {
-    /// Returns the frequencies of a task's combinations.
+    /// Returns the frequencies of combinations of a task's two properties.
     ///
     /// # Errors
     /// [`FrequencyError`] if the correlation is impossible.
@@ -67,7 +67,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
-/// Reasons why a set is unavailable.
+/// Reasons why a set cannot be read or drawn.
 #[derive(Debug, Error)]
 pub enum SetError {
     #[error(transparent)]
@@ -242,9 +242,9 @@ pub(super) fn rationale(instance: &Instance) -> Row<'_> {
 /// A built-in set, or a set found on disk.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The set's title and its files; built-in sets have no files.
+    /// The set's title and its files, of which built-in sets have none.
     pub set: Set,
-    /// The built-in set; `None` if on disk.
+    /// The built-in set; `None` if the set is on disk.
     pub built_in: Option<BuiltIn>,
     draw: Draw,
 }
@@ -261,7 +261,7 @@ impl Source {
     /// Opens the built-in set of this name, or else the file or folder at this path.
     ///
     /// # Errors
-    /// [`SetError::Read`] if a path cannot be read or `watch` stops it.
+    /// [`SetError::Read`] if a path cannot be read or `watch` stops the reading.
     pub fn open(name: &str, draw: Draw, watch: &Watch) -> Result<Self, SetError> {
         match BuiltIn::named(name) {
             Some(built_in) => {
@@ -280,7 +280,7 @@ impl Source {
     /// Reads the rows in order. The sink receives the file index, the row, and its line (or its number in a built-in set).
     ///
     /// # Errors
-    /// [`SetError`] if a file is invalid or has no row, a set cannot be drawn, or `watch` stops it.
+    /// [`SetError`] if a file is invalid or has no rows, a set cannot be drawn, or `watch` stops the reading.
     pub fn rows(&self, watch: &Watch, sink: &mut Sink<'_>) -> Result<Read, SetError> {
         let Some(built_in) = &self.built_in else {
             return Ok(Read { reports: self.set.rows_watched(watch, sink)?, hash: None });
@@ -289,7 +289,7 @@ impl Source {
         Ok(Read { reports: vec![Report { rows, pieces: rows, ..Report::default() }], hash })
     }
 
-    /// Returns the examples from which a task's rows are made; `None` for other sets.
+    /// Returns the examples from which a task's rows are generated; `None` for other sets.
     pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
         let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
         Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))

@@ -8,12 +8,12 @@ pub(crate) fn list() -> Packed {
     packed!("facts/relations.toml")
 }
 
-/// Pairs each relation with its file.
+/// Pairs each relation's name with its embedded file.
 macro_rules! files {
     ($($name:literal),* $(,)?) => { vec![$(($name, packed!("facts/", $name, ".jsonl"))),*] };
 }
 
-/// Returns the relations' files. To add a relation, add its file, its entry in `relations.toml` and its name here.
+/// Returns the files of all relations. To add a relation, add its file, its entry in `relations.toml` and its name here.
 #[rustfmt::skip]
 pub(crate) fn files() -> Vec<(&'static str, Packed)> {
     files![

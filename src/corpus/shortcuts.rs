@@ -10,9 +10,9 @@ use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
 const LEVEL: f64 = 0.95;
-/// Training epochs of the bag-of-words model.
+/// Number of training epochs of the bag-of-words model.
 const PASSES: usize = 12;
-/// Initial step size of the bag-of-words model, reduced by AdaGrad (Duchi et al. 2011).
+/// Initial step size of the bag-of-words model, which AdaGrad reduces (Duchi et al. 2011).
 const STEP: f64 = 0.3;
 
 /// Test accuracy of one baseline.
@@ -33,9 +33,9 @@ impl Shortcut {
     }
 }
 
-/// Trains baselines on `train` and evaluates them on `test`: majority label, bag of words, number of words, first word. Rows are a text
-/// and its label, below `classes`. The bag of words is a logistic regression on word counts. An unseen length falls back to the nearest
-/// one, an unseen first word to the majority label. Returns nothing if either part is empty.
+/// Trains baselines on `train` and evaluates them on `test`: majority label, bag of words, number of words, first word. Rows are pairs of a
+/// text and its label, which is below `classes`. The bag-of-words model is a logistic regression on word counts. For an unseen length, the
+/// nearest one is used; for an unseen first word, the majority label. Returns nothing if either part is empty.
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
     if train.is_empty() || test.is_empty() {
         return Vec::new();
@@ -69,7 +69,7 @@ fn length(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-/// Returns the most frequent label; the smallest label wins ties.
+/// Returns the most frequent label; on ties, the smallest label.
 fn most(labels: impl Iterator<Item = usize>, classes: usize) -> usize {
     let mut counts = vec![0usize; classes];
     labels.for_each(|l| counts[l] += 1);
@@ -87,7 +87,7 @@ fn by<K: std::hash::Hash + Eq>(train: &[(&str, usize)], classes: usize, key: imp
 struct Bag {
     words: HashMap<String, usize>,
     classes: usize,
-    /// Weights by word and class; the last word is the bias.
+    /// Weights by word and class; the last row is the bias.
     weights: Vec<f64>,
 }
 
@@ -121,7 +121,7 @@ impl Bag {
         bag
     }
 
-    /// Returns the indices of a text's known words, with repetition, and of the bias.
+    /// Returns the indices of all known words in a text (with repetition), and of the bias.
     fn of(&self, text: &str) -> Vec<usize> {
         let known = |word: &str| self.words.get(&word.to_lowercase()).copied();
         let mut bag: Vec<usize> = text.split_whitespace().filter_map(known).collect();
@@ -154,7 +154,7 @@ mod tests {
     use crate::probing::{LabelledSet, PROBING, ProbingTask};
     use crate::readers::Split;
 
-    /// Each baseline predicts labels from its own feature only.
+    /// Each baseline predicts labels only from its own feature.
     #[test]
     fn each_line_knows_its_own_property_alone() {
         let fill = |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
@@ -198,7 +198,7 @@ mod tests {
         shortcuts(&part(Split::Train), &part(Split::Test), task.labels.len())
     }
 
-    /// Bounds the accuracy of surface baselines for each task. Depth and length are functions of the surface by definition.
+    /// Checks upper bounds on the accuracy of surface baselines for each task. Depth and length are surface properties by definition.
     #[test]
     fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
         for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {

@@ -18,7 +18,7 @@ use stats::rng::stream;
 /// Placeholder of the masked word in [`Example::text`], replaced by the tokenizer's mask token.
 pub const MASK: &str = "[MASK]";
 
-/// A property that is probed and intervened on.
+/// A property that probes predict and interventions change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Property {
     /// Name in specs and findings.
@@ -35,7 +35,7 @@ enum Label {
     Subject,
     Attractor,
     Animacy,
-    /// A label of the user's file: the first is `zc`, the others are in [`Example::own`].
+    /// A label from the user's file: the first is `zc`, the others are in [`Example::own`].
     Own(usize),
 }
 
@@ -62,15 +62,15 @@ pub struct Task {
     /// Name in specs and findings.
     pub id: &'static str,
     pub title: &'static str,
-    /// The two properties: a run changes one and preserves the other. The verb form agrees with the first.
+    /// The two properties, of which a run changes one and preserves the other. The verb form agrees with the first.
     pub properties: [Property; 2],
-    /// Further labels of generated examples, which interventions should not change.
+    /// Further labels of generated examples, which interventions are meant to preserve.
     pub further: &'static [Property],
     /// Creates a generator of examples; `None` if examples come from a file.
     write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
-/// Generates the next example of a stream, or, given labels, another one with these labels.
+/// Generates the next example of a stream or, given labels, a further example with these labels.
 type Writer = Box<dyn FnMut(Option<(u8, Option<u8>)>) -> Example>;
 
 const SUBJECT: Property =
@@ -84,9 +84,9 @@ const ANIMACY: Property = Property {
     label: Label::Animacy,
 };
 
-/// All tasks. The grammar of `agreement` also generates `attractors` and `animacy`. In `attractors` every sentence has an attractor, so
-/// that both numbers have equally many examples. `animacy` has the sentences of `agreement` and a second property of three values, present
-/// in every sentence.
+/// All tasks. The grammar of `agreement` also generates `attractors` and `animacy`. In `attractors`, every sentence has an attractor, so
+/// that there are equally many examples for both properties. `animacy` has the sentences of `agreement` with a different second property,
+/// which has three values and is present in every sentence.
 pub const TASKS: &[Task] = &[
     Task {
         id: "agreement",
@@ -123,19 +123,20 @@ pub struct Example {
     pub zc: u8,
     /// Number of the attractor (Z_e), if there is one.
     pub ze: Option<u8>,
-    /// Animacy of the subject (human, animal, inanimate); `None` if a file's row lacks it.
+    /// Animacy of the subject (human, animal, inanimate); `None` if a row from a file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub animacy: Option<u8>,
-    /// [`Example::text`] with the subject in the other number; `None` if a file's row lacks it. See [`Example::counterfactual`].
+    /// [`Example::text`] with the other number for the subject; `None` if a row from a file does not give it. See
+    /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
-    /// Labels of a user's task, except for the first, which is `zc`.
+    /// Labels of a user's task except for the first, which is `zc`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Option<u8>>,
-    /// Position at which hidden states are changed and read, if not the mask.
+    /// Position at which hidden states are changed and read, if it is not the mask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// Position at which oracles read, if different.
+    /// Position at which oracles read, if it is a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Place>,
 }
@@ -148,10 +149,10 @@ pub enum Place {
     First,
     /// Last token of the text, without special tokens.
     Last,
-    /// Last token of a character range (end exclusive) that carries the property.
+    /// Last token of the character range (end exclusive) that carries the property.
     Marked(u32, u32),
     Mask,
-    /// Every token of the text, separately, without special tokens.
+    /// Every token of the text, one by one, without special tokens.
     Every,
     /// Mean over all tokens of the input.
     Mean,
@@ -168,8 +169,8 @@ impl Example {
         self.text.replacen(MASK, mask, 1)
     }
 
-    /// Returns the true counterfactual: the same sentence with the subject in the other number, so that the other form is correct. It may
-    /// itself be in the same set; callers that need an unseen one must check.
+    /// Returns the true counterfactual: the same sentence with the other number for the subject, for which the other form is correct. It
+    /// may be in the same set; callers that need an unseen sentence must check.
     pub fn counterfactual(&self) -> Option<Example> {
         let text = self.twin.clone()?;
         let prefix = text.split_once(MASK)?.0.trim_end().to_owned();
@@ -181,7 +182,7 @@ impl Example {
         Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, place, read, ..self.clone() })
     }
 
-    /// Returns the character range (end exclusive) of the words that differ from the twin, which show the subject's number.
+    /// Returns the character range (end exclusive) of the words that differ from the twin and thus show the subject's number.
     pub(crate) fn carrier(&self) -> Option<[u32; 2]> {
         differing(&self.text, self.twin.as_deref()?)
     }
@@ -201,15 +202,15 @@ fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     Some([from as u32, to as u32])
 }
 
-/// Examples with everything needed to reproduce them.
+/// Examples with everything that is needed to reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleSet {
     pub task: &'static str,
     pub seed: u64,
     pub frequencies: Frequencies,
-    /// Examples in stream order: a shorter set is a prefix of a longer one.
+    /// Examples in stream order, so that a shorter set is a prefix of a longer one.
     pub examples: Vec<Example>,
-    /// SHA-256 of the content, in hexadecimal.
+    /// SHA-256 of the contents, in hexadecimal.
     pub hash: String,
 }
 
@@ -241,9 +242,9 @@ impl Task {
         })
     }
 
-    /// Returns a task over a file's labels, given with their values: the first is changed, the others preserved.
+    /// Returns a task over a file's labels, which are given with their values: the first is changed and the others are preserved.
     ///
-    /// Tasks are static, so this leaks memory. Little is lost: a process reads few files, and equal labels share a task.
+    /// Tasks are static, so this leaks memory, but only little: a process reads few files, and equal labels share a task.
     ///
     /// # Panics
     /// Never: fewer than two labels repeat the first.
@@ -290,13 +291,13 @@ impl Task {
         self.properties.iter().chain(self.further)
     }
 
-    /// True if the correlation of the two properties can be chosen, which requires tabulated frequencies.
+    /// True if the correlation between the two properties can be chosen, which requires tabulated frequencies.
     pub fn has_correlation(&self) -> bool {
         self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
     }
 
-    /// Draws `n` examples unseen in the training of built-in models, with distinct prefixes. Embeddings of the mask (whole sentence) and
-    /// of the verb position (prefix) thus never share an input, and splits are disjoint.
+    /// Draws `n` examples that do not occur in the training of built-in models and have distinct prefixes. Therefore, no two embeddings of
+    /// the mask (whole sentence) or of the verb position (prefix) have the same input, and splits are disjoint.
     ///
     /// # Errors
     /// [`TaskError::Exhausted`] if the grammar repeats sentences too often.
@@ -306,8 +307,8 @@ impl Task {
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         for found in 0..n {
-            // A repeated prefix is replaced by a sentence with the same labels. Mere rejection would favour combinations whose sentences
-            // repeat less often.
+            // A repeated prefix is replaced by a sentence with the same labels. Merely rejecting it would favour combinations whose
+            // sentences repeat less often.
             let mut example = write(None);
             let mut tries = 1;
             while !seen.insert(example.prefix.clone()) {
@@ -334,8 +335,8 @@ impl ExampleSet {
 /// Maximum number of consecutive sentences with a repeated prefix.
 const MAX_TRIES: usize = 10_000;
 
-/// SHA-256 of text, prefix, forms and both labels of all examples, each field prefixed by its length. Twins and further labels follow from
-/// the text.
+/// SHA-256 of the text, prefix, forms and both labels of all examples, with each field prefixed by its length. Twins and further labels
+/// follow from the text.
 fn content_hash(task: &Task, examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     let mut field = |bytes: &[u8]| {
@@ -367,7 +368,7 @@ fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
 }
 
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
-    // If attractors occur in one number only, the natural frequencies apply.
+    // If attractors occur with only one subject number, the natural frequencies apply.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))
 }
 

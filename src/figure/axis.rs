@@ -1,4 +1,4 @@
-//! Axes: mapping of data values to positions, and placement of ticks; shared by the terminal and paper.
+//! Axes: mapping of data values to positions and placement of ticks, shared by the terminal and the paper renderer.
 
 use super::{Figure, Layer};
 use base::text::printable_label;
@@ -12,11 +12,11 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Names of the categories of [`Scale::Categories`]; the k-th is at the value k, from 0.
     pub categories: Vec<String>,
-    /// True if the largest value comes first.
+    /// True if values decrease along the axis, so that the largest comes first.
     pub reversed: bool,
-    /// True for ticks at whole numbers only, for example ranks.
+    /// True if ticks are only at whole numbers, for example for ranks.
     pub whole: bool,
-    /// True for ticks at the values of the points if these are few, for example settings.
+    /// True if each distinct value (for example each setting) gets a tick, provided that there are few of them.
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
@@ -35,18 +35,18 @@ impl Axis {
         Self { label: label.into(), scale: Scale::Log, ..Self::default() }
     }
 
-    /// Logarithmic, with a tick at each doubling of the smallest value.
+    /// Builds a logarithmic axis with a tick at each doubling of the smallest value.
     pub fn doubling(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Doubling, ..Self::default() }
     }
 
-    /// An axis of categories; on a vertical axis, the first is on top.
+    /// Builds an axis of categories; on a vertical axis, the first is at the top.
     pub fn of(label: impl Into<String>, categories: impl IntoIterator<Item = String>) -> Self {
         let categories = categories.into_iter().collect();
         Self { label: label.into(), scale: Scale::Categories, categories, ..Self::default() }
     }
 
-    /// The vertical axis of rank lines, with the best rank, 1, on top.
+    /// Builds the vertical axis of rank lines, with the best rank, 1, at the top.
     pub fn ranks(label: impl Into<String>, worst: usize) -> Self {
         let range = Some((1.0, worst.max(2) as f64));
         Self { label: label.into(), range, reversed: true, whole: true, ..Self::default() }
@@ -56,7 +56,7 @@ impl Axis {
         Self { whole: true, ..self }
     }
 
-    /// Puts ticks at the values of the points if these are few and their labels fit.
+    /// Puts a tick at each distinct value if these are few and their labels fit.
     pub fn of_settings(self) -> Self {
         Self { settings: true, ..self }
     }
@@ -88,7 +88,7 @@ impl Axis {
 pub enum Scale {
     #[default]
     Linear,
-    /// Logarithmic; zeros are placed at the left edge, before a gap.
+    /// Logarithmic; zeros are placed at the left edge, separated by a gap.
     Log,
     /// Logarithmic, with a tick at each doubling.
     Doubling,
@@ -103,11 +103,11 @@ impl Scale {
 
 /// Share of a logarithmic axis reserved for zeros at its start.
 const ZERO_STUB: f64 = 0.07;
-/// Target for the maximum number of steps between labels.
+/// Maximum number of steps between labels that is aimed for.
 const STEPS: f64 = 6.0;
 /// Maximum number of ticks of an axis without categories.
 const MOST: usize = 100;
-/// Maximum number of settings with a tick each.
+/// Maximum number of settings that get one tick each.
 const SETTINGS: usize = 8;
 
 /// An axis fitted to its data: maps values to 0..1.
@@ -116,11 +116,11 @@ pub struct Fitted {
     scale: Scale,
     lo: f64,
     hi: f64,
-    /// True if a place for zero is reserved at the start of a logarithmic axis.
+    /// True if space for zero is reserved at the start of a logarithmic axis.
     zero: bool,
     flipped: bool,
     whole: bool,
-    /// Values with a tick each: settings, or the only value on a horizontal axis without a range.
+    /// Values that get one tick each: settings, or the only value on a horizontal axis without a range.
     settings: Vec<f64>,
     categories: Vec<String>,
 }
@@ -141,7 +141,7 @@ pub struct Room<'a> {
     pub gap: f64,
     /// True if labels should be short: `.2` for `0.2`, `20k` for `20,000`.
     pub terse: bool,
-    /// Measures a label along the axis.
+    /// Measures the extent of a label along the axis.
     pub measure: &'a dyn Fn(&str) -> f64,
 }
 
@@ -220,7 +220,7 @@ impl Fitted {
         if self.zero { ZERO_STUB } else { 0.0 }
     }
 
-    /// True if a value is on the axis rather than beyond its ends.
+    /// True if a value lies within the axis range.
     pub fn shows(&self, value: f64) -> bool {
         let (lo, hi) = (self.lo - self.lo.abs() * 1e-9, self.hi + self.hi.abs() * 1e-9);
         (lo..=hi).contains(&value) || (self.zero && value == 0.0)
@@ -277,7 +277,7 @@ impl Fitted {
         last
     }
 
-    /// Removes the label of the first tick of a logarithmic axis if it would touch the label of zero.
+    /// Removes the label of a logarithmic axis's first tick if it would touch the zero label.
     fn clear_beside_zero(&self, ticks: &mut [Tick], room: &Room<'_>) {
         let Some((zero, rest)) = ticks.split_first_mut().filter(|_| self.zero) else { return };
         if let Some(first) = rest.iter_mut().find(|t| !t.label.is_empty())
@@ -386,7 +386,7 @@ fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
     (xs, ys)
 }
 
-/// Widens the range of a single value, within the range of f64.
+/// Widens the range around a single value, within the limits of f64.
 fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
     let (from, to) = match lo == hi {
         true if log => (lo / 2.0, hi * 2.0),
@@ -445,7 +445,7 @@ fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
         .collect()
 }
 
-/// Decimals of a value on a doubling axis.
+/// Number of decimals for a value on a doubling axis.
 fn fine(value: f64) -> usize {
     if value >= 10.0 || value.fract() == 0.0 { 0 } else { 3 }
 }

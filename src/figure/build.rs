@@ -1,4 +1,4 @@
-//! Packs the embedded fonts.
+//! Build script that compresses the embedded fonts.
 
 #[path = "../packing.rs"]
 mod packing;

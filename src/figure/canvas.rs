@@ -1,7 +1,7 @@
 //! A plotters backend that records a drawing as strokes, fills and texts; SVG and PDF write this list, PNG paints it.
 //!
 //! plotters works in whole pixels, so one pixel here is a hundredth of a page unit ([`UNIT`]). The upper bits of a stroke's width encode
-//! its dash: the writers draw dashes, because they know the page's size.
+//! its dash pattern. The writers draw the dashes, because only they know the page size.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use super::overlap::{Rect, reaches};
 use super::palette::Rgb;
 use super::role::{Dash, Marker};
 
-/// A position on the page, from the upper left corner.
+/// A position on the page, measured from the upper left corner.
 pub(crate) type At = (f64, f64);
 /// Drawing area of the whole page.
 pub(crate) type Area<'a> = DrawingArea<Recorder<'a>, Shift>;
@@ -35,7 +35,7 @@ pub(crate) type Drawn<T = ()> = Result<T, FigureError>;
 const UNIT: f64 = 100.0;
 /// Largest coordinate drawn; prevents overflow in arithmetic on positions.
 const FAR: f64 = 1e5;
-/// Bits of a stroke's width; its dash is in the bits above.
+/// Number of low bits that hold a stroke's width; the bits above them hold its dash.
 const WIDTH_BITS: u32 = 24;
 /// Line height, in em.
 const LINE: f64 = 1.2;
@@ -79,7 +79,7 @@ impl Pen {
         Self { colour, alpha: 1.0, width, dash: Dash::Solid }
     }
 
-    /// Returns the lengths of stroke and gap; `None` for an unbroken line. Dots are strokes of zero length with round ends.
+    /// Returns the lengths of dash and gap; `None` for an unbroken line. Dots are dashes of zero length with round ends.
     pub(crate) fn pattern(&self) -> Option<[f64; 2]> {
         match self.dash {
             Dash::Solid => None,
@@ -132,7 +132,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The share of a length that precedes the position.
+    /// The share of a length that lies before the position.
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Start => 0.0,
@@ -273,7 +273,7 @@ impl DrawingBackend for Recorder<'_> {
         Ok(())
     }
 
-    /// Records each line of text: stacked, or side by side if the text runs upwards.
+    /// Records each line of text. Lines are stacked, or side by side if the text runs upwards.
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, pos: BackendCoord) -> Recorded {
         let kind = Type::of_style(style);
         let (x, y) = position(pos);
@@ -292,7 +292,7 @@ impl DrawingBackend for Recorder<'_> {
         Ok(())
     }
 
-    /// plotters has no font here, and would estimate .7 em per byte.
+    /// Measures the text. plotters has no font here and would estimate .7 em per byte.
     fn estimate_text_size<S: BackendTextStyle>(
         &self,
         text: &str,
@@ -319,7 +319,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Characters in the texts that the embedded fonts lack.
+    /// Characters in the recorded texts that the embedded fonts lack.
     pub(crate) fn foreign(&self) -> BTreeSet<char> {
         let texts = self.items.iter().filter_map(|item| match item {
             Item::Text { text, .. } => Some(text),
@@ -354,7 +354,7 @@ impl<'a> Canvas<'a> {
         self.recorder.borrow().items.len()
     }
 
-    /// True if no item after the first `from` reaches into a rectangle.
+    /// True if no item from index `from` on overlaps a rectangle.
     pub(crate) fn is_free(&self, from: usize, room: Rect) -> bool {
         let recorder = self.recorder.borrow();
         !recorder.items.iter().skip(from).any(|item| reaches(self.fonts, item, room))
@@ -366,8 +366,8 @@ impl<'a> Canvas<'a> {
         !texts.any(|item| reaches(self.fonts, item, room))
     }
 
-    /// Cost of a label in a rectangle: 3 for each hidden area, 100 for each line or marker, counting items after the first `from`. `None`
-    /// if it overlaps text.
+    /// Cost of a label in a rectangle: 3 for each area and 100 for each line or marker that it would hide, counting items from index `from`
+    /// on. `None` if it overlaps text.
     pub(crate) fn hidden(&self, from: usize, room: Rect) -> Option<usize> {
         let recorder = self.recorder.borrow();
         let weight = |item: &Item| match item {
@@ -408,7 +408,7 @@ impl<'a> Canvas<'a> {
         let (w, h) = (b.0 - a.0, b.1 - a.1);
         let count = if w > 0.0 && h > 0.0 { ((w + h) / STEP).min(500.0) as usize } else { 0 };
         for k in 1..=count {
-            // From the left or lower edge to the upper or right edge.
+            // Each stroke runs from the left or lower edge to the upper or right edge.
             let d = k as f64 * STEP - STEP / 2.0;
             let from = if d <= h { (a.0, a.1 + d) } else { (a.0 + d - h, b.1) };
             let to = if d <= w { (a.0 + d, a.1) } else { (b.0, a.1 + d - w) };
@@ -421,7 +421,7 @@ impl<'a> Canvas<'a> {
         Ok(self.area.draw_text(text, &TextStyle::from(kind), corner(at))?)
     }
 
-    /// Draws the outline of a marker of half-width `r`. Markers made of strokes are drawn as usual; a diamond is not filled, so it hides
+    /// Draws the outline of a marker of half-width `r`. Stroke-only markers are drawn as usual; a diamond is not filled, so that it hides
     /// nothing.
     pub(crate) fn outline(&self, at: At, marker: Marker, r: f64, colour: Rgb) -> Drawn {
         if marker == Marker::Diamond {

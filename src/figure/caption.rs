@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// Regression: captions used to have up to 490 words, with definitions and hashes in one paragraph.
+    /// Regression: captions used to have up to 490 words, with definitions and hashes in the same paragraph.
     #[test]
     fn definitions_and_provenance_have_blocks_of_their_own() {
         let long = format!("{} at its end.", "How complete. ".repeat(40));

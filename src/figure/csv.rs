@@ -8,13 +8,13 @@ use super::layers::{Cells, Count, Graph, Tokens};
 use super::{Figure, Layer};
 use base::text::printable_label;
 
-/// All columns in order. A file has those that at least one row fills; curves always have the first six.
+/// All columns in order. A file contains only those that at least one row fills; curves always have the first six.
 const COLUMNS: [&str; 27] = [
     "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end", "category",
     "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold", "top", "doubt", "lit",
     "emphasis",
 ];
-/// Columns that every figure of points has, even if empty.
+/// Columns that are always written for curves, even if empty.
 const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
 
 type Row = BTreeMap<&'static str, String>;
@@ -202,8 +202,8 @@ fn graph(graph: &Graph, out: &mut Vec<Row>) {
     }
 }
 
-/// Escapes a field according to RFC 4180. Spreadsheets would run a leading `=`, `+`, `-` or `@` as a formula, so it gets a leading quote
-/// mark.
+/// Escapes a field according to RFC 4180. A leading `=`, `+`, `-` or `@` gets a quote mark before it, because spreadsheets would run the
+/// field as a formula.
 pub fn text(field: &str) -> String {
     let field = printable_label(field);
     let field = if field.starts_with(['=', '+', '-', '@']) { format!("'{field}") } else { field };

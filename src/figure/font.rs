@@ -1,7 +1,7 @@
 //! Fonts of a drawing: text measurement and glyph outlines.
 //!
 //! The embedded fonts are Ubuntu Light and, for characters that it lacks (arrows, blocks, box drawing), Hack. Other characters, such as
-//! Chinese, use a system font (`spare`) if one is available; otherwise a box shows the hexadecimal code point.
+//! Chinese, use a system font (`spare`) if one is available; otherwise the character is drawn as a box with its hexadecimal code point.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -41,13 +41,13 @@ fn measured(face: &Face<'_>, id: GlyphId) -> f64 {
     f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em().max(1))
 }
 
-/// The embedded font with a character, its glyph, and the glyph's width in em.
+/// Finds the embedded font that has a character, with its glyph and the glyph's width in em.
 fn found(c: char) -> Option<(usize, GlyphId, f64)> {
     let (number, face, id) = faces().iter().enumerate().find_map(|(k, face)| Some((k, face, face.glyph_index(c)?)))?;
     Some((number, id, measured(face, id)))
 }
 
-/// Cached [`found`]: a figure measures thousands of letters, nearly all ASCII, so these are looked up once.
+/// Cached [`found`]. A figure measures thousands of letters, nearly all ASCII, so each of these is looked up only once.
 fn own(c: char) -> Option<(usize, GlyphId, f64)> {
     static ASCII: OnceLock<Vec<Option<(usize, GlyphId, f64)>>> = OnceLock::new();
     match ASCII.get_or_init(|| ('\0'..='\x7f').map(found).collect()).get(c as usize) {
@@ -56,7 +56,7 @@ fn own(c: char) -> Option<(usize, GlyphId, f64)> {
     }
 }
 
-/// The embedded font with a character, and its glyph.
+/// Finds the embedded font that has a character, and its glyph.
 pub(crate) fn embedded(c: char) -> Option<(usize, u16)> {
     own(c).map(|(number, id, _)| (number, id.0))
 }
@@ -65,7 +65,7 @@ pub(crate) fn has(c: char) -> bool {
     own(c).is_some()
 }
 
-/// Hexadecimal digits of a character, in two rows of equal length.
+/// Hexadecimal digits of a character's code point, in two rows of equal length.
 fn digits(c: char) -> [String; 2] {
     let code = format!("{:04X}", c as u32);
     let code = if code.len() % 2 == 1 { format!("0{code}") } else { code };
@@ -76,7 +76,7 @@ fn digits(c: char) -> [String; 2] {
 /// Size of the digits in a box, in em of the surrounding text.
 const DIGIT: f64 = 0.46;
 const AROUND: f64 = 0.06;
-/// Width of a character that takes two terminal columns, in em: Chinese characters are square.
+/// Width of a character that occupies two terminal columns, in em: Chinese characters are square.
 const WIDE: f64 = 1.0;
 /// Maximum distance of an outline point from the glyph's origin, in em, so that a damaged font cannot draw over the whole figure.
 const REACH: f64 = 3.0;
@@ -102,12 +102,12 @@ struct Letter<'f> {
 }
 
 impl<'a> Fonts<'a> {
-    /// Only the embedded fonts: drawings are identical on every machine.
+    /// Uses only the embedded fonts, so that drawings are identical on every machine.
     pub(crate) fn own() -> Self {
         Self::default()
     }
 
-    /// The embedded fonts, and others for characters that they lack.
+    /// Uses the embedded fonts, and these system fonts for characters that they lack.
     pub(crate) fn with(spare: Vec<SpareFace<'a>>) -> Self {
         Self { spare }
     }
@@ -136,13 +136,13 @@ impl<'a> Fonts<'a> {
         self.letter(c).map_or_else(|| self.box_width(c), |letter| letter.advance)
     }
 
-    /// Width of the box for a character without a font; a wide character gets at least its usual width.
+    /// Width of the box drawn for a character without a font. A wide character's box is at least as wide as the character.
     fn box_width(&self, c: char) -> f64 {
         let room = digits(c).iter().map(|d| self.width(d, DIGIT)).fold(0.0, f64::max) + 4.0 * AROUND;
         if c.width() == Some(2) { room.max(WIDE) } else { room }
     }
 
-    /// Width of a line of text in the unit of `size`, the em.
+    /// Width of a line of text, in the unit of `size`.
     pub(crate) fn width(&self, text: &str, size: f64) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * size
     }
@@ -162,7 +162,7 @@ impl<'a> Fonts<'a> {
         out
     }
 
-    /// Wraps the text between words into lines of at most `room`; what exceeds `most` lines is cut with an ellipsis.
+    /// Wraps the text between words into lines of at most `room`; text beyond `most` lines is replaced by an ellipsis.
     pub(crate) fn wrapped(&self, text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
         let mut lines = vec![String::new()];
         for word in text.split(' ') {
@@ -222,7 +222,7 @@ impl<'a> Fonts<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// A letter of the embedded font, thickened because that font is light.
+    /// A letter of the embedded font, which is light and therefore drawn thicker.
     Light,
     /// A letter of a font of normal weight.
     Plain,
@@ -232,7 +232,7 @@ pub(crate) enum Ink {
 
 /// Receives glyph outlines, in the unit of `size`, with y pointing down.
 pub(crate) trait Pen {
-    /// Fills the outlines since the last call.
+    /// Fills the outlines received since the last call.
     fn fill(&mut self, ink: Ink);
     fn move_to(&mut self, x: f64, y: f64);
     fn line_to(&mut self, x: f64, y: f64);

@@ -1,4 +1,4 @@
-//! Layers of a figure: one type per kind, in data units.
+//! Layers of a figure: one type for each kind, with values in data units.
 
 use std::fmt;
 
@@ -27,12 +27,12 @@ pub enum Layer {
     Rule(Rule),
     /// A thin guide line. It is not data: no legend entry, no CSV.
     Guide(Guide),
-    /// Explanation of intervals for the legend on paper.
+    /// Explanation of the intervals for the legend on paper.
     Intervals(Intervals),
 }
 
 impl Layer {
-    /// Numbers of examples behind the values; empty for layers without data.
+    /// Numbers of examples on which the values are based; empty for layers without data.
     pub(crate) fn counts(&self) -> Vec<Count> {
         match self {
             Self::Line(line) => line.points.iter().map(|p| p.n).collect(),
@@ -57,21 +57,21 @@ impl Layer {
     }
 }
 
-/// Number of examples behind a value: one count, or two if it is based on two samples (reliability).
+/// Number of examples on which a value is based: one count, or two if the value combines two samples (reliability).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     pub first: usize,
     pub second: Option<usize>,
-    /// Number of independent units that the examples belong to, if intervals are over units.
+    /// Number of independent units to which the examples belong, if intervals are computed over units.
     pub units: Option<usize>,
 }
 
-/// Minimum number of independent units for an interval: the smallest with simulated coverage. Student's t over two or three units spans the
-/// axis, or almost nothing if these happen to agree.
+/// Minimum number of independent units for an interval: the smallest number for which coverage was simulated. With two or three units, an
+/// interval by Student's t spans the axis, or is almost empty if the values happen to agree.
 pub const FEWEST: usize = 10;
 
 impl Count {
-    /// The number of units if they are too few for an interval; drawings show it instead.
+    /// Returns the number of units if they are too few for an interval; drawings then show this number instead.
     pub fn few(&self) -> Option<usize> {
         self.units.filter(|units| *units < FEWEST)
     }
@@ -90,7 +90,7 @@ impl From<(usize, usize)> for Count {
 }
 
 impl fmt::Display for Count {
-    /// Formats as `2,400` or `2,400 / 408`.
+    /// Formats one count as `2,400`, two as `2,400 / 408`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&grouped(self.first))?;
         self.second.map_or(Ok(()), |n| write!(f, " / {}", grouped(n)))
@@ -120,7 +120,7 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
-/// Legend texts for the intervals of lines and bars, and for the numbers that replace them; empty if unused.
+/// Legend texts for the intervals of lines and bars, and for what replaces them when data are too few; empty if unused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intervals {
     pub wide: String,
@@ -129,15 +129,15 @@ pub struct Intervals {
     pub few: String,
     /// Text for the pairs of values that replace intervals ([`Datum::pair`]).
     pub pair: String,
-    /// Texts for faint points on a plane, and for points without a rating ([`Datum::is_unrated`]).
+    /// Texts for faint points in a plane, and for points without a rating ([`Datum::is_unrated`]).
     pub faint: String,
     pub unrated: String,
-    /// True if the wide ends are a margin, which is drawn as an area even with two replicates.
+    /// True if the wide interval is a margin, which is drawn as an area even with two replicates.
     pub is_margin: bool,
 }
 
 impl Intervals {
-    /// Describes intervals at this level by the sources of uncertainty that they cover.
+    /// Describes intervals at this level by the sources of uncertainty that they include.
     pub fn covering(level: f64, sources: &str) -> Self {
         Self { wide: format!("{} %: {sources}", (level * 1e6).round() / 1e4), ..Self::default() }
     }
@@ -160,11 +160,11 @@ pub struct Datum {
     pub band: Option<(f64, f64)>,
     /// Ends of the narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
-    /// Values of two replicates, which are too few for an interval; drawings show both instead.
+    /// Values of two replicates, too few for an interval; drawings show both values instead.
     pub pair: Option<(f64, f64)>,
-    /// True if the point is not part of the ranking that its emphasis shows.
+    /// True if the point is not part of the ranking that the emphasis of points shows.
     pub is_unrated: bool,
-    /// Number of examples behind the point.
+    /// Number of examples on which the point is based.
     pub n: Count,
     pub emphasis: Emphasis,
 }
@@ -181,14 +181,15 @@ impl Datum {
     }
 }
 
-/// Individual points. Stroke markers on a numeric axis are levels without an x value, drawn on paper beside the vertical axis.
+/// Individual points. On a numeric axis, points with stroke markers are levels without an x value; paper draws them beside the vertical
+/// axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// Legend entry.
     pub label: String,
     /// The default marker is a circle.
     pub role: Role,
-    /// In any order.
+    /// Points in any order.
     pub points: Vec<Spot>,
 }
 
@@ -205,7 +206,7 @@ pub struct Spot {
     pub hue: Option<usize>,
     /// Text next to the point; empty for none. Labels that do not fit, and all labels of crowded layers, are only in the CSV.
     pub label: String,
-    /// Number of examples behind the point.
+    /// Number of examples on which the point is based.
     pub n: Count,
 }
 
@@ -220,7 +221,7 @@ impl Spot {
 pub struct Bars {
     /// Legend entry.
     pub label: String,
-    /// The marker distinguishes series if there is no colour.
+    /// The marker distinguishes series where colour is not available.
     pub role: Role,
     pub bars: Vec<Bar>,
 }
@@ -234,9 +235,9 @@ pub struct Bar {
     pub y: f64,
     /// Ends of the interval of y, drawn as an error bar.
     pub band: Option<(f64, f64)>,
-    /// Number of examples behind the bar.
+    /// Number of examples on which the bar is based.
     pub n: Count,
-    /// True for a bin of a histogram: bins touch, bars of categories do not.
+    /// True for a histogram bin. Bins touch; bars of categories do not.
     pub bin: bool,
 }
 
@@ -265,7 +266,7 @@ pub struct Ranges {
     pub dots: String,
     /// The marker is drawn at the mean.
     pub role: Role,
-    /// True if the ends belong to an interval; paper then draws a line with caps instead of a box.
+    /// True if the ranges are intervals; paper then draws lines with caps instead of boxes.
     pub are_intervals: bool,
     pub ranges: Vec<Range>,
 }
@@ -278,7 +279,7 @@ pub struct Range {
     pub mean: Option<f64>,
     /// Individual values, drawn as dots.
     pub dots: Vec<f64>,
-    /// Number of examples behind the range.
+    /// Number of examples on which the range is based.
     pub n: Count,
 }
 
@@ -303,9 +304,9 @@ pub struct Cells {
     /// Label of the colour scale.
     pub label: String,
     pub shades: Shades,
-    /// Values of the first and the last colour.
+    /// Values that get the first and the last colour.
     pub range: (f64, f64),
-    /// True to print values in the cells, if they fit.
+    /// True if values are printed in the cells where they fit.
     pub numbers: bool,
     /// Rows of cells, one per category of the vertical axis.
     pub rows: Vec<Vec<Cell>>,
@@ -313,17 +314,17 @@ pub struct Cells {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
-    /// From pale to dark, for values from low to high.
+    /// From pale to dark for increasing values.
     Rising,
-    /// From blue through pale to orange, for signed values; zero should be in the middle of the range.
+    /// From blue through pale to orange, for signed values. Zero should be in the middle of the range.
     Diverging,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
-    /// The value; drawn as hatching on blank if missing or not finite.
+    /// The value; if missing or not finite, the cell is hatched and has no colour.
     pub value: Option<f64>,
-    /// True if the value is doubtful: its colour is then hatched.
+    /// True if the value is doubtful; the cell is then coloured and hatched.
     pub doubtful: bool,
 }
 
@@ -344,18 +345,18 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
     pub label: String,
-    /// Column and row on a grid chosen by the lab, from the upper left; scaled to fit.
+    /// Column and row in a grid chosen by the lab, counted from the upper left; scaled to fit.
     pub at: (f64, f64),
     pub lit: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Edge {
-    /// Index of the node where it starts.
+    /// Index of the node where the arrow starts.
     pub from: usize,
-    /// Index of the node that it points to.
+    /// Index of the node where the arrow ends.
     pub to: usize,
-    /// Text at its middle; empty for none.
+    /// Text at the middle of the arrow; empty for none.
     pub label: String,
     pub lit: bool,
 }
@@ -367,7 +368,7 @@ pub struct Rule {
     /// True if vertical (at an x value), false if horizontal (at a y value).
     pub upright: bool,
     pub label: String,
-    /// Panel of the rule; `None` for all.
+    /// Panel that contains the rule; `None` for all panels.
     pub panel: Option<usize>,
 }
 

@@ -1,16 +1,16 @@
-//! Figures independent of a renderer: contents in data units, with provenance, for the terminal, PNG, SVG, PDF and CSV.
+//! Figures independent of a renderer: layers in data units, with provenance, for the terminal, PNG, SVG, PDF and CSV.
 //!
 //! A lab builds a [`Figure`] from [`layers`]; each series has a [`role::Role`], from which each renderer derives a colour, a dash and a
 //! marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget. For characters that the embedded fonts
 //! lack, PNGs use a system font if there is one (`spare`).
 //!
-//! Paper has one drawing path: `paper` lays a figure out with plotters, whose backend (`canvas`) records strokes, fills and texts. This
-//! list is written as SVG or PDF, or painted as PNG. The terminal has a separate widget (`tui::widgets::chart`) that shares axes and ticks
-//! ([`axis`]).
+//! PNG, SVG and PDF share one drawing path: `paper` lays a figure out with plotters, whose backend (`canvas`) records strokes, fills and
+//! texts. This list is written as SVG or PDF, or painted as PNG. The terminal has a separate widget (`tui::widgets::chart`) that shares
+//! axes and ticks ([`axis`]).
 //!
-//! Decision against a plotters backend of terminal cells: plotters would place everything on a pixel grid, in which a label is five Braille
-//! dots high. Such a backend has one colour per cell, no cursor and no half blocks. The widget decides in each cell which line is visible,
-//! and keeps labels off the data. A backend that lays labels out in cells would change this decision.
+//! Decision against a plotters backend that draws terminal cells: plotters would place everything on a pixel grid, in which a label is five
+//! Braille dots high. Such a backend has one colour per cell, no cursor and no half blocks. The widget decides in each cell which line is
+//! visible, and keeps labels off the data. A backend that lays out labels in cells would change this decision.
 
 pub mod axis;
 mod canvas;
@@ -50,7 +50,7 @@ pub struct Figure {
     /// Short name, used in file names and by `probity export --figure`.
     pub name: String,
     pub title: String,
-    /// Horizontal axis; not drawn if no layer needs it (tokens, a graph).
+    /// Horizontal axis; not drawn if no layer needs axes (tokens, a graph).
     pub x: Axis,
     pub y: Axis,
     /// Layers, from back to front.
@@ -67,13 +67,13 @@ impl Figure {
 }
 
 impl Figure {
-    /// Provenance entries; the one on intervals only if intervals are drawn.
+    /// Provenance entries. The entry on intervals is included only if intervals are drawn.
     pub fn entries(&self) -> impl Iterator<Item = &(String, String)> {
         let has_intervals = self.layers.iter().any(|l| !l.intervals().is_empty());
         self.provenance.entries.iter().filter(move |(key, _)| has_intervals || key != "intervals")
     }
 
-    /// Texts that name the contents: title, axes, panels, series and rules.
+    /// Texts drawn as names: title, axes, panels, series and rules.
     fn names(&self) -> impl Iterator<Item = &str> {
         let axes = [&self.y, &self.x].into_iter().flat_map(|axis| {
             let texts = axis.panels.iter().chain(&axis.categories).map(String::as_str);
@@ -99,8 +99,8 @@ impl Figure {
         named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
-    /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
-    /// those of the intervals, if not examples.
+    /// Adds n, the number of examples per point or its range, to the provenance. `examples` and `units` are plural nouns; `units` names
+    /// what intervals are computed over, if not examples.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
@@ -133,10 +133,10 @@ pub struct Provenance {
 pub enum FigureError {
     #[error("{}: figures are written as .png, .svg, .pdf or .csv", path.display())]
     Extension {
-        /// The file that was to be written.
+        /// Path of the file to write.
         path: PathBuf,
     },
-    /// The file could not be written or moved into place.
+    /// The file could not be written or renamed.
     #[error(transparent)]
     File(#[from] FileError),
     #[error("cannot draw the figure: {0}")]
@@ -164,7 +164,7 @@ impl Format {
         }
     }
 
-    /// The format of a file's extension.
+    /// The format for a file's extension.
     ///
     /// # Errors
     /// [`FigureError::Extension`] for an unknown extension.
@@ -186,16 +186,16 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
 }
 
 /// Writes a figure to `path` in the format of its extension, and returns the full paths written. In [`Style::Paper`], a picture's caption
-/// goes to a text file next to it. Each file is written atomically, and replaces an existing one only with `force`.
+/// is written to a text file next to it. Each file is written atomically, and replaces an existing one only with `force`.
 ///
 /// # Errors
-/// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file exists or cannot be written.
+/// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file already exists or cannot be written.
 pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
-    // Fails before drawing, which takes a moment.
+    // Checked before drawing, which is slow.
     let whole = Whole::new(path, force)?;
     let (beside, words) = (path.with_extension("txt"), caption::page(figure));
-    // All formats of a figure share one caption.
+    // All formats of a figure share one caption file.
     let is_written = || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
     let captioned = options.captions(format) && !is_written();
     let text = captioned.then(|| Whole::new(&beside, force)).transpose()?;

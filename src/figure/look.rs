@@ -1,4 +1,4 @@
-//! Styles: sizes of page, letters and lines, and colours.
+//! Styles: page, type and line sizes, and colours.
 
 use super::Format;
 use super::palette::{self, Rgb};
@@ -14,7 +14,7 @@ pub enum Style {
     /// For a lab book: title above, provenance below.
     #[default]
     LabBook,
-    /// For a paper: no title or provenance, 8-point type, the width of a column.
+    /// For a paper: no title or provenance, 8-point type, as wide as a column.
     Paper,
     /// For slides: large type, heavy lines.
     Slides,
@@ -100,7 +100,7 @@ pub(crate) struct Look {
     pub stroke: f64,
     pub titled: bool,
     pub footed: bool,
-    /// True if the legend goes inside the frame wherever it covers nothing.
+    /// True if the legend goes inside the frame when it covers nothing there.
     pub legend_inside: bool,
     pub margin: f64,
     pub paper: Rgb,

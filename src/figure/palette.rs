@@ -1,19 +1,19 @@
-//! Colours of data: series on paper, and colour scales on paper and in the terminal.
+//! Data colours: series on paper, and colour scales on paper and in the terminal.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
-    /// Blends two colours; `share` is that of `other`.
+    /// Blends two colours; `share` is the weight of `other`.
     pub(crate) fn mixed(self, other: Self, share: f64) -> Self {
         let mix = |x: u8, y: u8| (f64::from(x) + (f64::from(y) - f64::from(x)) * share).round() as u8;
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 }
 
-/// Okabe and Ito's colours, distinct with any colour vision deficiency; the pale yellow is the last of them. The first is darker and the
-/// second lighter than the originals, so that the first three also differ in grey. Four more, for figures with every method and its
-/// controls, also differ by marker.
+/// The colours of Okabe and Ito, which are distinct with any colour vision deficiency; their pale yellow comes last. The first is darker
+/// and the second lighter than the originals, so that the first three also differ in grey. Four more colours, for figures with every method
+/// and its controls, must be distinguished by marker as well.
 pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x00, 0x4f, 0x8f),
     Rgb(0xe8, 0x78, 0x1a),
@@ -59,7 +59,7 @@ impl Rgb {
         self.luminance() > 0.18
     }
 
-    /// The nearest of the 216 colours and 24 greys in the 256-colour terminal palette, by index.
+    /// The nearest of the 216 colours and 24 greys in the 256-colour terminal palette, as its index.
     pub fn indexed(self) -> u8 {
         const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
         let nearest = |c: u8| (0..6u8).min_by_key(|k| LEVELS[usize::from(*k)].abs_diff(c)).unwrap_or(0);
@@ -80,12 +80,12 @@ pub fn series(hue: usize) -> Rgb {
     SERIES[hue % SERIES.len()]
 }
 
-/// Maps a value from 0 to 1 to its colour, clamping others.
+/// Maps a value from 0 to 1 to its colour; other values are clamped.
 pub fn rising(share: f64) -> Rgb {
     between(&RISING, share)
 }
 
-/// Maps a value from -1 to 1 to its colour, clamping others.
+/// Maps a value from -1 to 1 to its colour; other values are clamped.
 pub fn diverging(share: f64) -> Rgb {
     between(&DIVERGING, share / 2.0 + 0.5)
 }

@@ -1,7 +1,7 @@
 //! PDF export: vector drawing with subsets of the embedded fonts, and provenance in the information dictionary.
 //!
-//! A PDF is a list of numbered objects and a table of their offsets. It is written here because a dependency would bring far more than is
-//! needed. Letters of system fonts, which may not be embedded, are drawn as outlines.
+//! A PDF is a list of numbered objects and a table of their offsets. This module writes it itself, because a PDF crate would add far more
+//! code than is needed. Letters of system fonts, which may not be embedded, are drawn as outlines.
 
 mod truetype;
 
@@ -21,7 +21,7 @@ use super::spare::{self, Spare};
 use super::{Figure, FigureError};
 use base::text::printable_label;
 
-/// Numbers of the objects that every file has; those of the fonts follow.
+/// Numbers of the objects that every file has; font objects follow.
 const CATALOG: usize = 1;
 const PAGES: usize = 2;
 const PAGE: usize = 3;
@@ -33,7 +33,7 @@ const FONT_OBJECTS: usize = 5;
 /// Distance of a Bézier control point from the end of a quarter circle, as a share of the radius.
 const KAPPA: f64 = 0.552_284_749_8;
 
-/// Writes the figure as PDF. Output is reproducible; with characters that the embedded fonts lack, only on the same machine.
+/// Writes the figure as PDF. Output is reproducible; if characters use system fonts, only on the same machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be laid out.
@@ -46,7 +46,7 @@ fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>>
     let unit = scene.look.unit;
     let (width, height) = (scene.look.width * unit, scene.height * unit);
     let mut page = Page { out: String::new(), alphas: BTreeSet::new(), used: BTreeMap::new(), last: (0.0, 0.0) };
-    // In page units, downwards from the upper left.
+    // Page units, from the upper left corner downwards.
     page.op(&format!("{} 0 0 {} 0 {} cm 1 j", real(unit), real(-unit), real(height)));
     scene.items.iter().for_each(|item| page.item(scene, item));
     let mut file = File { bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(), places: BTreeMap::new() };
@@ -167,7 +167,7 @@ impl Page {
         }
     }
 
-    /// Draws with an opacity, restored afterwards.
+    /// Draws with the given opacity and restores the previous one.
     fn with_alpha(&mut self, alpha: f64, draw: impl FnOnce(&mut Self)) {
         let share = (alpha.clamp(0.0, 1.0) * 100.0).round() as u32;
         if share < 100 {
@@ -219,7 +219,7 @@ impl Page {
         self.op("f");
     }
 
-    /// Writes letters of embedded fonts as text, and others as outlines.
+    /// Writes letters of embedded fonts as text and all others as outlines.
     fn text(&mut self, scene: &Scene<'_>, text: &str, at: At, kind: &Type) {
         let start = -kind.along.share() * scene.fonts.width(text, kind.size);
         let (cos, sin) = if kind.upwards { (0, -1) } else { (1, 0) };
@@ -236,7 +236,7 @@ impl Page {
                         self.used.entry(k).or_default().insert(glyph, *c);
                         glyphs += &format!("{glyph:04X}");
                     }
-                    // Filled and stroked, as in a PNG; mirrored, because y points down.
+                    // Letters are filled and stroked, as in a PNG, and mirrored because y points down.
                     let (size, x) = (real(kind.size), real(x));
                     self.op(&format!("BT /F{k} {size} Tf 2 Tr 1 0 0 -1 {x} 0 Tm <{glyphs}> Tj ET"));
                 }
@@ -284,7 +284,7 @@ fn channels(Rgb(r, g, b): Rgb) -> String {
     [r, g, b].map(|c| real(f64::from(c) / 255.0)).join(" ")
 }
 
-/// Writes the five objects of an embedded font: font, descendant, metrics, outlines, character map.
+/// Writes the five objects of an embedded font: font, descendant, metrics, outlines and character map.
 fn font_objects(file: &mut File, first: usize, bytes: &[u8], used: &BTreeMap<u16, char>) -> Drawn {
     let subset = truetype::subset(bytes, &used.keys().copied().collect())
         .ok_or_else(|| FigureError::Draw("an embedded font is damaged".into()))?;

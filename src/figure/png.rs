@@ -13,13 +13,13 @@ use super::spare::{self, Spare};
 use super::{Figure, FigureError};
 use base::text::printable_label;
 
-/// Maximum number of pixels: 256 MiB in memory.
+/// Maximum number of pixels: 256 MiB of memory.
 const MOST_PIXELS: f64 = 67_108_864.0;
 
-/// Renders the figure as PNG. Output is reproducible; with characters that the embedded fonts lack, only on the same machine.
+/// Renders the figure as PNG. Output is reproducible; if characters use system fonts, only on the same machine.
 ///
 /// # Errors
-/// [`FigureError::Draw`] if the picture cannot be made.
+/// [`FigureError::Draw`] if the picture cannot be drawn.
 pub(crate) fn to_png(figure: &Figure, options: &Options) -> Drawn<Vec<u8>> {
     drawn(figure, options, &|foreign| Spare::of_system(foreign))
 }
@@ -35,7 +35,7 @@ fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String], dpi: u32) -> Dr
     let mut picture = size.ok_or_else(|| {
         FigureError::Draw(format!("{width} by {height} pixels are too many: choose fewer dots per inch"))
     })?;
-    // The page may not be a whole number of pixels high; fill the last row completely.
+    // The page height may not be a whole number of pixels, so the last row is filled completely.
     let Rgb(red, green, blue) = scene.look.paper;
     picture.fill(Color::from_rgba8(red, green, blue, 255));
     let mut painter = Painter { picture: &mut picture, scale: scale as f32 };

@@ -1,14 +1,15 @@
-//! Appearance of a series, without fixed colours: a renderer maps a role to a colour of its palette or theme, a dash and a marker. The lab
-//! decides the meaning of roles.
+//! Appearance of a series without fixed colours: a renderer maps a role to a colour of its palette or theme, a dash and a marker. The labs
+//! decide what roles mean.
 
-/// Appearance of a series. A lab uses the same role for the same thing in all figures.
+/// Appearance of a series. A lab uses the same role for the same series in all figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
     /// Index of the hue; palettes of eight or twelve hues repeat. [`BLACK`] is neutral.
     pub hue: usize,
-    /// Index of the accent (0, 1 or 2) that a terminal shows instead of the hue. Cells are too coarse for three dashes in one hue.
+    /// Index of the accent (0, 1 or 2) that the terminal shows instead of the hue, because cells are too coarse for three dashes in one
+    /// hue.
     pub accent: Option<usize>,
-    /// Dash pattern of lines; `None` draws only markers.
+    /// Dash pattern of the line; `None` for markers only.
     pub dash: Option<Dash>,
     pub marker: Option<Marker>,
     pub emphasis: Emphasis,
@@ -18,7 +19,7 @@ pub struct Role {
 pub const BLACK: usize = 6;
 
 impl Emphasis {
-    /// Name in tables; `None` without emphasis.
+    /// Name used in tables; `None` for normal emphasis.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Normal => None,
@@ -27,7 +28,7 @@ impl Emphasis {
         }
     }
 
-    /// Combines the emphasis of a part (`self`) and of its whole (`of`): a normal part takes the whole's emphasis.
+    /// Combines the emphasis of a part (`self`) with that of the whole (`of`): a normal part takes the emphasis of the whole.
     pub fn within(self, of: Self) -> Self {
         if self == Self::Normal { of } else { self }
     }
@@ -72,9 +73,9 @@ impl Role {
 pub enum Emphasis {
     #[default]
     Normal,
-    /// Heavier: the main one.
+    /// Heavier: the main series.
     Strong,
-    /// Fainter: for comparison.
+    /// Fainter: a series for comparison.
     Faint,
 }
 
@@ -86,7 +87,7 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// The dash of the k-th hue; each hue always has the same dash.
+    /// The dash for the k-th hue. Each hue always has the same dash.
     pub fn nth(k: usize) -> Self {
         [Self::Solid, Self::Dashed, Self::Dotted][k % 3]
     }
@@ -107,6 +108,6 @@ pub enum Marker {
     Stroke,
 }
 
-/// Markers in the order of assignment to series. Reserved are the star for the best, the diamond for a knee, and the stroke and the
-/// triangle pointing down for controls.
+/// Markers in the order in which series get them. The star is reserved for the best point, the diamond for a knee, and the stroke and the
+/// downward triangle for controls.
 pub const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];

@@ -1,11 +1,11 @@
-//! Paths of arrows from node to node, around other nodes.
+//! Paths of arrows between nodes that avoid other nodes.
 
 use super::canvas::At;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Room {
     pub at: At,
-    /// Half the width and half the height.
+    /// Half the width and half the height of the box.
     pub half: (f64, f64),
 }
 

@@ -7,7 +7,7 @@ const LEVELS: usize = 6;
 /// Rows per band.
 const BAND: usize = 6;
 
-/// Converts a PNG of [`crate::render`] to sixels at most `most` pixels wide; `None` for other bytes.
+/// Converts a PNG from [`crate::render`] to sixels at most `most` pixels wide; `None` if the bytes are not such a PNG.
 pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().ok()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
@@ -21,7 +21,7 @@ pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     let span =
         |k: usize, small: usize, large: usize| k * large / small..((k + 1) * large / small).max(k * large / small + 1);
     let colour = |x: usize, y: usize| {
-        // Averages the pixels that become one, and returns the index of the colour.
+        // Averages the source pixels of one output pixel, and returns the palette index of the colour.
         let (columns, rows) = (span(x, wide, width), span(y, high, height));
         let count = columns.len() * rows.len();
         let mut sums = [0; 3];
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::{Format, Options, Style, render, samples};
 
-    /// Decodes sixels: colours by position, in percent, and the picture's width.
+    /// Decodes sixels: the colour of each pixel in percent, and the picture's width.
     fn decoded(text: &str) -> (Vec<Option<[usize; 3]>>, usize) {
         let body = text.strip_prefix("\x1bPq\"1;1;").unwrap().strip_suffix("\x1b\\").unwrap();
         let start = body.find('#').unwrap();
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!((all[0], all[all.len() - 1]), ([100; 3], [100; 3]));
         let orange = |p: &&[usize; 3]| p[0] >= p[2] + 40;
         assert!(all.iter().filter(orange).count() > 100);
-        // No wider than the picture itself.
+        // The result is never wider than the picture.
         assert_eq!(decoded(&of_png(&png, 10_000).unwrap()).1, 496);
         assert_eq!(of_png(b"no picture", 100), None);
     }

@@ -11,7 +11,7 @@ use crate::role::Dash;
 use base::text::printable_label;
 
 /// Renders the figure as SVG. Output is identical on every machine, because no system font is read. The viewer's font is squeezed to the
-/// embedded font's widths, so that labels do not overlap.
+/// widths of the embedded font, so that labels do not overlap.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be written.
@@ -137,7 +137,7 @@ mod tests {
         assert!(svg.contains("stroke-dasharray") && svg.contains("textLength"));
     }
 
-    /// Regression: a note about boxes used to be added, although the viewer draws these characters.
+    /// Regression: a note about boxes used to be added, although the viewer draws the missing characters itself.
     #[test]
     fn a_text_that_the_embedded_font_lacks_is_written_without_a_note_about_boxes() {
         let svg = to_svg(&samples::tokens(), &Options::default()).unwrap();

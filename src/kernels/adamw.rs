@@ -11,11 +11,11 @@ pub struct Step {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Added to the root of the second moment.
+    /// Constant added to the root of the second moment.
     pub eps: f32,
-    /// Factor of the gradient (clipping).
+    /// Factor on the gradient (clipping).
     pub shrink: f32,
-    /// Factor of the parameter: 1 - learning rate * weight decay.
+    /// Factor on the parameter: 1 - learning rate * weight decay.
     pub keep: f32,
     pub rate: f32,
     /// 1 / (1 - beta1^step)
@@ -27,10 +27,13 @@ pub struct Step {
 /// Updates m and v with the gradient g, then sets p = keep p - rate (m correct1) / (sqrt(v correct2) + eps) (Loshchilov and Hutter 2019,
 /// algorithm 2).
 pub fn update(team: Team, step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
-    assert!(p.len() == g.len() && p.len() == m.len() && p.len() == v.len(), "one gradient for each parameter");
+    assert!(
+        p.len() == g.len() && p.len() == m.len() && p.len() == v.len(),
+        "parameters, gradients and moments differ in length"
+    );
     let (p, m, v) = (Shared::new(p), Shared::new(m), Shared::new(v));
     team.ranges(g.len(), 1 << 14, |r| {
-        // SAFETY: ranges are disjoint.
+        // SAFETY: threads get disjoint ranges.
         let (p, m, v) = unsafe { (p.part(r.clone()), m.part(r.clone()), v.part(r.clone())) };
         dispatch(Update { step, p, g: &g[r], m, v });
     });
@@ -57,7 +60,7 @@ impl Pass for Update<'_> {
     }
 }
 
-/// A [`Step`] with every coefficient in all lanes.
+/// A [`Step`] with each coefficient broadcast to all lanes.
 pub(super) struct Numbers<S: Simd> {
     beta1: S::V,
     beta2: S::V,
@@ -99,7 +102,7 @@ impl<S: Simd> Numbers<S> {
     }
 }
 
-/// Sum of squares in double precision; the same for any number of threads.
+/// Sum of squares in double precision, identical for any number of threads.
 pub fn square_sum(x: &[f32]) -> f64 {
     dispatch(Squares(x))
 }

@@ -1,9 +1,9 @@
 //! Products in bf16 on the processor's tile unit (AMX): sixteen rows by sixteen columns per instruction.
 //!
-//! A step multiplies 32 inner indices. The instruction sums even and odd indices separately and then adds both to the f32 sum, step by
-//! step. A row's result therefore does not depend on its neighbours, but its last bits differ from those of vector instructions. The unit
-//! reads panels of [`Packed`](super::packed::Packed) in place; a left operand is rounded into tiles. This module uses assembly, because
-//! Rust has no stable intrinsics for AMX.
+//! A step multiplies 32 inner indices. In each step, the instruction sums even and odd indices separately and then adds both to the f32
+//! sum. A row's result therefore does not depend on its neighbours, but its last bits can differ from the result of vector instructions.
+//! The unit reads panels of [`Packed`](super::packed::Packed) in place; a left operand is rounded into tiles. This module uses assembly,
+//! because Rust has no stable intrinsics for AMX.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -11,12 +11,12 @@ use std::marker::PhantomData;
 use super::buffer::Buffer;
 use super::tile::PANEL;
 
-/// Number of rows of a tile; also of its columns, or words (pairs of inner indices) per row.
+/// Number of rows of a tile; also its number of columns, and of words (pairs of inner indices) per row.
 pub(super) const TILE: usize = 16;
 /// Number of rows of the largest block: two tiles per panel.
 pub(super) const ROWS: usize = 2 * TILE;
 
-/// A finished block, row by row.
+/// A finished block of sums, row by row.
 #[repr(C, align(64))]
 pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
 
@@ -24,7 +24,7 @@ impl Block {
     pub(crate) const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 
-/// True if the processor has the unit and the operating system permits its use. Checked once.
+/// True if the processor has the unit and the operating system permits its use. The check is done once.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {
@@ -54,17 +54,17 @@ impl Drop for Configured {
 }
 
 impl<'a> Tiles<'a> {
-    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` if the unit cannot be used.
+    /// Wraps panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` if the unit cannot be used.
     pub(crate) fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
         available().then_some(Tiles { words, deep: depth.div_ceil(2), panel })
     }
 
-    /// Number of words for `rows` rows of a left operand, as tiles.
+    /// Number of words that `rows` rows of a left operand occupy as tiles.
     pub(crate) fn left_words(&self, rows: usize) -> usize {
         rows.div_ceil(TILE) * self.tile_row()
     }
 
-    /// Number of words of a row of tiles (sixteen rows of the operand).
+    /// Number of words in a row of tiles (sixteen rows of the operand).
     pub(crate) fn tile_row(&self) -> usize {
         self.deep.div_ceil(TILE) * TILE * TILE
     }
@@ -83,7 +83,7 @@ impl<'a> Tiles<'a> {
         let _ = tiles;
     }
 
-    /// Configures this thread's tiles. Products are possible while the result exists.
+    /// Configures this thread's tiles. Products can be computed while the returned value exists.
     pub(crate) fn configure(&self) -> Configured {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` proves that the unit may be used.
@@ -93,7 +93,7 @@ impl<'a> Tiles<'a> {
         Configured(PhantomData)
     }
 
-    /// Panel `p` in whole steps: in place, or copied and zero-padded at the end of the inner axis.
+    /// Panel `p` as whole steps: in place, or copied and zero-padded if the inner axis ends within a step.
     pub(crate) fn panel<'b>(&'b self, p: usize, copy: &'b mut Buffer) -> &'b [u32] {
         let panel = &self.words[p * self.panel..][..self.deep * PANEL];
         if self.deep.is_multiple_of(TILE) {
@@ -110,8 +110,8 @@ impl<'a> Tiles<'a> {
     pub(crate) fn multiply(&self, _: &Configured, panel: &[u32], rows: &[u32], block: &mut Block) {
         let steps = self.deep.div_ceil(TILE);
         let two = rows.len() == 2 * self.tile_row();
-        assert!(two || rows.len() == self.tile_row(), "rows are not whole tiles");
-        assert!(panel.len() == steps * TILE * PANEL && steps > 0, "a panel of the wrong depth");
+        assert!(two || rows.len() == self.tile_row(), "not a whole number of tiles");
+        assert!(panel.len() == steps * TILE * PANEL && steps > 0, "wrong panel depth");
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` and `Configured` prove that the unit may be used and is configured on this thread; the assertions prove that every
         // operand has `steps` tiles.
@@ -129,7 +129,7 @@ impl<'a> Tiles<'a> {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86 {
-    //! The instructions, and the request for permission to use them.
+    //! The instructions, and the system call that requests permission to use them.
 
     use std::arch::asm;
     use std::arch::x86_64::{
@@ -138,7 +138,7 @@ mod x86 {
 
     use super::{Block, PANEL, TILE};
 
-    /// Extended state bits: tile configuration and tile data.
+    /// Extended state bits for tile configuration and tile data.
     const STATE: u64 = 0b11 << 17;
     /// `ARCH_REQ_XCOMP_PERM` of `arch_prctl(2)`, and the component to request (tile data).
     const REQUEST: (libc::c_ulong, libc::c_ulong) = (0x1023, 18);
@@ -150,24 +150,24 @@ mod x86 {
         __get_cpuid_max(0).0 >= 7 && __cpuid_count(7, 0).edx & NEEDED == NEEDED && saved()
     }
 
-    /// True if the operating system saves a thread's tiles.
+    /// True if the operating system saves the tiles of a thread.
     fn saved() -> bool {
         #[target_feature(enable = "xsave")]
         fn state() -> u64 {
             // SAFETY: register 0 exists on every processor that has the instruction.
             unsafe { _xgetbv(0) }
         }
-        // SAFETY: detected on the same line.
+        // SAFETY: the instruction is detected on the same line.
         is_x86_feature_detected!("xsave") && unsafe { state() } & STATE == STATE
     }
 
-    /// Requests the unit for all threads of the process. False if the kernel is too old or refuses.
+    /// Requests the unit for all threads of the process; returns false if the kernel is too old or refuses.
     pub(crate) fn permitted() -> bool {
-        // SAFETY: the call takes two numbers and changes only the permissions of this process.
+        // SAFETY: the call takes two numbers and changes only this process's permissions.
         unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST.0, REQUEST.1) == 0 }
     }
 
-    /// The operand of `ldtilecfg`: palette 1, then bytes per row and rows of each tile.
+    /// The operand of `ldtilecfg`: palette 1, then the bytes per row and the number of rows of each tile.
     #[repr(C, align(64))]
     struct Config {
         palette: u8,
@@ -198,9 +198,9 @@ mod x86 {
         }
     }
 
-    /// Called only after [`configure`], so the instruction exists.
+    /// Releases the tiles. It is called only after [`configure`], so the instruction exists.
     pub(crate) fn release() {
-        // SAFETY: no memory is touched; nothing else uses tiles.
+        // SAFETY: the instruction touches no memory, and nothing else uses tiles.
         unsafe {
             asm!("tilerelease", options(nostack, nomem, preserves_flags),
                 out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
@@ -208,7 +208,7 @@ mod x86 {
         }
     }
 
-    /// Rounds a row: each 32 numbers go to row `i` of the next tile.
+    /// Rounds a row; each group of 32 numbers goes to row `i` of the next tile.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) fn round(from: &[f32], i: usize, tiles: &mut [u32]) {
         let (whole, rest) = from.as_chunks::<{ 2 * TILE }>();
@@ -217,7 +217,7 @@ mod x86 {
         let rows = tiles.chunks_exact_mut(TILE * TILE).map(|t| &mut t[i * TILE..][..TILE]);
         for (x, to) in whole.iter().chain([&last]).zip(rows) {
             for half in 0..2 {
-                // SAFETY: reads sixteen floats and writes eight words, all within the slices; neither needs alignment.
+                // SAFETY: the code reads sixteen floats and writes eight words, all within the slices; neither access needs alignment.
                 unsafe {
                     let x = _mm512_cvtneps_pbh(_mm512_loadu_ps(x.as_ptr().add(TILE * half)));
                     let x: __m256i = std::mem::transmute(x);
@@ -227,19 +227,20 @@ mod x86 {
         }
     }
 
-    /// Bytes of a row of a panel or block.
+    /// Bytes per row of a panel or block.
     const PANEL_ROW: usize = 4 * PANEL;
-    /// Bytes of a row of a tile of the left operand.
+    /// Bytes per tile row of the left operand.
     const TILE_ROW: usize = 4 * TILE;
 
     /// Multiplies 32 rows by 32 columns.
     ///
     /// # Safety
-    /// Tiles must be configured. At `a`, `steps > 0` tiles must be readable for each of two consecutive rows of tiles. At `b`, `steps * 16`
-    /// rows of a panel must be readable.
+    /// Tiles must be configured. `a` must point to two consecutive rows of tiles, each of `steps > 0` readable tiles, and `b` to `steps *
+    /// 16` readable panel rows.
     pub(crate) unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         let below = a.wrapping_add(steps * TILE * TILE);
-        // SAFETY: reads tiles of 16 rows of 64 bytes that the caller guarantees, and writes the four tiles of the block.
+        // SAFETY: the code reads tiles of 16 rows of 64 bytes, whose readability the caller guarantees, and writes the four tiles of the
+        // block.
         unsafe {
             asm!(
                 "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
@@ -271,9 +272,9 @@ mod x86 {
     /// Multiplies 16 rows by 32 columns, with the same sums as [`two`].
     ///
     /// # Safety
-    /// Same requirements as [`two`], with one row of tiles.
+    /// Same requirements as [`two`], except that `a` points to one row of tiles.
     pub(crate) unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
-        // SAFETY: as in `two`; writes the upper half of the block.
+        // SAFETY: as in `two`; only the upper half of the block is written.
         unsafe {
             asm!(
                 "tilezero tmm0", "tilezero tmm1",

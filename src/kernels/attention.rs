@@ -1,7 +1,7 @@
-//! Self-attention on queries, keys and values in the layout of the product; only the keys are copied (transposed).
+//! Self-attention on queries, keys and values in the layout that the product returns; only the keys are copied (transposed).
 //!
 //! Processes a few query rows at a time: scores against all keys, softmax, weighted sum of values. Scores stay in the L1 cache unless the
-//! caller keeps them.
+//! caller asks for the probabilities.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -16,23 +16,23 @@ use super::tile::{PANEL, Sums};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Rows of the sentence among keys and values, including padding.
+    /// Rows of the sentence in the keys and values, including padding.
     pub rows: Range<usize>,
     /// Number of keys that the queries attend to.
     pub keys: usize,
-    /// Rows of the sentence among the queries.
+    /// Rows of the sentence in the queries.
     pub queries: Range<usize>,
-    /// Offset of the sentence's probabilities.
+    /// Offset of the sentence's probabilities in the output.
     pub kept: usize,
 }
 
 impl Span {
-    /// Floats from one row of probabilities to the next.
+    /// Distance in floats between rows of probabilities.
     pub fn ld(&self) -> usize {
         self.keys.next_multiple_of(LANE)
     }
 
-    /// Floats of the sentence's probabilities: `[heads, queries, ld]`.
+    /// Number of floats in the sentence's probabilities: `[heads, queries, ld]`.
     pub fn kept_len(&self, heads: usize) -> usize {
         heads * self.queries.len() * self.ld()
     }
@@ -41,9 +41,9 @@ impl Span {
 /// Queries, keys and values of all sentences, and the attention's shape.
 #[derive(Clone, Copy)]
 pub struct Attention<'a> {
-    /// Number of query heads; they are adjacent, starting at column 0.
+    /// Number of query heads, which are adjacent and start at column 0.
     pub heads: usize,
-    /// Number of key (and value) heads; each serves `heads / kv_heads` query heads.
+    /// Number of key (and value) heads; each is shared by `heads / kv_heads` query heads.
     pub kv_heads: usize,
     pub dim: usize,
     /// True if tokens do not attend to later ones.
@@ -65,7 +65,10 @@ pub struct Attention<'a> {
 
 impl Attention<'_> {
     fn check(&self) {
-        assert!(self.heads.is_multiple_of(self.kv_heads) && self.dim > 0, "heads do not divide");
+        assert!(
+            self.heads.is_multiple_of(self.kv_heads) && self.dim > 0,
+            "query heads are not a multiple of key heads"
+        );
         let kv = self.kv_heads * self.dim;
         assert!(self.heads * self.dim <= self.q_ld, "queries wider than their rows");
         assert!(self.k_from.max(self.v_from) + kv <= self.kv_ld, "keys or values wider than their rows");
@@ -73,18 +76,18 @@ impl Attention<'_> {
             assert!(s.keys > 0 && s.keys <= s.rows.len(), "no keys");
             assert!(
                 s.rows.end * self.kv_ld <= self.kv.len() && s.queries.end * self.q_ld <= self.q.len(),
-                "rows outside"
+                "rows out of range"
             );
             assert!(s.queries.end <= self.positions.len(), "queries without position");
         }
     }
 
-    /// Key/value head of query head `h`.
+    /// Index of the key/value head for query head `h`.
     fn group(&self, h: usize) -> usize {
         h / (self.heads / self.kv_heads)
     }
 
-    /// Factor of the scores: one over the square root of the head width.
+    /// Factor on the scores: one over the square root of the head width.
     fn scale(&self) -> f32 {
         1.0 / (self.dim as f32).sqrt()
     }
@@ -100,7 +103,7 @@ impl Attention<'_> {
     }
 }
 
-/// Scratch space that a thread keeps between tasks.
+/// Scratch memory that a thread keeps between tasks.
 #[derive(Default)]
 struct Desk {
     keys: Buffer,
@@ -113,7 +116,7 @@ thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
 
-/// Writes head outputs side by side into rows of `out` (`heads * dim` floats each), and probabilities into `keep`.
+/// Writes head outputs side by side into the rows of `out` (`heads * dim` floats each), and probabilities into `keep`.
 pub fn attend(team: Team, a: &Attention<'_>, out: &mut [f32], keep: Option<&mut [f32]>) {
     a.check();
     let tasks = a.spans.len() * a.heads;
@@ -145,7 +148,7 @@ fn transpose(from: &[f32], ld: usize, keys: usize, dim: usize, to: &mut Buffer) 
     }
 }
 
-/// Turns scores into probabilities: softmax of `scale x` over the first `sight`, and exact zeros after them.
+/// Turns scores into probabilities: softmax of `scale x` over the first `sight` scores, and exact zeros after them.
 #[inline(always)]
 fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     x[sight..].fill(f32::NEG_INFINITY);
@@ -169,10 +172,10 @@ fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     }
 }
 
-/// Scores query rows `rows` against the panels that any of them attends to, and writes them into rows of `ld`.
+/// Computes the scores of query rows `rows` against all panels that any of them attends to, and writes them into rows of `ld` floats.
 ///
 /// # Safety
-/// `keys` contains the panels; query rows and heads are in their slices ([`Attention::check`]).
+/// `keys` must contain the panels; query rows and heads must be inside their slices ([`Attention::check`]).
 #[inline(always)]
 unsafe fn score<S: Simd>(
     s: S,
@@ -185,7 +188,7 @@ unsafe fn score<S: Simd>(
     for p in 0..seen.div_ceil(PANEL) {
         let b = keys[p * dim * PANEL..].as_ptr();
         let o = Operands { depth: dim, a: a.0.as_ptr(), a_row: a.1, a_col: 1, b, b_row: PANEL };
-        // SAFETY: the caller guarantees it; a panel has 32 columns at each of `dim` inner indices.
+        // SAFETY: the caller guarantees that the rows are readable; a panel has 32 columns at each of `dim` inner indices.
         unsafe { multiply(s, rows, &o, sums) };
         let width = PANEL.min(ld - p * PANEL);
         for (i, sums) in sums.0[..rows].iter().enumerate() {
@@ -221,7 +224,7 @@ impl Pass for Forward<'_> {
                 let scores = match self.keep {
                     Some(k) => {
                         let at = span.kept + (head * span.queries.len() + done) * ld;
-                        // SAFETY: each head of each sentence has its own part and is one task.
+                        // SAFETY: each head of each sentence is one task and has its own part of the slice.
                         unsafe { k.part(at..at + count * ld) }
                     }
                     None => desk.scores.sized(count * ld),
@@ -235,7 +238,7 @@ impl Pass for Forward<'_> {
                 for p in 0..a.dim.div_ceil(PANEL) {
                     let (b, b_row) = values.panel(p, &mut desk.copy);
                     let o = Operands { depth: seen, a: scores.as_ptr(), a_row: ld, a_col: 1, b, b_row };
-                    // SAFETY: `seen <= keys <= ld` probabilities in each row, and as many rows of values.
+                    // SAFETY: each row has `seen <= keys <= ld` probabilities, and there are as many rows of values.
                     unsafe { multiply(s, count, &o, &mut sums) };
                     let width = PANEL.min(a.dim - p * PANEL);
                     for (i, sums) in sums.0[..count].iter().enumerate() {
@@ -251,7 +254,7 @@ impl Pass for Forward<'_> {
     }
 }
 
-/// Gradients to write; every row of every sentence is written.
+/// Destinations of the gradients; every row of every sentence is written.
 pub struct Gradients<'a> {
     /// Gradient of the queries, rows `q_ld` apart; `None` if queries are in `kv`, from column 0.
     pub q: Option<&'a mut [f32]>,
@@ -259,8 +262,8 @@ pub struct Gradients<'a> {
     pub kv: &'a mut [f32],
 }
 
-/// Backpropagates through attention. `d` is the gradient of the head outputs and `kept` are the probabilities. `extra` is a gradient of the
-/// probabilities, in their layout.
+/// Backpropagates through attention. `d` is the gradient of the head outputs, and `kept` contains the probabilities. `extra` is an
+/// additional gradient of the probabilities, in the same layout.
 pub fn attend_back(team: Team, a: &Attention<'_>, kept: &[f32], extra: Option<&[f32]>, d: &[f32], to: Gradients<'_>) {
     a.check();
     let q = to.q.map(Shared::new);
@@ -289,7 +292,7 @@ impl Pass for Back<'_> {
         for task in self.tasks.clone() {
             let (span, group) = (&a.spans[task / a.kv_heads], task % a.kv_heads);
             let from = span.rows.start * a.kv_ld + a.v_from + group * a.dim;
-            // With values in place of keys, the score function returns the gradients of the probabilities.
+            // With values instead of keys, the score function returns the gradients of the probabilities.
             transpose(&a.kv[from..], a.kv_ld, span.keys, a.dim, &mut desk.keys);
             let each = if span.queries.is_empty() { 0 } else { a.heads / a.kv_heads };
             for head in group * each..(group + 1) * each {
@@ -297,7 +300,7 @@ impl Pass for Back<'_> {
                 self.queries(s, span, (head, group), &mut desk, &mut sums);
                 self.keys_and_values(s, span, (head, group), &mut desk, &mut sums);
             }
-            // Keys that no query attends to contribute nothing.
+            // Keys that no query attends to do not contribute.
             let seen = if each == 0 { 0 } else { span.keys };
             for row in span.rows.start + seen..span.rows.end {
                 for col in [a.k_from, a.v_from] {
@@ -367,7 +370,7 @@ impl Back<'_> {
                 let count = S::ROWS.min(n - done);
                 let x = desk.slopes.as_ref()[done * ld..].as_ptr();
                 let o = Operands { depth: span.keys, a: x, a_row: ld, a_col: 1, b, b_row };
-                // SAFETY: `keys <= ld` slopes in each row, and as many rows of keys.
+                // SAFETY: each row has `keys <= ld` slopes, and there are as many rows of keys.
                 unsafe { multiply(s, count, &o, sums) };
                 for (i, sums) in sums.0[..count].iter().enumerate() {
                     let at = (span.queries.start + done + i) * a.q_ld + head * a.dim + p * PANEL;
@@ -379,7 +382,7 @@ impl Back<'_> {
         }
     }
 
-    /// d k = slopes^T * queries, d v = probabilities^T * d; both summed over the query heads of a group.
+    /// d k = slopes^T * queries and d v = probabilities^T * d, both summed over the query heads of a group.
     #[inline(always)]
     fn keys_and_values<S: Simd>(
         &self,
@@ -403,7 +406,7 @@ impl Back<'_> {
                 while done < span.keys {
                     let count = S::ROWS.min(span.keys - done);
                     let o = Operands { depth: n, a: left[done..].as_ptr(), a_row: 1, a_col: ld, b, b_row };
-                    // SAFETY: column `done + i < keys <= ld` of each of `n` rows, and as many rows on the right.
+                    // SAFETY: column `done + i < keys <= ld` exists in each of `n` rows, and there are as many rows on the right.
                     unsafe { multiply(s, count, &o, sums) };
                     for (i, sums) in sums.0[..count].iter().enumerate() {
                         let at = (span.rows.start + done + i) * a.kv_ld + col + group * a.dim + p * PANEL;

@@ -1,7 +1,7 @@
 //! Products in bf16 with f32 sums, on processors with AVX512_BF16.
 //!
 //! Two inner indices share a 32-bit word. One instruction multiplies sixteen columns of such pairs and adds them to f32 sums. Pairs are
-//! summed in the order of the inner axis, so a row's result does not depend on its neighbours. For tile units see `amx`.
+//! summed in the order of the inner axis, so a row's result does not depend on its neighbours. Tile units are in `amx`.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -9,10 +9,10 @@ use std::fmt;
 use super::amx;
 use super::tile::{PANEL, Sums};
 
-/// Units that multiply bf16 weights. Their orders of summation differ, so the last bits of results differ too.
+/// Units that multiply bf16 weights. They sum in different orders, so the last bits of results differ too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Vectors of f32: weights are widened, the left operand is not rounded.
+    /// f32 vectors: weights are widened, and the left operand is not rounded.
     Widened,
     /// AVX512_BF16.
     Vectors,
@@ -53,13 +53,13 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Rounds two neighbouring numbers to the nearest bf16, in one word.
+/// Rounds two neighbouring numbers to the nearest bf16 and packs them into one word.
 pub fn pair(low: f32, high: f32) -> u32 {
     let bits = |x: f32| u32::from(half::bf16::from_f32(x).to_bits());
     bits(low) | bits(high) << 16
 }
 
-/// The two numbers of a word, in f32.
+/// The two numbers in a word, as f32.
 pub(crate) fn unpair(word: u32) -> [f32; 2] {
     [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
 }
@@ -97,7 +97,7 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` if the processor lacks the instructions.
+    /// Wraps panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` if the processor lacks the instructions.
     pub(crate) fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
         available().then_some(Pairs { words, deep: depth.div_ceil(2), panel })
     }
@@ -109,7 +109,7 @@ impl<'a> Pairs<'a> {
 
     #[inline]
     pub(crate) fn round(&self, from: &[f32], to: &mut [u32]) {
-        assert!(from.len().div_ceil(2) == to.len(), "a different number of pairs");
+        assert!(from.len().div_ceil(2) == to.len(), "numbers of pairs differ");
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `self` proves that the processor has the instructions.
         unsafe {
@@ -137,13 +137,13 @@ mod x86 {
     use crate::simd::LANE;
     use crate::tile::MAX_ROWS;
 
-    /// Rounds sixteen floats at a time, then the remaining ones singly.
+    /// Rounds sixteen floats at a time, then the remaining ones one by one.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) fn round(from: &[f32], to: &mut [u32]) {
         let (chunks, rest) = from.as_chunks::<LANE>();
         let (words, left) = to.split_at_mut(chunks.len() * LANE / 2);
         for (x, word) in chunks.iter().zip(words.chunks_exact_mut(LANE / 2)) {
-            // SAFETY: reads sixteen floats and writes eight words, both in bounds; neither needs alignment.
+            // SAFETY: the code reads sixteen floats and writes eight words, both in bounds; neither access needs alignment.
             unsafe {
                 let halves: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(_mm512_loadu_ps(x.as_ptr())));
                 _mm256_storeu_si256(word.as_mut_ptr().cast(), halves);
@@ -156,7 +156,7 @@ mod x86 {
 
     type TileFn = unsafe fn(usize, *const u32, *const u32, &mut Sums);
 
-    /// `rows` contains up to [`MAX_ROWS`] rows of `deep` words; `panel` contains `deep` rows of 32.
+    /// Multiplies `rows`, up to [`MAX_ROWS`] rows of `deep` words, by `panel`, `deep` rows of 32 words.
     pub(crate) fn multiply(panel: &[u32], rows: &[u32], deep: usize, sums: &mut Sums) {
         const TILES: [TileFn; MAX_ROWS] = [
             tile::<1>, tile::<2>, tile::<3>, tile::<4>, tile::<5>, tile::<6>, tile::<7>, tile::<8>, tile::<9>,
@@ -175,7 +175,7 @@ mod x86 {
     unsafe fn tile<const M: usize>(deep: usize, a: *const u32, b: *const u32, out: &mut Sums) {
         let mut sums = [[_mm512_setzero_ps(); 2]; M];
         for k in 0..deep {
-            // SAFETY: k < deep, so the caller guarantees 32 readable words there. The transmutes only rename vectors of 512 bits.
+            // SAFETY: k < deep, so the caller guarantees 32 readable words there. The transmutes only reinterpret 512-bit vectors.
             let across: [__m512bh; 2] = unsafe {
                 let b = b.add(k * PANEL);
                 [
@@ -184,7 +184,7 @@ mod x86 {
                 ]
             };
             for (i, row) in sums.iter_mut().enumerate() {
-                // SAFETY: i < M and k < deep; see above.
+                // SAFETY: i < M and k < deep, so the word is readable; the transmute is as above.
                 let x: __m512bh =
                     unsafe { std::mem::transmute(_mm512_set1_epi32((*a.add(i * deep + k)).cast_signed())) };
                 row[0] = _mm512_dpbf16_ps(row[0], x, across[0]);

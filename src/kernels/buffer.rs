@@ -1,4 +1,4 @@
-//! Memory that is reused between calls, aligned to cache lines.
+//! Reusable memory, aligned to cache lines.
 #![allow(unsafe_code)]
 
 use super::simd::LANE;
@@ -15,7 +15,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Resizes to `len` floats: earlier contents, then zeros.
+    /// Resizes to `len` floats: earlier contents followed by zeros.
     #[inline]
     pub fn sized(&mut self, len: usize) -> &mut [f32] {
         let lines = len.div_ceil(LANE);
@@ -34,7 +34,7 @@ impl Buffer {
         all
     }
 
-    /// Resizes to `len` words: earlier contents, then zeros.
+    /// Resizes to `len` words: earlier contents followed by zeros.
     pub fn words(&mut self, len: usize) -> &mut [u32] {
         self.sized(len);
         // SAFETY: the same memory as in `as_mut`; every 32-bit pattern is a valid word and a valid float.
@@ -43,7 +43,7 @@ impl Buffer {
 
     #[inline]
     pub(crate) fn as_words(&self) -> &[u32] {
-        // SAFETY: as in `words`.
+        // SAFETY: same memory and bounds as in `words`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 
@@ -71,7 +71,7 @@ impl AsRef<[f32]> for Buffer {
 impl AsMut<[f32]> for Buffer {
     #[inline]
     fn as_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as in `as_ref`; exclusive because `self` is.
+        // SAFETY: as in `as_ref`; access is exclusive because `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
     }
 }

@@ -1,37 +1,37 @@
-//! Small dense layers trained step by step: outputs for a few rows, and an Adam step directly from the gradients of the outputs, without
-//! storing the gradient of the weights.
+//! Small dense layers trained step by step: outputs for a few rows, and an Adam step computed directly from the output gradients, without
+//! storing the weight gradient.
 //!
-//! Rows of inputs and of weights have the same length, a multiple of [`LANE`], zero-padded. A bias is a weight on an input of 1. A zero
-//! input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one. The order of summation of each output
-//! and weight does not depend on the other layers.
+//! Input rows and weight rows have the same length, zero-padded to a multiple of [`LANE`]. A bias is a weight on a constant input of 1. A
+//! zero input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one. The order of summation of each
+//! output and weight does not depend on the other layers.
 
 use super::adamw::{Numbers, Step};
 use super::simd::{LANE, Pass, Simd, dispatch};
 
-/// Rows of a register tile of outputs.
+/// Number of rows in a register tile of outputs.
 const ROWS: usize = 4;
-/// Outputs of a register tile.
+/// Number of outputs in a register tile.
 const OUTS: usize = 4;
-/// Vectors across a register tile of slopes, each for [`PAIR`] outputs.
+/// Number of vectors across a register tile of slopes, each for [`PAIR`] outputs.
 const ACROSS: usize = 4;
-/// Outputs whose slopes are summed at a time.
+/// Number of outputs whose slopes are summed at a time.
 const PAIR: usize = 2;
 
-/// Computes `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
+/// Computes `z = x wᵀ`: `x` is rows × width, `w` outputs × width, `z` rows × outputs.
 ///
 /// # Panics
-/// If the shapes do not match, or the width is not a multiple of [`LANE`].
+/// If the shapes do not match or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
     assert_eq!((x.len() / width) * (w.len() / width), z.len(), "one output for each row and each row of weights");
     dispatch(Outputs { x, w, width, z });
 }
 
-/// Takes an Adam step on `w`. Outputs form groups of `each`, and each group has its own step size. The gradient is `deltaᵀ x`, where
-/// `delta` (rows x outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape of `w`.
+/// Takes an Adam step on `w`. Outputs form groups of `each` with one step size per group. The gradient is `deltaᵀ x`, where `delta` (rows ×
+/// outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
 /// # Panics
-/// If the shapes do not match, or the width is not a multiple of [`LANE`].
+/// If the shapes do not match or the width is not a multiple of [`LANE`].
 pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], usize), [w, m, v]: [&mut [f32]; 3]) {
     check(width, &[x, w]);
     let (rows, outs) = (x.len() / width, w.len() / width);
@@ -42,8 +42,8 @@ pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], 
 }
 
 fn check(width: usize, all: &[&[f32]]) {
-    assert!(width > 0 && width.is_multiple_of(LANE), "a width of {width}");
-    assert!(all.iter().all(|x| x.len().is_multiple_of(width)), "rows of a width of {width}");
+    assert!(width > 0 && width.is_multiple_of(LANE), "invalid width {width}");
+    assert!(all.iter().all(|x| x.len().is_multiple_of(width)), "length is not a multiple of {width}");
 }
 
 struct Outputs<'a> {
@@ -153,7 +153,7 @@ impl Pass for Descend<'_> {
 }
 
 impl Descend<'_> {
-    /// Computes gradients of `A` vectors of the weights of `O` outputs, and takes their step.
+    /// Computes the gradient for `A` vectors of each of `O` outputs' weights, and takes the step.
     #[inline(always)]
     fn tile<S: Simd, const A: usize, const O: usize>(&mut self, s: S, at: usize, o: usize) {
         let (width, outs) = (self.width, self.w.len() / self.width);
@@ -203,7 +203,7 @@ mod tests {
 
     const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
 
-    /// Covers every tile shape, with leftover rows and outputs, on every instruction set.
+    /// Covers every tile shape, including leftover rows and outputs, on every instruction set.
     #[test]
     fn outputs_are_products() {
         for (rows, outs, width) in [(1, 1, 16), (4, 4, 32), (9, 7, 80), (5, 10, 16), (8, 3, 144)] {
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Two textbook Adam steps, with a rate for each group of outputs; an input of 0 leaves its weights unchanged.
+    /// Compares with two textbook Adam steps, with one rate per group of outputs; an input of 0 leaves its weights unchanged.
     #[test]
     fn steps_are_those_of_adam_on_the_slope() {
         for (rows, groups, each, width) in [(1, 1, 1, 16), (8, 3, 2, 80), (6, 2, 3, 144), (3, 5, 1, 64)] {
@@ -244,7 +244,7 @@ mod tests {
                             / rows as f64;
                         *m = 0.9 * *m + 0.1 * slope;
                         *v = 0.999 * *v + 0.001 * slope * slope;
-                        // Both steps use the corrections of the first, as in the kernel.
+                        // Both steps use the bias corrections of the first, as in the kernel.
                         *w -= f64::from(steps[o / each].rate) * (*m * 10.0) / ((*v * 1000.0).sqrt() + 1e-8);
                     }
                 }

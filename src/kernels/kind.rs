@@ -1,4 +1,4 @@
-//! Kernels named in a network's description: activations, norms, element types.
+//! Kernel types named in a network description: activations, norms, element types.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activation {
-    /// x Phi(x) with the exact normal distribution function.
+    /// x Phi(x), where Phi is the exact normal distribution function.
     GeluErf,
     /// The tanh approximation of `GeluErf` (`gelu_new`).
     GeluTanh,
@@ -24,11 +24,11 @@ pub enum NormKind {
     Rms,
 }
 
-/// Element type of a loaded model's matrices and tables. On the CPU, biases, norms, sums and all values between products stay in f32;
+/// Element type of a loaded model's matrices and tables. On the CPU, biases, norms, sums and all values between products stay in f32, and
 /// results are always f32.
 ///
 /// On the CPU, bf16 products round both operands (only the weights without AMX or AVX512_BF16), and f16 rounds the weights. Other devices
-/// compute everything in this type. Types other than f32 take half the memory and support only the forward pass.
+/// compute everything in this type. Types other than f32 take half the memory and support only forward passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
     #[default]

@@ -1,6 +1,6 @@
 //! Kernels on plain slices for the CPU executor, in a separate crate so that test builds can optimise it alone.
 //!
-//! It is independent of models except for the names in [`kind`]. Besides the memory map, only this crate may use `unsafe`.
+//! Apart from the names in [`kind`], it does not depend on models. Besides the memory map, only this crate may use `unsafe`.
 
 pub mod adamw;
 pub(crate) mod amx;

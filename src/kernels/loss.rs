@@ -5,12 +5,12 @@ use super::math::exp;
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 
-/// Factor of the gradient of a row's log-probability.
+/// Factor on the gradient of a row's log-probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weight {
-    /// The same for every row.
+    /// The same factor for every row.
     Constant(f32),
-    /// The probability, which gives the gradient of the probability.
+    /// The probability as factor, which gives the gradient of the probability itself.
     Probability,
 }
 
@@ -23,7 +23,7 @@ pub fn log_probabilities(
     weight: Weight,
     out: &mut [f32],
 ) {
-    assert!(logits.len() == targets.len() * vocab && out.len() == targets.len(), "one target for each row");
+    assert!(logits.len() == targets.len() * vocab && out.len() == targets.len(), "one target per row");
     let (logits, out) = (Shared::new(logits), Shared::new(out));
     team.ranges(targets.len(), 1, |r| {
         // SAFETY: ranges of rows are disjoint.

@@ -5,9 +5,9 @@ use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 use crate::kind::Activation;
 
-/// e^x with an error of at most 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. NaN stays NaN.
+/// e^x with an error of at most 1.3 units in the last place. Results are 1.2e-38 below -87.3 and 1.7e38 above 88; NaN stays NaN.
 ///
-/// x = n ln 2 + r with |r| <= ln 2 / 2, then 2^n times a polynomial in r (coefficients of Cephes' `expf`).
+/// Method: x = n ln 2 + r with |r| <= ln 2 / 2; the result is 2^n times a polynomial in r (coefficients of Cephes' `expf`).
 #[inline(always)]
 pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     let x = s.min(s.splat(88.0), s.max(s.splat(-87.3), x));
@@ -23,7 +23,7 @@ pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     s.mul(p, s.exp2i(n))
 }
 
-/// Above this, the normal distribution function is 0 or 1 in single precision.
+/// Absolute x above which the normal distribution function is 0 or 1 in single precision.
 const PHI_END: f32 = 5.5;
 /// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit with error 2.1e-8.
 const PHI_P: [f32; 7] =
@@ -45,7 +45,7 @@ fn phi<S: Simd>(s: S, x: S::V) -> S::V {
     s.add(s.splat(0.5), s.div(s.mul(x, p), q))
 }
 
-/// g = 1 / (1 + e^-x), and 1 - g without cancellation.
+/// g = 1 / (1 + e^-x), and 1 - g computed without cancellation.
 #[inline(always)]
 fn sigmoid<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
     let e = exp(s, s.sub(s.splat(0.0), x));
@@ -57,7 +57,7 @@ fn sigmoid<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
 const GELU_A: f32 = 1.595_769;
 const GELU_B: f32 = 0.044_715;
 
-/// The sigmoid of the tanh form of GELU, its complement, and the derivative of its argument.
+/// The sigmoid in GELU's tanh form, its complement, and the derivative of its argument.
 #[inline(always)]
 fn gelu_gate<S: Simd>(s: S, x: S::V) -> ((S::V, S::V), S::V) {
     let t = s.mul(x, x);
@@ -94,7 +94,7 @@ pub(crate) fn derivative<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     }
 }
 
-/// d/dx of x g with g = sigmoid(u(x)), 1 - g, and du = u'(x): g + x g (1 - g) du.
+/// Derivative of x g, where g = sigmoid(u(x)) and du = u'(x): g + x g (1 - g) du. `rest` is 1 - g.
 #[inline(always)]
 fn slope<S: Simd>(s: S, x: S::V, (g, rest): (S::V, S::V), du: S::V) -> S::V {
     s.fma(s.mul(s.mul(x, du), g), rest, g)
@@ -105,7 +105,7 @@ const LEAST: usize = 1 << 13;
 
 /// `out = act(gate) up`
 pub fn gate(team: Team, kind: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-    assert!(gate.len() == out.len() && up.len() == out.len(), "gates of a different size");
+    assert!(gate.len() == out.len() && up.len() == out.len(), "gates differ in length");
     let out = Shared::new(out);
     team.ranges(up.len(), LEAST, |r| {
         // SAFETY: ranges are disjoint.
@@ -132,9 +132,9 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// Backward pass of [`gate()`]: from the gradient `d` of its result, writes the gradient of `gate` to `d_gate` and that of `up` to `d`.
+/// Backward pass of [`gate()`]: from the gradient `d` of the result, writes the gradient of `gate` to `d_gate` and that of `up` to `d`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
-    assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates of a different size");
+    assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates differ in length");
     let (d, d_gate) = (Shared::new(d), Shared::new(d_gate));
     team.ranges(up.len(), LEAST, |r| {
         // SAFETY: ranges are disjoint.
@@ -165,7 +165,7 @@ impl Pass for GateBack<'_> {
 
 /// `d = d act'(pre)`
 pub fn activate_back(kind: Activation, pre: &[f32], d: &mut [f32]) {
-    assert_eq!(pre.len(), d.len(), "one derivative for each gradient");
+    assert_eq!(pre.len(), d.len(), "inputs and gradients differ in length");
     dispatch(ActivateBack { kind, pre, d });
 }
 
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// erf in f64, by its series and, for large arguments, its continued fraction.
+    /// erf in f64, from its series and, for large arguments, its continued fraction.
     fn erf(x: f64) -> f64 {
         if x.abs() < 3.0 {
             let (mut term, mut sum) = (x, x);
@@ -266,7 +266,7 @@ mod tests {
             for kind in KINDS {
                 let worst = run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
                     let want = exact(kind, f64::from(*x));
-                    // Absolute error up to 8, where a unit in the last place is 1e-6; relative error beyond.
+                    // Absolute error up to 8, where one unit in the last place is 1e-6, and relative error beyond.
                     w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
                 });
                 println!("{kind:?} {level:?}: {worst:.2e}");

@@ -9,15 +9,15 @@ use crate::kind::NormKind;
 #[derive(Clone, Copy)]
 pub struct Norm<'a> {
     pub kind: NormKind,
-    /// Added to the second moment.
+    /// Constant added to the second moment.
     pub eps: f32,
-    /// Multiplied after normalisation.
+    /// Factor applied after normalisation.
     pub weight: &'a [f32],
-    /// Added at the end.
+    /// Bias added at the end.
     pub bias: Option<&'a [f32]>,
 }
 
-/// Values saved for the backward pass: normalised rows before weight and bias, and each row's factor.
+/// Values kept for the backward pass: normalised rows before weight and bias, and each row's factor.
 pub struct Kept<'a> {
     /// `[rows, width]`
     pub normed: &'a mut [f32],
@@ -28,11 +28,11 @@ pub struct Kept<'a> {
 /// Minimum number of rows per thread.
 const LEAST: usize = 16;
 
-/// Normalises rows of `from` into `to`, or `to` in place.
+/// Normalises the rows of `from` into `to`, or `to` in place if `from` is `None`.
 pub fn norm(team: Team, n: &Norm<'_>, from: Option<&[f32]>, to: &mut [f32], keep: Option<Kept<'_>>) {
     let width = n.weight.len();
     let rows = to.len() / width;
-    assert!(to.len() == rows * width && from.is_none_or(|f| f.len() == to.len()), "rows of a different width");
+    assert!(to.len() == rows * width && from.is_none_or(|f| f.len() == to.len()), "rows differ in width");
     let keep = keep.map(|k| (Shared::new(k.normed), Shared::new(k.factor)));
     let to = Shared::new(to);
     team.ranges(rows, LEAST, |r| {
@@ -51,7 +51,7 @@ struct Forward<'a> {
     keep: Option<(&'a mut [f32], &'a mut [f32])>,
 }
 
-/// The first `count` lanes, zero-padded.
+/// The first `count` lanes of a vector; the others are zero.
 #[inline(always)]
 fn first<S: Simd>(s: S, v: S::V, count: usize) -> S::V {
     if count >= LANE {
@@ -106,8 +106,8 @@ impl Pass for Forward<'_> {
     }
 }
 
-/// Backpropagates through a normalisation; `d` is the gradient of its result. The gradient of its input replaces `d`, or is added to `into`
-/// if given (`d` is then scratch).
+/// Backpropagates through a normalisation; `d` is the gradient of its result. The gradient of the input replaces `d`, or is added to `into`
+/// if given (`d` is then scratch memory).
 pub fn norm_back(
     team: Team,
     n: &Norm<'_>,
@@ -117,8 +117,8 @@ pub fn norm_back(
 ) {
     let width = n.weight.len();
     let rows = d.len() / width;
-    assert!(normed.len() == d.len() && factor.len() == rows && d.len() == rows * width, "rows of a different width");
-    assert!(into.as_ref().is_none_or(|i| i.len() == d.len()), "sums of a different size");
+    assert!(normed.len() == d.len() && factor.len() == rows && d.len() == rows * width, "rows differ in width");
+    assert!(into.as_ref().is_none_or(|i| i.len() == d.len()), "sums differ in length");
     let (d, into) = (Shared::new(d), into.map(Shared::new));
     team.ranges(rows, LEAST, |r| {
         let at = r.start * width..r.end * width;
@@ -138,7 +138,7 @@ struct Back<'a> {
 
 impl Pass for Back<'_> {
     type Out = ();
-    /// With x the normalised row, g = weight * d and f the row's factor: f (g - mean(g) - x mean(g x)). RMS norms have no mean(g).
+    /// Result with normalised row x, g = weight * d and row factor f: f (g - mean(g) - x mean(g x)). RMS norms omit mean(g).
     #[inline(always)]
     fn run<S: Simd>(mut self, s: S) {
         let width = self.n.weight.len();

@@ -1,4 +1,4 @@
-//! The two operands of a product: rows in a slice, and panels of f32, f16 or bf16.
+//! The two operands of a product: a left one of rows in a slice, and a right one of panels in f32, f16 or bf16.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::buffer::Buffer;
 use super::packed::Packed;
 use super::tile::PANEL;
 
-/// A left operand `rows x depth` inside a slice.
+/// A left operand, `rows x depth`, inside a slice.
 #[derive(Clone, Copy)]
 pub struct Left<'a> {
-    /// The elements, starting with the first.
+    /// The slice, starting at the operand's first element.
     pub(super) data: &'a [f32],
     pub(super) rows: usize,
     /// Number of inner indices.
@@ -48,7 +48,7 @@ impl<'a> Left<'a> {
     }
 }
 
-/// Storage of a right operand's numbers.
+/// Stored numbers of a right operand.
 #[derive(Clone, Copy)]
 pub(super) enum Values<'a> {
     F32(&'a [f32]),
@@ -58,7 +58,7 @@ pub(super) enum Values<'a> {
     Bf16(&'a [u32]),
 }
 
-/// A right operand in bf16, for one of the units.
+/// A right operand in bf16, in the form that one of the units multiplies.
 #[derive(Clone, Copy)]
 pub(super) enum Narrow<'a> {
     Vectors(bf16::Pairs<'a>),
@@ -66,16 +66,16 @@ pub(super) enum Narrow<'a> {
     Tiles(amx::Tiles<'a>),
 }
 
-/// A right operand `depth x cols`.
+/// A right operand, `depth x cols`.
 #[derive(Clone, Copy)]
 pub struct Right<'a> {
     values: Values<'a>,
     /// Number of inner indices.
     pub(super) depth: usize,
     pub(super) cols: usize,
-    /// Distance from one inner index to the next.
+    /// Distance between inner indices.
     row: usize,
-    /// Distance from one panel to the next.
+    /// Distance between panels.
     panel: usize,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Right<'a> {
         Self::within(p, 0..p.cols(), 0..p.depth())
     }
 
-    /// A range of columns and inner indices of a packed matrix. Columns must begin at a panel boundary; inner indices must begin at 0
+    /// A range of columns and inner indices of a packed matrix. Columns must begin at a panel boundary. Inner indices must begin at 0
     /// unless the matrix is in f32.
     ///
     /// # Panics
@@ -97,7 +97,7 @@ impl<'a> Right<'a> {
             Values::F16(x) => Values::F16(&x[first * panel..]),
             Values::Bf16(x) => Values::Bf16(&x[first * panel..]),
         };
-        assert!(depth.start == 0 || matches!(values, Values::F32(_)), "a part of the inner axis of halves");
+        assert!(depth.start == 0 || matches!(values, Values::F32(_)), "16-bit operands must start at inner index 0");
         Right { values, depth: depth.len(), cols: cols.len(), row: PANEL, panel }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Right<'a> {
         Right { values: Values::F32(data), depth, cols, row: ld, panel: PANEL }
     }
 
-    /// `deep` inner indices starting at `from` (all of them unless in f32).
+    /// The part of `deep` inner indices starting at `from`; for 16-bit operands it must be all of them.
     pub(super) fn below(self, from: usize, deep: usize) -> Self {
         match self.values {
             Values::F32(x) => {
@@ -138,7 +138,7 @@ impl<'a> Right<'a> {
         assert!(fits, "right operand {} x {} does not fit", self.depth, self.cols);
     }
 
-    /// The operand in the form that `unit` multiplies; `None` if it is not in bf16 or this machine lacks the unit.
+    /// The operand in the form that `unit` multiplies; `None` if the operand is not in bf16 or this machine lacks the unit.
     pub(super) fn narrow(&self, unit: Unit) -> Option<Narrow<'a>> {
         match (self.values, unit) {
             (Values::Bf16(x), Unit::Vectors) if self.depth > 0 => {
@@ -151,8 +151,8 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Panel `p` in f32, as an address and the distance between inner indices. It is copied if it is not in f32, or if its last row would
-    /// be read past the end of the slice.
+    /// Panel `p` in f32, as an address and the distance between inner indices. The panel is copied if it is not in f32 or if reading its
+    /// last row would exceed the slice.
     pub(super) fn panel(&self, p: usize, copy: &mut Buffer) -> (*const f32, usize) {
         let from = p * self.panel;
         match self.values {

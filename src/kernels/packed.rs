@@ -20,18 +20,18 @@ pub struct Packed {
     data: Buffer,
 }
 
-/// Number of inner indices transposed together: one cache line of every source row.
+/// Number of inner indices transposed at a time: one cache line of every source row.
 const STRIP: usize = 16;
 
 impl Packed {
-    /// Packs weights as in checkpoints: matrices `[out_i, depth]`, whose outputs are concatenated.
+    /// Packs weight matrices as in checkpoints, `[out_i, depth]`, with their outputs concatenated.
     pub fn from_weights(depth: usize, parts: &[&[f32]]) -> Packed {
         let mut packed = Packed::default();
         packed.set_weights(depth, parts);
         packed
     }
 
-    /// Like [`Packed::from_weights`], in existing memory.
+    /// Like [`Packed::from_weights`], but reuses the memory.
     pub fn set_weights(&mut self, depth: usize, parts: &[&[f32]]) {
         let rows: Vec<&[f32]> = parts.iter().flat_map(|p| p.chunks_exact(depth)).collect();
         self.set(depth, rows.len(), |j| rows[j]);
@@ -66,7 +66,7 @@ impl Packed {
         packed
     }
 
-    /// Like [`Packed::from_matrices`], in existing memory.
+    /// Like [`Packed::from_matrices`], but reuses the memory.
     pub fn set_matrices(&mut self, parts: &[&[f32]], cols: usize) {
         let depth = parts.iter().map(|p| p.len() / cols.max(1)).sum();
         self.fill(depth, cols, |p, panel| {
@@ -80,7 +80,7 @@ impl Packed {
         });
     }
 
-    /// Fills all panels with `write(index, [depth][32])`.
+    /// Fills all panels by calling `write(index, panel)`, where the panel is `[depth][32]`.
     fn fill(&mut self, depth: usize, cols: usize, write: impl Fn(usize, &mut [f32]) + Sync) {
         (self.depth, self.cols) = (depth, cols);
         let panels = cols.div_ceil(PANEL);
@@ -106,7 +106,7 @@ impl Packed {
         }
     }
 
-    /// The transposed matrix, for backward passes.
+    /// The transpose, for backward passes.
     pub fn transposed(&self) -> Packed {
         let mut columns = vec![0.0; self.cols * self.depth];
         columns.par_chunks_exact_mut(self.depth.max(1)).enumerate().for_each(|(j, c)| self.column(j, c));
@@ -154,7 +154,7 @@ impl Packed {
         }
     }
 
-    /// Length of a panel in the units of [`Packed::values`].
+    /// Length of a panel in elements of [`Packed::values`].
     pub(super) fn panel_len(&self) -> usize {
         match self.dtype {
             Dtype::F32 => self.depth * PANEL,

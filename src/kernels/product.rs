@@ -1,7 +1,7 @@
-//! Matrix products with a fused last step: bias, activation, residual sum, or the derivative of an activation.
+//! Matrix products with a fused final step: bias, activation, residual sum, or derivative of an activation.
 //!
-//! Every number is one chain of multiply-adds in the order of the inner axis. A row's result is therefore bit-identical whatever the other
-//! rows and the division of the work.
+//! Every number is one chain of multiply-adds in the order of the inner axis. A row's result is therefore bit-identical regardless of the
+//! other rows and of how the work is divided.
 #![allow(unsafe_code)]
 
 mod narrow;
@@ -20,7 +20,7 @@ use super::team::{Shared, Team, part};
 use super::tile::{PANEL, Sums, Tile};
 use crate::kind::Activation;
 
-/// Last step of a product P, with result C. Biases have one value per column.
+/// Final step that turns a product P into the result C. Biases have one value per column.
 pub enum Finish<'a> {
     /// C = P
     Store,
@@ -28,7 +28,7 @@ pub enum Finish<'a> {
     Bias(&'a [f32]),
     /// C += P (+ bias)
     Add(Option<&'a [f32]>),
-    /// C += P, summed over blocks of the inner axis, for long axes (weight gradients).
+    /// C += P, summed over blocks of the inner axis; for long inner axes (weight gradients).
     Accumulate,
     /// C = act(P + bias)
     Act(Activation, Option<&'a [f32]>),
@@ -51,11 +51,11 @@ enum Epilogue<'a> {
     Back(Activation, &'a [f32]),
 }
 
-/// Number of rows per pass over the panels. A pass reads all panels from outer caches or memory. More rows share that cost, even if the
-/// left operand no longer fits the L2 cache. Measured with 252 rows through the products of BERT-base (twelve layers, two threads, Intel
-/// Xeon): 2.08 s in chunks of 112, 1.91 s in one.
+/// Number of rows per pass over the panels. A pass reads all panels from outer caches or memory, and more rows share that cost, even if the
+/// left operand no longer fits the L2 cache. Measured on all products of BERT-base with 252 rows (twelve layers, two threads, Intel Xeon):
+/// 2.08 s in chunks of 112, 1.91 s in one.
 const CHUNK: usize = 336;
-/// Number of inner indices summed at a time in [`Finish::Accumulate`].
+/// Number of inner indices summed at a time by [`Finish::Accumulate`].
 const BLOCK: usize = 256;
 
 /// Computes `out = finish(left right)`; rows of `out` are `ld` floats apart.
@@ -66,7 +66,7 @@ pub fn product(team: Team, left: Left<'_>, right: Right<'_>, out: &mut [f32], ld
     product_by(Unit::best(), team, left, right, out, ld, finish);
 }
 
-/// Like [`product`], on a given unit for bf16 operands.
+/// Like [`product`], but with a given unit for bf16 operands.
 fn product_by(
     unit: Unit,
     team: Team,
@@ -102,7 +102,7 @@ fn product_by(
     assert!(bias.is_none_or(|b| b.len() == cols), "bias of a different width");
     let narrow = if left.col == 1 { right.narrow(unit) } else { None };
     let wanted = if team == Team::Pool { 3 * team.threads() } else { 1 };
-    // The division leaves as few partly filled tiles as possible.
+    // The rows are divided so that as few tiles as possible are partly filled.
     let (grain, tall, exact) = match narrow {
         Some(Narrow::Tiles(_)) => (amx::TILE, tiled(left.depth), true),
         _ => (Level::best().rows(), CHUNK, false),
@@ -120,8 +120,8 @@ fn product_by(
     });
 }
 
-/// Number of rows of a left operand in tiles per pass over the panels: 1 MiB, half the L2 cache of processors with AMX, so that panels are
-/// loaded less often.
+/// Number of rows of a tiled left operand per pass over the panels. They occupy 1 MiB, half the L2 cache of processors with AMX, so that
+/// panels are loaded less often.
 fn tiled(depth: usize) -> usize {
     ((1 << 20) / (2 * depth.max(1))).next_multiple_of(amx::ROWS)
 }
@@ -141,7 +141,7 @@ struct Job<'a> {
 }
 
 thread_local! {
-    /// Copy of a panel that cannot be read in place.
+    /// Copies of panels that cannot be read in place.
     static COPY: RefCell<Buffer> = RefCell::default();
 }
 
@@ -158,7 +158,7 @@ impl Pass for Job<'_> {
         let mut sums = Sums::ZERO;
         let (left, depth) = (self.left, self.left.depth);
         let mut from = 0;
-        // Runs at least once: an empty sum is 0, and the bias is still added.
+        // The loop runs at least once: an empty sum is 0, and the bias is still added.
         while from == 0 || from < depth {
             let deep = self.block.min(depth - from);
             let right = self.right.below(from, deep);
@@ -181,12 +181,13 @@ impl Pass for Job<'_> {
 }
 
 impl Job<'_> {
-    /// Number of even parts into which register tiles divide the rows. (A closure would not be inlined and would lose the instruction set.)
+    /// Number of nearly equal parts into which register tiles divide the rows. (A closure would not be inlined and would lose the
+    /// instruction set.)
     fn blocks<S: Simd>(&self) -> usize {
         self.rows.len().div_ceil(S::ROWS)
     }
 
-    /// First row and number of rows of part `i`.
+    /// First row of part `i`, and its number of rows.
     fn block_at<S: Simd>(&self, i: usize) -> (usize, usize) {
         let part = part(self.rows.len(), self.blocks::<S>(), i);
         (self.rows.start + part.start, part.len())
@@ -198,7 +199,7 @@ impl Job<'_> {
         let width = PANEL.min(self.right.cols - p * PANEL);
         for (i, sums) in sums.iter().enumerate() {
             let at = (row + i) * self.ld + p * PANEL;
-            // SAFETY: rows and panels are divided among jobs, so no other job has these elements.
+            // SAFETY: rows and panels are divided among jobs, so no other job accesses these elements.
             let to = unsafe { self.out.part(at..at + width) };
             // SAFETY: as above; `kept` has the layout of `out`.
             let kept = self.kept.map(|k| unsafe { k.part(at..at + width) });
@@ -216,7 +217,7 @@ impl Job<'_> {
 pub(super) struct Operands {
     /// Length of the inner axis.
     pub depth: usize,
-    /// First number of the left operand.
+    /// Address of the left operand's first number.
     pub a: *const f32,
     /// Distance in floats between rows of the left operand.
     pub(crate) a_row: usize,
@@ -240,13 +241,13 @@ pub(super) unsafe fn multiply<S: Simd>(s: S, rows: usize, o: &Operands, sums: &m
     while column < PANEL {
         let &Operands { depth, a, a_row, a_col, b, b_row } = o;
         let b = b.wrapping_add(column);
-        // SAFETY: the caller guarantees it; `column + 16 ACROSS` never exceeds a panel.
+        // SAFETY: the caller guarantees readable operands; `column + 16 ACROSS` never exceeds a panel.
         unsafe { tile(&mut Tile { depth, a, a_row, a_col, b, b_row, out: sums, column }) };
         column += LANE * S::ACROSS;
     }
 }
 
-/// Applies the last step to one row of one panel.
+/// Applies the final step to one row of one panel.
 #[inline(always)]
 fn finish_row<S: Simd>(
     s: S,

@@ -1,19 +1,19 @@
-//! Rotary positions: rotates the first part of each head by an angle proportional to the position (Su et al., 2021).
+//! Rotary position embeddings: rotate the first part of each head by an angle proportional to the position (Su et al. 2021).
 #![allow(unsafe_code)]
 
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 
-/// Cosines and sines of all positions requested so far.
+/// Table of cosines and sines by position.
 #[derive(Debug, Default)]
 pub struct Angles {
     half: usize,
-    /// For each position `half` cosines, then `half` sines.
+    /// For each position, `half` cosines followed by `half` sines.
     table: Vec<f32>,
 }
 
 impl Angles {
-    /// Tabulates the first `positions` positions for these angles per position; cosines and sines are multiplied by `scale`.
+    /// Tabulates the first `positions` positions. `frequencies` are angles per position; cosines and sines are multiplied by `scale`.
     pub fn new(frequencies: &[f64], scale: f64, positions: usize) -> Angles {
         let half = frequencies.len();
         let mut table = Vec::with_capacity(positions * 2 * half);
@@ -29,7 +29,7 @@ impl Angles {
     }
 }
 
-/// Adjacent heads in rows.
+/// Adjacent heads in each row.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
     /// Column of the first head.
@@ -38,9 +38,9 @@ pub struct Heads {
     pub dim: usize,
 }
 
-/// Rotates the heads of every row (of `ld` floats) by the angle of its position, or back.
+/// Rotates the heads of every row (of `ld` floats) by the angle of the row's position, forwards or back.
 pub fn rotate(team: Team, x: &mut [f32], ld: usize, heads: Heads, angles: &Angles, positions: &[u32], back: bool) {
-    assert!(heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld, "heads outside rows");
+    assert!(heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld, "heads exceed their rows");
     assert!(2 * angles.half <= heads.dim, "more angles than dimensions");
     let x = Shared::new(x);
     team.ranges(positions.len(), 32, |r| {

@@ -1,8 +1,8 @@
-//! Vector operations on sixteen floats for three instruction sets, chosen at run time.
+//! Vector operations on sixteen floats, for instruction sets chosen at run time.
 //!
 //! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it in a function that enables this processor's best instruction set.
 //! Explicit vectors keep the executor fast in unoptimised test builds. They also fix the order of every sum, so a row's result is
-//! bit-identical whatever the other rows.
+//! bit-identical regardless of the other rows.
 #![allow(unsafe_code)]
 
 use super::tile::{Tile, TileFn, tile};
@@ -39,9 +39,9 @@ pub trait Simd: Copy + Send + Sync {
     fn round(self, a: Self::V) -> Self::V;
     /// 2^a for integers a from -126 to 127.
     fn exp2i(self, a: Self::V) -> Self::V;
-    /// v where test > 0, else 0.
+    /// v where test > 0, otherwise 0.
     fn where_positive(self, test: Self::V, v: Self::V) -> Self::V;
-    /// Prefetches the cache line at an address, which need not be readable.
+    /// Prefetches the cache line at an address, which may be unreadable.
     #[inline(always)]
     fn expect(self, _: *const f32) {}
 
@@ -60,7 +60,7 @@ pub trait Simd: Copy + Send + Sync {
         x[0]
     }
 
-    /// The largest lane.
+    /// The maximum over the lanes.
     #[inline(always)]
     fn peak(self, v: Self::V) -> f32 {
         let mut x = [0.0; LANE];
@@ -82,7 +82,7 @@ pub trait Simd: Copy + Send + Sync {
         }
     }
 
-    /// Writes sixteen floats at `i`, or as many as fit in the slice.
+    /// Writes as many of the sixteen floats at `i` as fit in the slice.
     #[inline(always)]
     fn put(self, v: Self::V, x: &mut [f32], i: usize) {
         let rest = &mut x[i..];
@@ -98,21 +98,21 @@ pub trait Simd: Copy + Send + Sync {
     }
 }
 
-/// Work written once for all instruction sets.
+/// A computation written once for all instruction sets.
 pub trait Pass {
     type Out;
-    /// Runs the work. Implementations must be `#[inline(always)]`, so that the instruction set reaches every operation.
+    /// Runs the computation. Implementations must be `#[inline(always)]`, so that the instruction set reaches every operation.
     fn run<S: Simd>(self, s: S) -> Self::Out;
 }
 
 /// Instruction sets, the slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// The baseline of the target.
+    /// The target's baseline.
     Portable,
     /// AVX2 and fused multiply-add.
     Avx2,
-    /// AVX-512 foundation and the extensions introduced with it.
+    /// AVX-512F and the extensions introduced with it.
     Avx512,
 }
 
@@ -168,11 +168,11 @@ pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
     {
         let level = level.min(Level::best());
         if level == Level::Avx512 {
-            // SAFETY: `Level::best` has found every feature that the function enables.
+            // SAFETY: `Level::best` has detected every feature that the function enables.
             return unsafe { x86::run_avx512(pass) };
         }
         if level == Level::Avx2 {
-            // SAFETY: as above.
+            // SAFETY: `Level::best` has detected every feature that the function enables.
             return unsafe { x86::run_avx2(pass) };
         }
     }
@@ -201,7 +201,7 @@ impl Simd for Portable {
         /// # Safety
         /// Same requirements as [`tile`].
         unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller guarantees the requirements of `tile`.
             unsafe { tile::<Portable, M, 1>(Portable, t) }
         }
         [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>][rows - 1]
@@ -290,7 +290,7 @@ mod x86 {
         pass.run(Avx2(()))
     }
 
-    /// Generates methods that are one intrinsic.
+    /// Generates methods that consist of one intrinsic.
     macro_rules! forward {
         ($($name:ident($($arg:ident),*) = $intrinsic:expr;)*) => { $(
             #[inline(always)]
@@ -311,7 +311,7 @@ mod x86 {
             /// Same requirements as [`tile`]; the CPU must also support AVX-512F.
             #[target_feature(enable = "avx512f,avx2,fma")]
             unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller guarantees the requirements of `tile`.
                 unsafe { tile::<Avx512, M, 2>(Avx512(()), t) }
             }
             const TILES: [TileFn; 14] = [
@@ -322,17 +322,17 @@ mod x86 {
         }
         #[inline(always)]
         fn splat(self, x: f32) -> __m512 {
-            // SAFETY: see `forward`.
+            // SAFETY: the instruction set is available, as explained in `forward`.
             unsafe { _mm512_set1_ps(x) }
         }
         #[inline(always)]
         fn load(self, x: &[f32; LANE]) -> __m512 {
-            // SAFETY: `x` has sixteen floats, and the load may be unaligned. For the rest see `forward`.
+            // SAFETY: `x` has sixteen floats, and the load may be unaligned. The instruction set is available as in `forward`.
             unsafe { _mm512_loadu_ps(x.as_ptr()) }
         }
         #[inline(always)]
         fn store(self, v: __m512, to: &mut [f32; LANE]) {
-            // SAFETY: as in `load`.
+            // SAFETY: same bounds and alignment as in `load`.
             unsafe { _mm512_storeu_ps(to.as_mut_ptr(), v) }
         }
         #[inline(always)]
@@ -381,7 +381,7 @@ mod x86 {
             /// Same requirements as [`tile`]; the CPU must also support AVX2 and FMA.
             #[target_feature(enable = "avx2,fma")]
             unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller guarantees the requirements of `tile`.
                 unsafe { tile::<Avx2, M, 1>(Avx2(()), t) }
             }
             const TILES: [TileFn; 6] = [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>];
@@ -389,17 +389,17 @@ mod x86 {
         }
         #[inline(always)]
         fn splat(self, x: f32) -> Self::V {
-            // SAFETY: see `pair`.
+            // SAFETY: the instruction set is available, as explained in `pair`.
             unsafe { [_mm256_set1_ps(x); 2] }
         }
         #[inline(always)]
         fn load(self, x: &[f32; LANE]) -> Self::V {
-            // SAFETY: `x` has sixteen floats; the load may be unaligned. For the rest see `pair`.
+            // SAFETY: `x` has sixteen floats, and the loads may be unaligned. The instruction set is available as in `pair`.
             unsafe { [_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x.as_ptr().add(8))] }
         }
         #[inline(always)]
         fn store(self, v: Self::V, to: &mut [f32; LANE]) {
-            // SAFETY: as in `load`.
+            // SAFETY: same bounds and alignment as in `load`.
             unsafe {
                 _mm256_storeu_ps(to.as_mut_ptr(), v[0]);
                 _mm256_storeu_ps(to.as_mut_ptr().add(8), v[1]);
@@ -474,7 +474,7 @@ mod tests {
         println!("best level here: {:?}", Level::best());
         for level in [Level::Avx2, Level::Avx512] {
             let got = run_at(level, Everything(&x, &y));
-            // The partial chunk divides by padding, so those lanes are 0/0 on both sides. Zeros may differ in sign.
+            // In the partial chunk, padding is divided by padding, so those lanes are 0/0 on both sides. Zeros may differ in sign.
             let same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
             assert!(got.iter().zip(&want).all(same), "{level:?}");
         }

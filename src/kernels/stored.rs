@@ -1,4 +1,4 @@
-//! Converts little-endian numbers of a weights file to f32. It is in this crate so that test builds read weights at full speed.
+//! Converts little-endian numbers in weight files to f32. The code is in this crate so that test builds read weights at full speed.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};

@@ -1,4 +1,4 @@
-//! The threads for one operation: the calling thread alone, or the whole pool.
+//! The threads that run one operation: the calling thread alone, or the whole pool.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// The threads that share one operation. The division never changes a result: each number is computed by one thread.
+/// The threads that share one operation. How the work is divided never changes a result, because each number is computed by one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
-    /// The calling thread; the others process other sentences.
+    /// Only the calling thread; the other threads process other sentences.
     Solo,
     /// Every thread of the pool.
     Pool,
@@ -32,14 +32,14 @@ impl Team {
         }
     }
 
-    /// Divides `0..n` into even ranges of at least `least` and calls `f` with each.
+    /// Divides `0..n` into nearly equal ranges of at least `least` and calls `f` for each.
     pub fn ranges(self, n: usize, least: usize, f: impl Fn(Range<usize>) + Send + Sync) {
         let parts = (n / least.max(1)).clamp(1, self.threads() * 3);
         self.each(parts, |i| f(part(n, parts, i)));
     }
 }
 
-/// The `i`-th of `parts` even parts of `0..n`.
+/// The `i`-th of `parts` nearly equal parts of `0..n`.
 #[inline]
 pub fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
     n * i / parts..n * (i + 1) / parts
@@ -52,9 +52,9 @@ pub(super) struct Shared<'a> {
     slice: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: this is a `&mut [f32]` in parts; a caller that takes a part guarantees that no other caller has it.
+// SAFETY: this is a `&mut [f32]` in parts; whoever takes a part guarantees that nobody else has it.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: parts accessed by different threads are disjoint, as explained for `Send`.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
@@ -69,7 +69,7 @@ impl<'a> Shared<'a> {
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn part(&self, at: Range<usize>) -> &mut [f32] {
         assert!(at.start <= at.end && at.end <= self.len, "{at:?} of {}", self.len);
-        // SAFETY: in bounds by the assertion, exclusive by the caller's guarantee, alive for 'a.
+        // SAFETY: the part is in bounds by the assertion, exclusive by the caller's guarantee, and valid for 'a.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at.start), at.len()) }
     }
 }

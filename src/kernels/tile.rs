@@ -22,7 +22,7 @@ macro_rules! unroll {
     };
 }
 
-/// A finished tile, row by row.
+/// Sums of a finished tile, row by row.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Sums(pub [[f32; PANEL]; MAX_ROWS]);
@@ -41,7 +41,7 @@ pub struct Tile<'a> {
     pub(crate) a_row: usize,
     /// Distance in floats between inner indices of the left operand.
     pub(crate) a_col: usize,
-    /// First element of the right operand, `PANEL` (or, in a narrow tile, 16) columns side by side.
+    /// First element of the right operand, which has `PANEL` (in a narrow tile, 16) columns side by side.
     pub b: *const f32,
     /// Distance in floats between inner indices of the right operand.
     pub(crate) b_row: usize,
@@ -56,8 +56,8 @@ pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 /// Computes `M` rows by `L` vectors.
 ///
 /// # Safety
-/// For all i < M, k < depth, `a + i a_row + k a_col` and 16 L floats from `b + k b_row` must be readable. `column + 16 L <= PANEL` and `M
-/// <= MAX_ROWS`. The processor must have the instructions of `S`.
+/// For all i < M and k < depth, `a + i a_row + k a_col` and 16 L floats from `b + k b_row` must be readable. `column + 16 L <= PANEL` and
+/// `M <= MAX_ROWS`. The processor must have the instructions of `S`.
 #[inline(always)]
 pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'_>) {
     let mut sums = [[s.splat(0.0); L]; M];
@@ -65,18 +65,18 @@ pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'
     for _ in 0..t.depth {
         let mut across = [s.splat(0.0); L];
         unroll!(l in [0 1], below L, {
-            // SAFETY: the caller guarantees 16 L readable floats from `b`; an array of floats has their alignment.
+            // SAFETY: the caller guarantees 16 L readable floats at `b`; an array of floats has their alignment.
             across[l] = s.load(unsafe { &*b.add(LANE * l).cast::<[f32; LANE]>() });
             s.expect(b.wrapping_add(AHEAD * t.b_row + LANE * l));
         });
         unroll!(i in [0 1 2 3 4 5 6 7 8 9 10 11 12 13], below M, {
-            // SAFETY: the caller guarantees that it is readable.
+            // SAFETY: the caller guarantees that the address is readable.
             let x = s.splat(unsafe { *a.add(i * t.a_row) });
             unroll!(l in [0 1], below L, {
                 sums[i][l] = s.fma(x, across[l], sums[i][l]);
             });
         });
-        // After the last step, these may point past the operands, but are not read.
+        // After the last step, these pointers may point past the operands, but are not read.
         a = a.wrapping_add(t.a_col);
         b = b.wrapping_add(t.b_row);
     }

@@ -1,8 +1,8 @@
 //! Networks described as data, which families create and executors run.
 //!
-//! All families of transformers are the same stack with different settings. The same record also describes word vectors and the LSTM
-//! encoder ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an executor needs only the [`Arch`] and the parameters
-//! that [`Arch::parameters`] lists.
+//! All transformer families are the same stack of blocks with different settings. The same record also describes word vectors and the LSTM
+//! encoder ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an executor needs only the [`Arch`] and the parameters that
+//! [`Arch::parameters`] lists.
 
 mod list;
 mod scaling;
@@ -30,9 +30,9 @@ pub struct Arch {
     pub hidden: usize,
     /// Number of blocks L.
     pub layers: usize,
-    /// Query heads H.
+    /// Number of query heads H.
     pub heads: usize,
-    /// Key/value heads; H unless grouped.
+    /// Number of key/value heads; equal to H unless query heads are grouped.
     pub kv_heads: usize,
     pub head_dim: usize,
     /// Inner width F of the feed-forward part.
@@ -50,7 +50,7 @@ pub struct Arch {
     pub mlp: Mlp,
     /// True if all layers share the parameters of one block (ALBERT).
     pub(crate) shared_block: bool,
-    /// True for a norm after the last block (`ln_final`).
+    /// True if a norm follows the last block (`ln_final`).
     pub final_norm: bool,
     /// Head that maps hidden states to logits. A pooler is separate: see [`Pooler`](super::sentence::Pooler).
     pub head: Head,
@@ -79,11 +79,11 @@ pub struct Embedding {
     pub width: usize,
     /// Number of token types; 0 for no table.
     pub types: usize,
-    /// Rows of the task-type table, the first of which is added to every token (ERNIE); 0 for no table.
+    /// Rows of the task-type table, whose first row is added to every token (ERNIE); 0 for no table.
     pub tasks: usize,
-    /// True for a norm over the summed embeddings.
+    /// True if the summed embeddings are normalised.
     pub norm: bool,
-    /// True for a linear map from E to D after the norm (ALBERT, ELECTRA).
+    /// True if a linear map from E to D follows the norm (ALBERT, ELECTRA).
     pub projection: bool,
     /// Factor of the word embeddings (BART's `scale_embedding`); 1 for none.
     pub scale: f64,
@@ -99,11 +99,11 @@ impl Embedding {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Positions {
     None,
-    /// A table: token t of a row uses table row `offset + t`; padding uses row `padding`, or its position if `None`.
+    /// A table: token t of a row uses table row `offset + t`. Padding uses row `padding`; if that is `None`, it is treated like a token.
     Learned {
         /// First row used by tokens.
         offset: usize,
-        /// Row used by padding (RoBERTa: the pad id).
+        /// Row used for padding (RoBERTa: the pad id).
         padding: Option<usize>,
     },
     /// Rotation of the first `fraction` of each head in half-split pairs (GPT-NeoX and Llama as stored by Hugging Face).
@@ -121,7 +121,7 @@ pub enum Positions {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Norm {
     pub kind: NormKind,
-    /// Added to the second moment, which is mean-centred in layer norm.
+    /// Constant added to the second moment, which is mean-centred in layer norm.
     pub eps: f64,
 }
 
@@ -160,7 +160,7 @@ pub struct Mlp {
 pub enum Head {
     /// Hidden states only.
     None,
-    /// Masked LM: dense D to E, activation, layer norm, decoder V x E, bias.
+    /// Masked LM: dense layer from D to E, activation, layer norm, decoder V x E, bias.
     Masked {
         /// Activation after the dense layer.
         activation: Activation,
@@ -169,11 +169,11 @@ pub enum Head {
         /// True if the decoder is the word-embedding table.
         tied: bool,
     },
-    /// Decoder V x D: causal LM or encoder-decoder.
+    /// Decoder matrix V x D, for causal LMs and encoder-decoders.
     Causal {
         /// True if the decoder is the word-embedding table.
         tied: bool,
-        /// True for a bias over the vocabulary (BART's `final_logits_bias`).
+        /// True if there is a bias over the vocabulary (BART's `final_logits_bias`).
         bias: bool,
     },
 }
@@ -186,8 +186,7 @@ pub struct Decoder {
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// First input token of the decoder. By default, the decoder's input is that of the encoder, shifted right after
-    /// this token.
+    /// First input token of the decoder. By default, the decoder's input is that of the encoder, shifted right by one after this token.
     pub start_token: u32,
 }
 
@@ -195,8 +194,8 @@ pub struct Decoder {
 const LARGEST: usize = 1 << 24;
 
 impl Arch {
-    /// Lists every parameter in a fixed order, with the shape for loading and the role for training. Empty for families that provide only
-    /// logits, whose library requests its own parameters.
+    /// Lists every parameter in a fixed order, with its shape for loading and its role for training. The list is empty for families that
+    /// provide only logits, whose library loads its own parameters.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
         if matches!(self.network, Network::LogitsOnly(_)) {
@@ -312,7 +311,7 @@ impl Arch {
         self.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()
     }
 
-    /// Name of a missing head in error messages, such as `masked-LM`.
+    /// Name of a missing head for error messages, such as `masked-LM`.
     pub fn head_kind(&self) -> &'static str {
         match (self.network, self.attention.causal) {
             (Network::Transformer | Network::LogitsOnly(_), true) => "causal-LM",
@@ -347,7 +346,7 @@ impl Arch {
     /// Checks that the sizes are consistent.
     ///
     /// # Errors
-    /// One sentence with the inconsistent sizes.
+    /// One sentence that states the inconsistent sizes.
     pub fn validate(&self) -> std::result::Result<(), String> {
         let sizes = [
             ("vocabulary", self.vocab),
@@ -386,20 +385,20 @@ impl Arch {
             Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return Err(format!("{} heads are not divisible among {} key/value heads", self.heads, self.kv_heads));
+            return Err(format!(
+                "{} heads cannot be divided equally among {} key/value heads",
+                self.heads, self.kv_heads
+            ));
         }
         let fits = self.embedding.width == self.hidden || self.network == Network::BiLstm;
         if !self.embedding.projection && !fits {
-            return Err(format!(
-                "embeddings of width {} do not fit a hidden size of {}",
-                self.embedding.width, self.hidden
-            ));
+            return Err(format!("embedding width {} does not match hidden size {}", self.embedding.width, self.hidden));
         }
         if let Some(second) = self.decoder {
             let plain = self.place == Place::Post && !self.embedding.projection && self.kv_heads == self.heads;
             let ours = self.network == Network::Transformer;
             if second.layers > 4096 || (ours && (!plain || self.heads * self.head_dim != self.hidden)) {
-                return Err("a decoder of this kind is not supported".into());
+                return Err("this kind of decoder is not supported".into());
             }
             if second.layers == 0 || second.intermediate == 0 || second.intermediate > LARGEST {
                 return Err(format!(
@@ -430,13 +429,13 @@ impl Arch {
         }
         let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
         if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
-            return Err(format!("rotary positions with share {fraction} and base {theta}"));
+            return Err(format!("invalid rotary positions: share {fraction}, base {theta}"));
         }
         Ok(())
     }
 
-    /// Number of rotated dimensions of a head, or 0 without rotary positions. An odd share is rounded up, like in transformers, which
-    /// computes one frequency for every second dimension and doubles them.
+    /// Number of rotated dimensions of a head, or 0 without rotary positions. An odd number is rounded up as in transformers, which
+    /// computes one frequency for every second dimension and doubles the list.
     pub(crate) fn rotated(&self) -> usize {
         self.rotary_share().next_multiple_of(2)
     }
@@ -451,7 +450,7 @@ impl Arch {
         Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
-    /// The share in base^(-2 i / share): one less than [`Arch::rotated`] if odd.
+    /// The number of dimensions in the exponent of base^(-2 i / share): one less than [`Arch::rotated`] if rounded up.
     pub(crate) fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,

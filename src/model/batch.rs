@@ -80,12 +80,12 @@ impl Batch {
         Ok(self)
     }
 
-    /// Batch to which the logits belong: the decoder's input if given, otherwise this batch.
+    /// The batch to which logits refer: the decoder's input if given, otherwise this batch.
     pub fn output(&self) -> &Batch {
         self.decoder.as_deref().unwrap_or(self)
     }
 
-    /// Decoder input: the given one, or this batch shifted right after `start`.
+    /// The decoder's input: as given, or this batch shifted right by one after `start`.
     pub fn decoder_input(&self, start: u32) -> Batch {
         if let Some(own) = &self.decoder {
             return (**own).clone();

@@ -1,4 +1,4 @@
-//! Packs the tokenizers and cards of the built-in models and verifies the checksums of all their files. Compiles the kernels for NVIDIA
+//! Packs the tokenizers and cards of the built-in models, verifies the checksums of all their files, and compiles the kernels for NVIDIA
 //! GPUs if that feature is enabled.
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 #[path = "../packing.rs"]
 mod packing;
 
-/// SHA-256 of each file, in the format of `sha256sum` run in the models folder.
+/// File with the SHA-256 of each model file, in the format of `sha256sum` run in the models folder.
 const SUMS: &str = "models.sha256";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,13 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new("../../assets/models");
     let sums = std::fs::read_to_string(SUMS)?;
     for line in sums.lines() {
-        let (sum, name) = line.split_once("  ").ok_or_else(|| format!("src/model/{SUMS}: not a sum: {line}"))?;
+        let (sum, name) = line.split_once("  ").ok_or_else(|| format!("src/model/{SUMS}: not a checksum: {line}"))?;
         let found: String =
             Sha256::digest(std::fs::read(folder.join(name))?).iter().map(|b| format!("{b:02x}")).collect();
         if found != sum {
-            return Err(
-                format!("assets/models/{name} is not the file that src/model/{SUMS} lists; fetch it again").into()
-            );
+            return Err(format!(
+                "assets/models/{name} does not match its checksum in src/model/{SUMS}; fetch it again"
+            )
+            .into());
         }
     }
     if std::env::var_os("CARGO_FEATURE_CUDA").is_some() {
@@ -33,7 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     packing::folder("models", &["tokenizer.json", "card.json"])
 }
 
-/// Compiles `kernels.cu` for the oldest GPUs that the compiler supports; the driver recompiles it for newer ones at load time.
+/// Compiles `kernels.cu` for the oldest GPUs that the compiler supports; for newer GPUs, the driver recompiles the kernels when they are
+/// loaded.
 fn gpu_kernels() -> Result<(), Box<dyn Error>> {
     const SOURCE: &str = "exec/candle/kernels.cu";
     println!("cargo::rerun-if-changed={SOURCE}");

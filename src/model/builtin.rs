@@ -17,7 +17,7 @@ pub struct Builtin {
     pub card: Packed,
 }
 
-/// Embeds the folder of each name.
+/// Embeds the model folder of each name.
 macro_rules! builtins {
     ($($name:literal),* $(,)?) => {
         &[$(Builtin {
@@ -37,8 +37,8 @@ macro_rules! builtins {
     };
 }
 
-/// All built-in models, in the order of the picker. To add one, add its folder and its name here. A `static`, because each use of a
-/// `const` could embed another copy of the files.
+/// All built-in models, in the order of the picker. To add one, add its folder and its name here. This is a `static`, because each use of a
+/// `const` could embed a separate copy of the files.
 pub static BUILTINS: &[Builtin] = builtins![
     "bert-mini",
     "roberta-mini",

@@ -28,7 +28,7 @@ pub struct Converted {
     pub bytes: u64,
     /// Shared tensors that were not written, each with the name under which it was written.
     pub shared: BTreeMap<String, String>,
-    /// True if names of fairseq's RoBERTa were replaced by those of transformers.
+    /// True if tensor names of fairseq's RoBERTa were replaced by those of transformers.
     pub fairseq: bool,
     /// Files copied along with the weights.
     pub copied: Vec<String>,
@@ -39,7 +39,7 @@ struct Named<'a> {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// File index and view in that file; `None` for zeros.
+    /// File index and view of the tensor in that file; `None` for a tensor of zeros.
     from: Option<(usize, View)>,
     file: Option<&'a TorchFile>,
 }
@@ -54,10 +54,10 @@ impl Named<'_> {
 /// appears only once it is complete.
 ///
 /// # Errors
-/// - [`ModelError::PickledCode`] if a pickle refers to anything but tensors;
+/// - [`ModelError::PickledCode`] if a pickle names anything that tensors do not need;
 /// - [`ModelError::Weights`] if it is damaged;
-/// - [`ModelError::MissingFile`] without pickled weights;
-/// - [`ModelError::Io`], also if `to` exists.
+/// - [`ModelError::MissingFile`] if there are no pickled weights;
+/// - [`ModelError::Io`], also if `to` already exists.
 pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     if std::fs::symlink_metadata(to).is_ok() {
         return Err(ModelError::io(to)(Error::new(ErrorKind::AlreadyExists, "already exists; name a new folder")));
@@ -77,9 +77,9 @@ pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     let stored = paths.iter().filter_map(|p| std::fs::metadata(p).ok()).map(|m| m.len()).sum::<u64>();
     let bytes = named.iter().filter(|t| t.from.is_some()).map(|t| t.bytes() as u64).sum::<u64>();
     if bytes > stored {
-        return Err(wrong(format!("damaged: its tensors need {bytes} bytes, but the file has {stored}")));
+        return Err(wrong(format!("damaged: its tensors need {bytes} bytes, but the file has only {stored}")));
     }
-    // The largest element types come first, so that every tensor is aligned.
+    // The largest element types come first, so that every tensor is aligned in the output.
     named.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(&b.name)));
     if let Some(twice) = duplicate(&named) {
         return Err(wrong(format!("two tensors are called '{}'", shortened(twice, 80))));
@@ -96,7 +96,7 @@ pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     Ok(Converted { tensors: named.len(), bytes, shared, fairseq, copied })
 }
 
-/// Returns the folder and its pickled weights: `pytorch_model.bin`, its shards, or the only file that may be pickled.
+/// Returns the folder and its files of pickled weights: `pytorch_model.bin`, its shards, or the only file that may be pickled.
 fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     if regular(from).is_ok_and(|length| length.is_some()) {
         let folder = from.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -143,7 +143,7 @@ fn drop_shared(named: &mut Vec<Named<'_>>) -> BTreeMap<String, String> {
     shared
 }
 
-/// Sort key, lowest preferred. transformers keeps the embeddings and the head's own bias and drops tensors tied to them.
+/// Sort key; the lowest is preferred. transformers keeps the embeddings and the head's own bias, and drops tensors tied to them.
 fn preference(name: &str) -> (bool, bool, bool, &str) {
     let is_embedding = ["embed", "wte"].iter().any(|part| name.contains(part));
     (!name.contains("shared."), !is_embedding, name.contains("decoder."), name)
@@ -173,7 +173,7 @@ fn write(path: &Path, named: &[Named<'_>], shared: &BTreeMap<String, String>) ->
     out.into_inner()?.sync_all()
 }
 
-/// Copies configuration, tokenizer and licence: all small text files except shard indices.
+/// Copies configuration, tokenizer and licence: all small text files other than shard indices.
 fn copy_small_files(from: &Path, to: &Path) -> Result<Vec<String>> {
     let mut copied = Vec::new();
     for entry in std::fs::read_dir(from).map_err(ModelError::io(from))?.flatten() {

@@ -25,7 +25,7 @@ pub enum Device {
 impl Device {
     /// Resolves [`Device::Auto`] for this build and machine; returns other devices unchanged.
     pub fn resolve(self) -> Device {
-        // A GPU build may run without a GPU, such as on a cluster's login node or in a container.
+        // A build with GPU support may run on a machine without a GPU, such as a cluster's login node.
         static FIRST: OnceLock<Device> = OnceLock::new();
         let works = |d: &Device| exec::candle::open_device(*d).is_ok();
         match self {
@@ -36,7 +36,7 @@ impl Device {
         }
     }
 
-    /// Label of results: the device, and the dtype unless it is f32.
+    /// Device label for results, with the dtype unless it is f32.
     pub fn with(self, dtype: Dtype) -> String {
         match dtype {
             Dtype::F32 => self.to_string(),

@@ -15,7 +15,7 @@ pub enum ModelError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A folder, hub snapshot or built-in model lacks a file.
+    /// A folder, hub snapshot or built-in model does not contain a required file.
     #[error("{place}: no {file}; {hint}")]
     MissingFile {
         /// Folder, hub id or name of a built-in model.
@@ -27,7 +27,7 @@ pub enum ModelError {
     #[error("{file}: {what}")]
     Config {
         file: String,
-        /// The value, and the accepted ones.
+        /// The invalid value, and the accepted values.
         what: String,
     },
     /// `config.json` names an unsupported architecture.
@@ -46,7 +46,7 @@ pub enum ModelError {
         /// Cause and remedy.
         what: String,
     },
-    /// Pickled weights name a Python object that tensors do not need, so loading them could run code.
+    /// Pickled weights name a Python object that tensors do not need; loading them could run code.
     #[error(
         "{file}: its pickle names {global}, which tensors do not need and which could run code; save only the state dict"
     )]
@@ -55,8 +55,10 @@ pub enum ModelError {
         /// Module and name of the object.
         global: String,
     },
-    /// The weights lack a tensor of the architecture.
-    #[error("{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family")]
+    /// The weights do not contain a tensor that the architecture needs.
+    #[error(
+        "{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or belongs to a different family"
+    )]
     MissingTensor {
         file: String,
         /// First name tried for the tensor.
@@ -84,8 +86,8 @@ pub enum ModelError {
         /// Labs that support the model.
         serves: &'static str,
     },
-    /// A row exceeds the length up to which a logits-only family agrees with its reference.
-    #[error("sentence {row} has {len} tokens; this model supports up to {max} tokens: {why}; shorten it")]
+    /// A row is longer than the length up to which a logits-only family agrees with its reference.
+    #[error("sentence {row} has {len} tokens; this model supports at most {max} tokens, because {why}; shorten it")]
     BeyondLimit {
         /// Row in the batch, from 0.
         row: usize,
@@ -94,7 +96,7 @@ pub enum ModelError {
         /// Difference from the reference beyond this length.
         why: &'static str,
     },
-    /// A row exceeds the model's number of positions.
+    /// A row has more tokens than the model has positions.
     #[error("sentence {row} has {len} tokens; the model accepts at most {max}; shorten it")]
     TooLong {
         /// Row in the batch, from 0.
@@ -121,8 +123,8 @@ pub enum ModelError {
     /// The plan requests something that this model or batch cannot provide.
     #[error("plan: {0}")]
     Plan(String),
-    /// The backward pass did not reach a requested tensor, because of a bug or an operation without a backward pass. Never treated as
-    /// zero.
+    /// The backward pass did not reach a requested tensor, because of a bug or an operation without a backward pass. A missing gradient is
+    /// never treated as zero.
     #[error("no gradient reached {0}: the scalar does not depend on it, or an operation has no backward pass")]
     MissingGradient(HookPoint),
     /// The device cannot be used.
@@ -151,7 +153,7 @@ pub enum ModelError {
     },
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// Training failed, for example because of a non-finite loss or a target outside the batch.
+    /// Training failed, for example because the loss is not finite or a target is outside the batch.
     #[error("training: {0}")]
     Training(String),
     /// The tensor library failed.

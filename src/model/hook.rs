@@ -1,4 +1,4 @@
-//! Names of the places in a model that can be read and edited, as in TransformerLens.
+//! Names of the points in a model that can be read and edited, as in TransformerLens.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use super::arch::{Arch, Network, Place};
 use super::batch::Batch;
 use super::plan::Sites;
 
-/// A place in the forward pass. Layers count from 0.
+/// A point in the forward pass. Layers are counted from 0.
 ///
-/// Displayed and parsed as TransformerLens names. One exception concerns models with norms after the residual sum (BERT): there
-/// `hook_resid_mid` and `hook_resid_post` are the input of the next part, after the norm.
+/// Points are displayed and parsed under their TransformerLens names. There is one exception: in models with norms after the residual sum
+/// (BERT), `hook_resid_mid` and `hook_resid_post` are the input of the next part, after the norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HookPoint {
@@ -74,7 +74,7 @@ impl HookPoint {
         matches!(self, DecoderPre(_) | DecoderPattern(_) | CrossPattern(_) | DecoderPost(_))
     }
 
-    /// True if the point has attention probabilities.
+    /// True if the values at the point are attention probabilities.
     pub(crate) fn is_pattern(self) -> bool {
         matches!(self, HookPoint::Pattern(_) | HookPoint::DecoderPattern(_) | HookPoint::CrossPattern(_))
     }

@@ -1,9 +1,9 @@
 //! Hub ids, resolved through the standard cache; complete cached models need no network.
 //!
-//! hf-hub provides the cache layout, the URLs and the format of the hub's responses. This module adds:
+//! hf-hub provides the cache layout, the URLs and the response format of the hub. This module adds:
 //! - offline resolution: hf-hub has no offline switch and does not name the missing file;
 //! - settings: hf-hub uses only `HF_HOME` and `HF_ENDPOINT`;
-//! - downloads (`fetch`, `http`): in hf-hub they cannot be cancelled, timed out or verified.
+//! - downloads (`fetch`, `http`): those of hf-hub cannot be cancelled, do not time out and verify no hash.
 
 mod fetch;
 mod http;
@@ -40,9 +40,10 @@ pub struct Settings {
     pub cache: PathBuf,
     /// True if `HF_HUB_OFFLINE` (or `TRANSFORMERS_OFFLINE`) is 1, ON, YES or TRUE.
     pub offline: bool,
-    /// `HF_ENDPOINT`.
+    /// The value of `HF_ENDPOINT`.
     pub endpoint: Option<String>,
-    /// `HF_TOKEN`, else the file `HF_TOKEN_PATH`, else `$HF_HOME/token`, unless `HF_HUB_DISABLE_IMPLICIT_TOKEN` is set.
+    /// The value of `HF_TOKEN`, else the contents of the file `HF_TOKEN_PATH`, else of `$HF_HOME/token`; none if
+    /// `HF_HUB_DISABLE_IMPLICIT_TOKEN` is set.
     pub token: Option<String>,
     /// Time limits of downloads.
     pub(crate) patience: Patience,
@@ -87,7 +88,7 @@ pub struct Cached {
 }
 
 impl std::fmt::Debug for Settings {
-    /// Omits the token, and the endpoint because it may contain a password.
+    /// Omits the token; also omits the endpoint, because it may contain a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings").field("cache", &self.cache).field("offline", &self.offline).finish_non_exhaustive()
     }
@@ -181,12 +182,12 @@ pub(super) fn cached_model(id: &str, revision: &str, settings: &Settings) -> Res
     let dir = cached_snapshot(&settings.cache.join(store::folder_name(id)), revision);
     dir.filter(|dir| first_missing(dir).is_none()).ok_or_else(|| ModelError::Hub {
         id: id.to_owned(),
-        what: "not in the cache yet; it is downloaded when it is used, or with `probity models pull`".into(),
+        what: "not in the cache yet; it is downloaded on first use, or with `probity models pull`".into(),
     })
 }
 
 fn offline(id: &str, what: &str) -> ModelError {
-    let what = format!("HF_HUB_OFFLINE is set and {what}; fetch the model once without it");
+    let what = format!("HF_HUB_OFFLINE is set, but {what}; fetch the model once without it");
     ModelError::Hub { id: id.to_owned(), what }
 }
 
@@ -236,7 +237,7 @@ fn first_missing(dir: &Path) -> Option<String> {
     if dir.join("model.safetensors").is_file() {
         return None;
     }
-    // If there are only pickled weights, the loader gives a conversion hint.
+    // If there are only pickled weights, the loader suggests converting them.
     let Some(index) = plain_text(&dir.join(INDEX)) else {
         let pickled = dir.join("pytorch_model.bin").is_file();
         return (!pickled).then(|| "model.safetensors".into());

@@ -94,7 +94,7 @@ impl Model {
     /// Loads a model in any [`Dtype`]; `on` receives the progress of a download and can stop it.
     ///
     /// # Errors
-    /// Same as [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that support only f32.
+    /// Same as [`Model::load`]; also [`ModelError::Cancelled`], and [`ModelError::Device`] for networks that support only f32.
     pub fn load_with(source: &ModelSource, (device, dtype): (Device, Dtype), on: &mut OnTransfer<'_>) -> Result<Model> {
         match source {
             ModelSource::Vectors(address) => return static_vectors::load(address, device, dtype),
@@ -151,11 +151,11 @@ impl Model {
         })
     }
 
-    /// Reads the architecture from a source's `config.json`, without weights or downloads, for lists. Only the weights show whether a head
-    /// is present.
+    /// Reads the architecture from a source's `config.json`, for lists, without loading weights or downloading. Only the weights show
+    /// whether a head is present.
     ///
     /// # Errors
-    /// Same as [`Model::load`] with respect to the configuration; [`ModelError::Hub`] for a model that is not cached.
+    /// Same as [`Model::load`] for the configuration; [`ModelError::Hub`] for a model that is not cached.
     pub fn describe(source: &ModelSource) -> Result<Arch> {
         if let ModelSource::Vectors(address) = source {
             // The number of words is known only after reading the file.
@@ -228,7 +228,7 @@ impl Model {
         Batch::new(&ids, tokenizer.pad_id())
     }
 
-    /// Name or address as requested by the user.
+    /// Name or address under which the user requested the model.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -252,8 +252,8 @@ impl Model {
         self.arch.depth()
     }
 
-    /// True if only the head follows block `layer` (from 1) and a pass can be resumed there. False in a decoder, where passes cannot be
-    /// resumed.
+    /// True if block `layer` (from 1) is followed only by the head and a pass can be resumed there. False in a decoder, where passes cannot
+    /// be resumed.
     pub fn ends_at(&self, layer: usize) -> bool {
         layer == self.arch.layers && self.arch.decoder.is_none()
     }
@@ -277,7 +277,7 @@ impl Model {
         self.card.as_ref()
     }
 
-    /// Conflicts between the weights and `config.json`, with their resolutions. The model runs, but the user must be informed.
+    /// Conflicts between the weights and `config.json`, and how each was resolved. The model runs, but the user must be informed.
     pub fn notices(&self) -> Vec<Problem> {
         let mut notices = Vec::new();
         let mut add = |what: String, hint: &str| notices.push(Problem::new(&what, &self.name, hint));
@@ -287,11 +287,10 @@ impl Model {
                 self.ignored.len(),
                 base::text::shortened(first, 80)
             );
-            add(what, "correct config.json, or read the results as those of the smaller network");
+            add(what, "correct config.json, or interpret the results as those of the smaller network");
         }
         if self.untied {
-            let what =
-                "config.json ties the output matrix to the word embeddings, but a different one in the weights is used";
+            let what = "config.json ties the output matrix to the word embeddings, but the weights contain a different matrix, which is used";
             add(
                 what.into(),
                 "if it was trained, set tie_word_embeddings to false in config.json; otherwise remove it from the weights",
@@ -300,8 +299,8 @@ impl Model {
         notices
     }
 
-    /// Identity of the model in caches and records: SHA-256, in hexadecimal, of weights, configuration, tokenizer, and the dtype unless it
-    /// is f32.
+    /// Identity of the model in caches and records: the hexadecimal SHA-256 of weights, configuration, tokenizer, and dtype (unless it is
+    /// f32).
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -317,7 +316,7 @@ impl Model {
         self.executor.bytes()
     }
 
-    /// Device, and dtype unless it is f32: `cpu`, `cpu bf16`.
+    /// Device, followed by the dtype unless it is f32: `cpu`, `cpu bf16`.
     pub fn device(&self) -> String {
         match self.dtype() {
             Dtype::F32 => self.executor.device(),
@@ -330,7 +329,7 @@ impl Model {
     }
 }
 
-/// Finishes a model's hash. Rounding changes the weights, so it also changes the hash.
+/// Finishes the hash that identifies a model. Rounding changes the weights, so the dtype changes the hash.
 fn identity(mut hash: Sha256, dtype: Dtype) -> String {
     if dtype != Dtype::F32 {
         hash.update(dtype.to_string());

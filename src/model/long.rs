@@ -1,4 +1,4 @@
-//! Texts with more tokens than a model supports.
+//! Texts with more tokens than a model accepts.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::tokenizer::Encoding;
 
-/// Treatment of texts with more tokens than the model supports.
+/// Treatment of texts with more tokens than the model accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Long {
-    /// Drops them.
+    /// Leaves them out.
     #[default]
     Drop,
-    /// Truncates them at the end.
+    /// Cuts them at the end.
     Truncate,
-    /// Reads a window around the requested position; for sentence vectors, reads windows that together cover the text.
+    /// Reads a window around the requested position; for sentence vectors, reads consecutive windows that cover the text.
     Window,
 }
 
@@ -47,8 +47,8 @@ impl Long {
 }
 
 impl Encoding {
-    /// Splits the encoding for a model of `most` tokens; each part includes the special tokens at both ends. Windows do not overlap and
-    /// differ in length by at most one token. A text that fits has one part, a dropped text none.
+    /// Splits the encoding for a model of `most` tokens; each part includes the special tokens at both ends. Windows do not overlap, and
+    /// their lengths differ by at most one token. A text that fits has one part, and a dropped text has none.
     pub fn parts(&self, most: usize, long: Long) -> Vec<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());
@@ -65,8 +65,8 @@ impl Encoding {
         }
     }
 
-    /// Returns the part of at most `most` tokens, special tokens included, that contains the tokens `wanted`, if they fit: the beginning,
-    /// or a window centred on them.
+    /// Returns a part of at most `most` tokens, special tokens included, that contains the tokens `wanted` if they fit: the beginning of
+    /// the text, or a window centred on them.
     pub fn around(&self, wanted: Range<usize>, most: usize, long: Long) -> Option<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());
@@ -92,7 +92,7 @@ impl Encoding {
         (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
     }
 
-    /// Range of tokens between the special ones that the tokenizer adds at both ends, which have no length.
+    /// Range of tokens between the special tokens that the tokenizer adds at both ends, which have zero length.
     pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();
@@ -120,7 +120,7 @@ impl Encoding {
 mod tests {
     use super::*;
 
-    /// `[CLS] 1 2 … n [SEP]`, with ids 100 and 101 at the ends.
+    /// The encoding `[CLS] 1 2 … n [SEP]`, with ids 100 and 101 at the ends.
     fn encoding(n: usize) -> Encoding {
         let ids: Vec<u32> = [vec![100], (1..=n as u32).collect(), vec![101]].concat();
         let all = ids.len();

@@ -1,4 +1,4 @@
-//! Capabilities of models: listed before loading, and used by labs to reject unsupported models with a reason.
+//! Capabilities of models, which are listed before loading; labs use them to reject unsupported models with a reason.
 
 use std::fmt;
 
@@ -45,14 +45,14 @@ pub struct LogitsOnly {
 pub enum Limit {
     /// The model has no further positions.
     Positions,
-    /// The library applies the attention window differently from transformers; shorter texts are unaffected.
+    /// The library applies the attention window differently from transformers; texts within the window are unaffected.
     Window,
-    /// Beyond this length the rotary frequencies change for the whole text, but in the library token by token.
+    /// Beyond this length, transformers changes the rotary frequencies for the whole text, but the library token by token.
     Rotary,
 }
 
 impl Limit {
-    /// Text of the reason, to follow `up to N tokens:`.
+    /// The reason as text, to follow `at most N tokens, because`.
     pub fn reason(self) -> &'static str {
         match self {
             Limit::Positions => "it has no further positions",
@@ -111,7 +111,7 @@ impl Model {
     }
 }
 
-/// See [`Model::require`].
+/// Rejects a request that this architecture does not support; see [`Model::require`].
 pub(super) fn require(name: &str, arch: &Arch, what: Offer) -> Result<()> {
     if arch.offers().contains(&what) {
         return Ok(());

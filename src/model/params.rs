@@ -50,7 +50,7 @@ pub struct Location {
 }
 
 impl Layout {
-    /// Row of the stored tensor for output row `r` of `n`, with heads of `head_dim` rows.
+    /// Index of the stored row for output row `r` of `n`, with `head_dim` rows per head.
     fn stored_row(&self, r: usize, n: usize, head_dim: usize) -> usize {
         match self.rows {
             Rows::All => r,
@@ -123,13 +123,13 @@ impl Params {
         Params::read_rest(arch, family, weights, Params::default())
     }
 
-    /// Checks, by name only, that the weights contain everything in `arch`.
+    /// Checks by tensor names alone that the weights contain every parameter of `arch`.
     pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
         settle_head(arch, family, weights)?;
         arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
     }
 
-    /// Loads parameters, except for those given by the caller, such as the word vectors of an encoder.
+    /// Loads parameters other than those that the caller provides, such as an encoder's word vectors.
     pub fn read_rest(arch: &mut Arch, family: &Family, weights: &Checkpoint, given: Params) -> Result<Params> {
         settle_head(arch, family, weights)?;
         let mut params = given;
@@ -152,7 +152,7 @@ impl Params {
                 });
             }
             let values = if location.layout == Layout::default() {
-                // Already in the canonical layout, so nothing is copied.
+                // The tensor already has the canonical layout, so nothing is copied.
                 Array::new(p.shape, array.data)
             } else {
                 let mut out = Array::zeros(p.shape.clone());
@@ -193,8 +193,8 @@ impl Params {
 /// BART's vocabulary bias must be stored as one row; transformers rejects a vector.
 const AS_ROW: &str = "final_logits_bias";
 
-/// Removes the parts of the head that the weights lack. An output matrix that differs from the stored word embeddings is not tied to them,
-/// whatever the configuration states (as in transformers 5).
+/// Removes those parts of the head that the weights do not contain. An output matrix that differs from the stored word embeddings is
+/// treated as untied regardless of the configuration (as in transformers 5).
 fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
     let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
     let head = arch.head_parameters();
@@ -214,7 +214,7 @@ fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result
     Ok(())
 }
 
-/// Word embeddings, and the output matrix that may share them.
+/// Name of the word embeddings, and of the output matrix that may share them.
 const TABLE: &str = "embed.tokens.weight";
 const OUTPUT: &str = "head.decoder.weight";
 

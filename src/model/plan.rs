@@ -1,4 +1,4 @@
-//! Plans: the reads, edits and gradients of one forward pass.
+//! Plans: what a forward pass reads, edits and differentiates.
 
 use super::arch::{Arch, Head, Network};
 use super::array::Array;
@@ -7,7 +7,7 @@ use super::error::{ModelError, Result};
 use super::hook::HookPoint;
 use super::offers::{self, Offer};
 
-/// Requests for one forward pass. Only requested values are computed and kept, and no block above the last needed one runs; the empty plan
+/// Requests for one forward pass. Only requested values are computed and kept, and no block above the last one needed runs. The empty plan
 /// reads nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -52,14 +52,14 @@ impl Sites {
     }
 }
 
-/// A value to read: `[B,T,D]` at all sites (`[B,H,T,T]` for attention), or `[N,D]` (`[N,H,T]`) at selected ones.
+/// A value to read: `[B,T,D]` at all sites (`[B,H,T,T]` for attention), or `[N,D]` (`[N,H,T]`) at selected sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     pub at: HookPoint,
     pub sites: Sites,
 }
 
-/// Logits to compute: `[B,T,K]` at all sites, or `[N,K]` at selected ones. K is V or the number of selected tokens.
+/// Logits to compute: `[B,T,K]` at all sites, or `[N,K]` at selected sites. K is V, or the number of selected tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogitsAt {
     pub sites: Sites,
@@ -89,7 +89,7 @@ pub enum EditKind {
 
 /// A scalar to differentiate, and the points at which to take its gradient.
 ///
-/// Rows do not influence each other, so the gradient of a sum over rows consists of each row's own gradient.
+/// Rows do not influence each other, so the gradient of a sum over rows contains each row's own gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient {
     pub of: Scalar,
@@ -188,7 +188,7 @@ impl Plan {
         }
     }
 
-    /// Returns the part of the model that must run, from `first_block()` on.
+    /// Returns the part of the model that must run, starting at `first_block()`.
     pub fn extent(&self, arch: &Arch) -> Extent {
         let mut extent = Extent { blocks: 0, decoder_blocks: 0, output: false };
         let second = arch.decoder.map_or(0, |d| d.layers);
@@ -218,7 +218,7 @@ impl Plan {
         extent
     }
 
-    /// Checks every shape, range and dependency, so that executors need not. `name` is the name of the model.
+    /// Checks every shape, range and dependency, so that executors need not do so. `name` is the model's name.
     ///
     /// # Errors
     /// [`ModelError::Plan`] with the invalid part; [`ModelError::NoHead`] if logits are requested from a model without a head.
@@ -243,7 +243,7 @@ impl Plan {
         self.gradient.iter().try_for_each(|g| check.gradient(g))
     }
 
-    /// Rejects requests that need access to the blocks.
+    /// Rejects requests that need access to blocks.
     fn asks_for_logits_alone(&self, name: &str, arch: &Arch) -> Result<()> {
         if self.gradient.is_some() {
             offers::require(name, arch, Offer::Gradients)?;
@@ -263,7 +263,7 @@ impl Plan {
     }
 }
 
-/// See [`Plan::extent`].
+/// Part of the model that a plan needs; see [`Plan::extent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub blocks: usize,
@@ -333,12 +333,12 @@ impl Check<'_> {
             p => p.layer().is_some_and(|l| l < self.first),
         };
         if below {
-            return refuse(format!("{p} is below block {}, where the pass resumes", self.first));
+            return refuse(format!("{p} is before block {}, where the pass resumes", self.first));
         }
         Ok(())
     }
 
-    /// Batch whose tokens are at a point; a decoder has separate ones.
+    /// The batch that contains the tokens at a point; a decoder has a separate batch.
     fn side(&self, p: HookPoint) -> &Batch {
         let after = p.in_decoder() || (p == HookPoint::FinalNorm && self.arch.decoder.is_some());
         if after { self.batch.output() } else { self.batch }
@@ -347,7 +347,7 @@ impl Check<'_> {
     fn site(&self, (row, position): (usize, usize), side: &Batch) -> Result<()> {
         if !side.is_token(row, position) {
             return refuse(format!(
-                "no token at sentence {row}, position {position} (of {} sentences up to {} tokens)",
+                "no token at sentence {row}, position {position} (the batch has {} sentences of up to {} tokens)",
                 side.rows(),
                 side.len()
             ));
@@ -383,12 +383,12 @@ impl Check<'_> {
             return refuse(format!("{} can be read, not changed", e.at));
         };
         if e.sites.is_empty() {
-            return refuse(format!("an edit at {} without positions", e.at));
+            return refuse(format!("an edit at {} has no positions", e.at));
         }
         e.sites.iter().try_for_each(|&s| self.site(s, self.side(e.at)))?;
         if e.value.shape != [width] && e.value.shape != [e.sites.len(), width] {
             return refuse(format!(
-                "an edit at {} with a value of shape {:?}; expected [{width}] or [{}, {width}]",
+                "an edit at {} has a value of shape {:?}; expected [{width}] or [{}, {width}]",
                 e.at,
                 e.value.shape,
                 e.sites.len()
@@ -400,7 +400,7 @@ impl Check<'_> {
     fn gradient(&self, g: &Gradient) -> Result<()> {
         if self.arch.network == Network::Table {
             return refuse(format!(
-                "'{}' has word vectors, read from a table, so there is nothing to differentiate",
+                "'{}' reads its word vectors from a table, so there is nothing to differentiate",
                 self.name
             ));
         }
@@ -419,7 +419,7 @@ impl Check<'_> {
                 self.sites(sites, self.side(*at))?;
                 let wanted = at.capture_shape(self.arch, self.batch, sites);
                 if value.shape != wanted {
-                    return refuse(format!("a cotangent of shape {:?} at {at}; expected {wanted:?}", value.shape));
+                    return refuse(format!("the cotangent at {at} has shape {:?}; expected {wanted:?}", value.shape));
                 }
                 self.finite(value, "the cotangent")
             }

@@ -21,7 +21,7 @@ use super::{Arch, Model};
 pub struct Pooling {
     /// Tokens to pool, and how.
     pub over: PoolOver,
-    /// True to divide by the L2 norm afterwards; a zero vector stays zero.
+    /// True if the result is divided by its L2 norm; a zero vector stays zero.
     pub normalise: bool,
 }
 
@@ -39,9 +39,9 @@ pub enum PoolOver {
     Mean,
     /// First token (`[CLS]`).
     First,
-    /// Maximum of each coordinate.
+    /// Coordinate-wise maximum.
     Max,
-    /// Last token, the only one that sees the whole sentence in a causal model.
+    /// Last token, the only one that attends to the whole sentence in a causal model.
     Last,
     /// First token of the top layer, passed through the model's pooler, tanh(W h + b).
     Pooler,
@@ -100,7 +100,10 @@ impl Pooler {
             if w.shape != [arch.hidden, arch.hidden] || b.shape != [arch.hidden] {
                 return Err(ModelError::Weights {
                     file: weights.label(),
-                    what: format!("the pooler '{name}' has shape {:?}; the model's width is {}", w.shape, arch.hidden),
+                    what: format!(
+                        "the pooler '{name}' has shape {:?}, but the model's width is {}",
+                        w.shape, arch.hidden
+                    ),
                 });
             }
             return Ok(Some(Pooler { weight: w, bias: b }));
@@ -142,8 +145,8 @@ impl Model {
         }
     }
 
-    /// Default pooling of sentence vectors: as specified in the folder, otherwise the maximum for the LSTM encoder and the mean for all
-    /// others.
+    /// Default pooling of sentence vectors: the one that the folder specifies, otherwise the maximum for the LSTM encoder and the mean for
+    /// all others.
     pub fn sentence_pooling(&self) -> Pooling {
         self.pooling.unwrap_or(Pooling::plain(match self.arch.network {
             Network::BiLstm => PoolOver::Max,
@@ -158,8 +161,8 @@ impl Model {
     /// Reads the input of a probe at a hook point, one vector per sentence: `[B,W]`.
     ///
     /// # Errors
-    /// Errors of [`Model::forward`]; [`ModelError::Plan`] if the number of positions is not B, or for a pooler that is missing or not at
-    /// the top.
+    /// Errors from [`Model::forward`]; [`ModelError::Plan`] if the number of positions is not B, or if a pooler is missing or requested
+    /// below the top.
     pub fn read(&self, batch: &Batch, at: HookPoint, readout: &Readout) -> Result<Array> {
         let pooling = match readout {
             Readout::Positions(p) if p.len() != batch.rows() => {
@@ -195,7 +198,7 @@ impl Model {
 
     fn pooler_at(&self, at: HookPoint) -> Result<&Pooler> {
         if at != self.top() {
-            return Err(ModelError::Plan(format!("the pooler reads {}, not {at}", self.top())));
+            return Err(ModelError::Plan(format!("the pooler applies only to {}, not to {at}", self.top())));
         }
         self.pooler.as_ref().ok_or_else(|| {
             ModelError::Plan(format!("'{}' has no pooler; pool by mean, max, first or last token", self.name))
@@ -214,13 +217,13 @@ impl Model {
         self.sentence_vectors_at(texts, self.top(), self.sentence_pooling())
     }
 
-    /// Returns one vector per text at any hook point with any pooling, `[B,W]`. Texts of similar length run together.
+    /// Returns one vector per text, `[B,W]`, from any hook point with any pooling. Texts of similar length run together.
     pub fn sentence_vectors_at<S: AsRef<str>>(&self, texts: &[S], at: HookPoint, pooling: Pooling) -> Result<Array> {
         self.long_sentence_vectors(texts, at, pooling, Long::Drop)
     }
 
-    /// Returns sentence vectors also for texts that are too long, truncated or in windows. Mean and maximum cover the tokens of all
-    /// windows; single-token vectors are averaged over the windows.
+    /// Returns sentence vectors even for texts that are too long, which are truncated or read in windows. Mean and maximum cover the tokens
+    /// of all windows; single-token vectors are averaged over the windows.
     ///
     /// # Errors
     /// [`ModelError::TooLong`] for such a text under [`Long::Drop`].
@@ -262,7 +265,7 @@ impl Model {
     }
 }
 
-/// Pools `lengths[b]` consecutive rows into row b.
+/// Pools each group of `lengths[b]` consecutive rows into row b.
 fn pool(vectors: &Array, lengths: &[usize], mut f: impl FnMut(&[f32], &mut [f32])) -> Array {
     let width = vectors.width();
     let mut out = Array::zeros([lengths.len(), width]);
@@ -332,7 +335,7 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     let Some(text) = files.text("1_Pooling/config.json")? else { return Ok(None) };
     let label = format!("{}/1_Pooling/config.json", files.label());
     let wrong = |what: String| ModelError::Config { file: label.clone(), what };
-    let config: Value = serde_json::from_str(&text).map_err(|e| wrong(format!("no JSON: {e}")))?;
+    let config: Value = serde_json::from_str(&text).map_err(|e| wrong(format!("not valid JSON: {e}")))?;
     let on = |key: &str| config.get(key).and_then(Value::as_bool).unwrap_or(false);
     let known = [
         ("pooling_mode_mean_tokens", PoolOver::Mean),
@@ -343,20 +346,21 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     let others = ["pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"];
     let chosen: Vec<PoolOver> = known.iter().filter(|(key, _)| on(key)).map(|k| k.1).collect();
     let [over] = chosen[..] else {
-        return Err(wrong("exactly one pooling must be set: mean, cls, max or last token".into()));
+        return Err(wrong("set exactly one pooling: mean, cls, max or last token".into()));
     };
     if others.iter().any(|key| on(key)) {
-        return Err(wrong("pooling by the mean, cls, max or last token is supported".into()));
+        return Err(wrong("only pooling by mean, cls, max or last token is supported".into()));
     }
     Ok(Some(Pooling { over, normalise: normalises(files)? }))
 }
 
-/// True if `modules.json` ends with a normalization; rejects modules that would change the vectors in another way.
+/// True if `modules.json` ends with a normalization; rejects modules that would change the vectors in any other way.
 fn normalises(files: &Files) -> Result<bool> {
     let Some(text) = files.text("modules.json")? else { return Ok(false) };
     let label = format!("{}/modules.json", files.label());
     let wrong = |what: String| ModelError::Config { file: label.clone(), what };
-    let modules: Vec<Value> = serde_json::from_str(&text).map_err(|e| wrong(format!("no list of modules: {e}")))?;
+    let modules: Vec<Value> =
+        serde_json::from_str(&text).map_err(|e| wrong(format!("not a valid list of modules: {e}")))?;
     let mut normalise = false;
     for module in &modules {
         let kind = module.get("type").and_then(Value::as_str).unwrap_or("");

@@ -46,8 +46,8 @@ impl FromStr for ModelSource {
     type Err = ModelError;
 
     /// Parses a built-in name, else an existing folder or anything that looks like a path (`./x`, `/x`, `~/x`), else a hub id
-    /// (`org/name@revision`). The prefixes `builtin:`, `dir:`, `hub:` and `glove:` override this order. A `.txt` or `.vec` file is taken
-    /// for word vectors.
+    /// (`org/name@revision`). The prefixes `builtin:`, `dir:`, `hub:` and `glove:` override this order. A `.txt` or `.vec` file is treated
+    /// as word vectors.
     fn from_str(s: &str) -> Result<ModelSource> {
         if let Some((of, seed)) = untrained::parse(s)? {
             if untrained::parse(of)?.is_some() {
@@ -87,12 +87,13 @@ impl FromStr for ModelSource {
 }
 
 impl ModelSource {
-    /// Returns the canonical address for all spellings: the real path of a folder or file, or the snapshot folder of a cached hub id.
+    /// Returns the canonical address, which is the same for all spellings: the real path of a folder or file, or the snapshot folder of a
+    /// cached hub id.
     pub fn canonical(self) -> Self {
         self.canonical_in(&Settings::of_process())
     }
 
-    /// Like [`canonical`](Self::canonical), with these settings of the hub's cache.
+    /// Like [`canonical`](Self::canonical), with the given settings of the hub cache.
     fn canonical_in(self, settings: &Settings) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         match self {
@@ -140,7 +141,7 @@ fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Replaces `~/` by the home folder.
+/// Replaces `~/` at the start of a path by the home folder.
 pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), base::folders::home()) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -333,11 +334,11 @@ fn shards_without_index(dir: &Path) -> Option<Vec<String>> {
 /// Maximum number of shards read without an index.
 const MOST_SHARDS: usize = 10_000;
 
-/// Hint for a model with only pickled weights.
+/// Hint for models with only pickled weights.
 pub(super) const PICKLED: &str = "only pytorch_model.bin was found, a pickle, which can run code and is not loaded; \
     `probity models convert FOLDER -o NEW_FOLDER` converts it to safetensors without running any";
 
-/// Windows editors write this mark before UTF-8 text.
+/// Mark that Windows editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Maximum size of a tokenizer or vocabulary.
@@ -346,7 +347,7 @@ pub(super) const LARGEST_TEXT: u64 = 256 << 20;
 /// Maximum size of any other text.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
-/// Files that grow with the vocabulary, the weights or the texts.
+/// Names of files that grow with the vocabulary, the weights or the texts.
 const LONG: [&str; 6] = ["tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", INDEX, "expected.json"];
 
 /// Index of a sharded checkpoint.
@@ -382,7 +383,8 @@ pub(super) fn plain_text(path: &Path) -> Option<String> {
 mod tests {
     use super::{ModelSource, Settings, in_print};
 
-    /// Regression: a hub id and its cached snapshot used to count as two models, which were computed twice and compared with each other.
+    /// Regression: a hub id and its cached snapshot used to count as two models, which were both computed and then compared with each
+    /// other.
     #[test]
     fn a_hub_id_and_its_snapshot_in_the_cache_are_one_model() {
         let cache = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 pub struct Address {
     /// Text file, possibly compressed (`.gz`).
     pub path: PathBuf,
-    /// True to look up words in lower case; `None` folds case if the file has no upper case.
+    /// True if words are looked up in lower case; `None` does so if the file has no upper case.
     pub fold: Option<bool>,
     /// Rule for splitting texts into words.
     pub split: Split,
@@ -48,7 +48,7 @@ impl Address {
                     let option = option.chars().take(40).collect::<String>().escape_debug().to_string();
                     return Err(ModelError::Config {
                         file: path.chars().take(200).collect::<String>().escape_debug().to_string(),
-                        what: format!("no option '{option}'; known: lower, cased, spaces, words=FILE"),
+                        what: format!("unknown option '{option}'; known: lower, cased, spaces, words=FILE"),
                     });
                 }
             }
@@ -87,7 +87,7 @@ pub(crate) struct StaticVectors {
     pub words: Vec<String>,
     /// `[words + 1, d]`; row 0, for unknown words, is zero.
     pub vectors: Array,
-    /// True to look up words in lower case.
+    /// True if words are looked up in lower case.
     pub fold: bool,
     /// Number of lines with a repeated word, which are ignored.
     pub duplicates: usize,
@@ -155,7 +155,7 @@ pub(super) fn load(address: &Address, device: Device, dtype: Dtype) -> Result<Mo
     Model::from_params_with(&address.to_string(), arch, params, Some(tokenizer), (device, dtype))
 }
 
-/// Returns the words of a text file, both verbatim and in lower case.
+/// Returns the words in a text file, both as written and in lower case.
 fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
     let text = base::read::bytes(path, LARGEST_TEXT).map_err(ModelError::io(path))?;
     let mut words = HashSet::new();
@@ -163,7 +163,7 @@ fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
         words.insert(word.to_lowercase());
         words.insert(word);
     }
-    // Words that encoders add around sentences.
+    // These are the words that encoders add around sentences.
     words.extend(["<s>", "</s>"].map(String::from));
     Ok(words)
 }
@@ -213,7 +213,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
             return place.wrong("it is empty");
         }
         lines += 1;
-        // The first line determines the width; its word contains no space.
+        // The first line determines the width, because its word contains no space.
         let d = *width.get_or_insert_with(|| text.split(BLANKS).count().saturating_sub(1));
         let word = numbers(text, d, &mut values, &place)?;
         has_upper_case |= word.chars().any(char::is_uppercase);
@@ -228,7 +228,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
                 data.resize(d, 0.0);
             }
             data.extend_from_slice(&values);
-            // At the peak there are three copies: data read, growth by doubling, and the model's parameters.
+            // At the peak there are three copies: the numbers read so far, memory while it doubles, and the model's parameters.
             if lines % CHECK_EVERY == 0 {
                 base::read::fits(3 * size_of_val(data.as_slice()) as u64).map_err(ModelError::io(path))?;
             }
@@ -244,7 +244,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
         ));
     }
     if seen.is_empty() {
-        return wrong("no word of the vocabulary has a vector here".into());
+        return wrong("the file has no vector for any word in the vocabulary".into());
     }
     let mut words = vec![String::new(); seen.len()];
     seen.into_iter().for_each(|(word, i)| words[i as usize] = word);
@@ -272,7 +272,7 @@ fn next_line<'a>(
         return Ok(None);
     }
     if bytes.contains(&0) {
-        return place.wrong("a NUL byte: not a text file (word2vec's binary format is not read)");
+        return place.wrong("a NUL byte: not a text file (the binary format of word2vec is not supported)");
     }
     if n > LONGEST_LINE {
         return place.wrong(format_args!("longer than {LONGEST_LINE} bytes"));

@@ -1,4 +1,4 @@
-//! Tiny random models for unit tests, one for each variant of an architecture.
+//! Tiny random models for unit tests, one for each kind of architecture.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -90,7 +90,7 @@ pub(crate) fn archs() -> Vec<Arch> {
     vec![bert, gpt2, neox, llama, albert, bart]
 }
 
-/// Draws parameters large enough that a wrong mask or norm has effects far above rounding.
+/// Draws parameters so large that a wrong mask or norm has effects far above rounding.
 pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut params = Params::default();
@@ -104,7 +104,7 @@ pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     params
 }
 
-/// Loads a tiny model on the device `PROBITY_TEST_DEVICE` (default: CPU).
+/// Loads a tiny model on the device named by `PROBITY_TEST_DEVICE` (default: CPU).
 pub(crate) fn model(arch: Arch, seed: u64) -> Model {
     let params = params(&arch, seed);
     let device = std::env::var("PROBITY_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().unwrap());

@@ -1,4 +1,4 @@
-//! Tests with whole folders: some load, others are rejected with their messages.
+//! Tests with whole model folders: some load, others are rejected with a message.
 
 mod bad_input;
 
@@ -11,7 +11,7 @@ use super::*;
 
 const WORDS: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\nare\n.\n";
 
-/// Writes a model folder with the trainer, including a vocabulary list.
+/// Writes a model folder with the trainer, and adds a vocabulary list.
 pub(super) fn folder(arch: &Arch) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     Trainer::new(arch, 1, AdamW::default(), Device::Cpu).unwrap().export(dir.path()).unwrap();
@@ -85,7 +85,7 @@ fn old_names_and_missing_prefixes_are_understood() {
     assert_eq!(ask(&load(dir.path()).unwrap()), want);
 }
 
-/// Regression: CamemBERT, which is RoBERTa under another name, used to be rejected.
+/// Regression: CamemBERT, which has RoBERTa's architecture, used to be rejected.
 #[test]
 fn camembert_is_read_as_roberta() {
     let dir = folder(&Arch::roberta(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 }));
@@ -120,7 +120,7 @@ fn a_sharded_folder_is_the_same_model() {
     std::fs::write(dir.path().join(source::INDEX), json!({"weight_map": {"a": "../../x.safetensors"}}).to_string())
         .unwrap();
     assert!(refusal(dir.path()).contains("not a plain .safetensors file name"));
-    // Without an index, the numbers in the names say which shards there are.
+    // Without an index, the numbers in the file names show which shards exist.
     std::fs::remove_file(dir.path().join(source::INDEX)).unwrap();
     let shard = |i: usize| dir.path().join(format!("model-0000{i}-of-00002.safetensors"));
     let (first, second) = all.split_at(all.len() / 2);
@@ -158,7 +158,8 @@ fn impossible_configurations_are_refused() {
         (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
         (|c| c["hidden_act"] = json!("\u{1b}[31mswoosh"), "swoosh' is not supported"),
         (|c| c["layer_norm_eps"] = json!(-1.0), "epsilon"),
-        // Regression: transformers rotates whole heads of Llama regardless of the configuration, but half of each used to be rotated.
+        // Regression: only half of each head of Llama used to be rotated, whereas transformers rotates whole heads regardless of the
+        // configuration.
         (
             |c| {
                 c["model_type"] = json!("llama");

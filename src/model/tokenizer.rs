@@ -20,11 +20,11 @@ pub struct Tokenizer {
     file: String,
     special: Special,
     digest: [u8; 32],
-    /// True to drop tokens that are not in the vocabulary.
+    /// True if tokens that are not in the vocabulary are dropped.
     drop_unknown: bool,
-    /// Number of tokens appended to a text that the model must not see.
+    /// Number of tokens appended to a text, which the model must not see.
     closing: usize,
-    /// Number of embeddings in the model; larger ids have none.
+    /// Number of embeddings in the model. Larger ids have no embedding.
     rows: usize,
 }
 
@@ -72,8 +72,8 @@ pub struct Extras<'a> {
 }
 
 impl Tokenizer {
-    /// Creates a tokenizer from a `tokenizer.json`, disabling its padding and truncation: batches pad, and sentences are never truncated
-    /// silently.
+    /// Creates a tokenizer from a `tokenizer.json` and disables its padding and truncation. Batches are padded elsewhere, and sentences are
+    /// never truncated silently.
     ///
     /// # Errors
     /// [`ModelError::Config`] if the text is not a tokenizer.
@@ -82,7 +82,7 @@ impl Tokenizer {
         let text = outside::honoured(text, extras).map_err(wrong)?;
         bounds::check(&text).map_err(wrong)?;
         let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(&text))
-            .map_err(|e| wrong(format!("no tokenizer: {}", e.escape_debug())))?;
+            .map_err(|e| wrong(format!("not a valid tokenizer: {}", e.escape_debug())))?;
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| wrong(e.to_string()))?;
         let special = Special::find(&inner, extras).map_err(|e| wrong(format!("special tokens: {e}")))?;
@@ -97,7 +97,7 @@ impl Tokenizer {
         })
     }
 
-    /// Creates a WordPiece tokenizer from a BERT `vocab.txt`, in lower case unless `tokenizer_config.json` specifies otherwise.
+    /// Creates a WordPiece tokenizer from a BERT `vocab.txt`; texts are lower-cased unless `tokenizer_config.json` specifies otherwise.
     pub fn from_vocab_txt(file: &str, text: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let vocab: BTreeMap<&str, usize> =
             text.lines().map(str::trim_end).enumerate().map(|(id, token)| (token, id)).collect();
@@ -145,7 +145,7 @@ impl Tokenizer {
     pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let vocab: BTreeMap<String, u32> =
-            serde_json::from_str(vocab).map_err(|e| wrong(format!("no vocabulary: {e}")))?;
+            serde_json::from_str(vocab).map_err(|e| wrong(format!("not a valid vocabulary: {e}")))?;
         let merges: Vec<&str> = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty()).collect();
         let roberta = ["<s>", "</s>", "<mask>"].iter().all(|t| vocab.contains_key(*t));
         let special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"];
@@ -200,8 +200,8 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// Adapts the tokenizer to a model. A causal model continues a text, so it must not see tokens appended at the end. Ids without
-    /// embeddings are recorded.
+    /// Adapts the tokenizer to a model. A causal model continues a text, so it must not see the tokens that a tokenizer appends. The number
+    /// of embeddings is recorded to detect ids without one.
     #[must_use]
     pub fn for_model(mut self, arch: &Arch) -> Tokenizer {
         self.rows = arch.vocab;
@@ -236,7 +236,7 @@ impl Tokenizer {
         Ok(e)
     }
 
-    /// Encodes a text including the closing tokens, even for causal models.
+    /// Encodes a text including the closing tokens, even for a causal model.
     pub(crate) fn encode_closed(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), true)
     }
@@ -339,8 +339,8 @@ impl Tokenizer {
     }
 }
 
-/// Runs the tokenizer library, converting panics to errors. It panics on some inconsistent files, such as a template with an undefined
-/// token.
+/// Runs the tokenizer library and converts panics to errors. The library panics on some inconsistent files, such as a template with an
+/// undefined token.
 fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> std::result::Result<T, String> {
     match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|e| e.to_string()),

@@ -1,5 +1,5 @@
-//! Untrained twins: a model's architecture and tokenizer with random parameters. Properties that a probe finds in a twin do not come from
-//! training.
+//! Untrained twins: models with the architecture and tokenizer of a trained model, but with random parameters. A property that a probe
+//! finds in a twin does not come from training.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal, Uniform};
@@ -49,7 +49,7 @@ pub(super) fn load(
 ) -> Result<Model> {
     let trained = Model::load_with(of, (Device::Cpu, Dtype::F32), on)?;
     if matches!(trained.arch.network, Network::LogitsOnly(_)) {
-        let what = format!("no untrained twin: {}", trained.arch.serves());
+        let what = format!("an untrained twin is not available: {}", trained.arch.serves());
         return Err(ModelError::Config { file: name, what });
     }
     let sd = initializer_range(of)?;
@@ -77,7 +77,7 @@ fn initializer_range(of: &ModelSource) -> Result<f32> {
     Ok(given.filter(|sd| *sd > 0.0 && *sd <= 1.0).map_or(INITIAL_SD, |sd| sd as f32))
 }
 
-/// Draws random parameters, each from a separate stream, so that it does not depend on the shapes of others:
+/// Draws random parameters, each from its own random stream, so that its values do not depend on the shapes of others:
 /// - Transformers: normal weights and tables with standard deviation `sd`, biases 0, norms 1.
 /// - LSTMs: uniform within 1 / sqrt(H), including biases (PyTorch).
 /// - Word vectors: standard normal (PyTorch), zero for unknown words.

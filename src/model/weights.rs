@@ -1,4 +1,4 @@
-//! Safetensors files; every statement in a header is checked before use.
+//! Safetensors files. Every statement in a header is checked before use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ struct Shard {
     /// Offset of the tensor data in the file.
     start: usize,
     tensors: BTreeMap<String, TensorInfo>,
-    /// Aliases of stored tensors. `safetensors.torch.save_model` writes a shared tensor once and lists its other names in the header's
-    /// metadata.
+    /// Aliases for stored tensors. `safetensors.torch.save_model` writes a shared tensor once and lists its other names in the metadata of
+    /// the header.
     aliases: BTreeMap<String, String>,
 }
 
@@ -54,7 +54,7 @@ impl Checkpoint {
     /// Memory-maps safetensors files.
     ///
     /// # Errors
-    /// [`ModelError::Io`], [`ModelError::Weights`] with the false statement in the header.
+    /// [`ModelError::Io`], or [`ModelError::Weights`] with the false statement in the header.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
         let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
         Checkpoint::from_shards(shards.collect::<Result<_>>()?)
@@ -77,7 +77,7 @@ impl Checkpoint {
         Ok(Checkpoint { shards, label: None })
     }
 
-    /// Sets the name in errors: for shards, that of the index.
+    /// Sets the name used in errors; for shards, that of the index.
     pub fn labelled(self, label: &str) -> Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }
@@ -138,7 +138,7 @@ pub fn shards(label: &str, index: &str, extension: &str) -> Result<Vec<String>> 
         weight_map: BTreeMap<String, String>,
     }
     let wrong = |what: String| ModelError::Config { file: label.to_owned(), what };
-    let index: Index = serde_json::from_str(index).map_err(|e| wrong(format!("no shard index: {e}")))?;
+    let index: Index = serde_json::from_str(index).map_err(|e| wrong(format!("not a valid shard index: {e}")))?;
     let mut files: Vec<String> = index.weight_map.into_values().collect();
     files.sort();
     files.dedup();
@@ -162,7 +162,8 @@ impl Shard {
         ModelError::Weights { file: self.label.clone(), what }
     }
 
-    /// Validates the header: length, JSON, element types, shapes, and data without overlaps, gaps or excess.
+    /// Validates the header: its length, its JSON, element types and shapes, and that the tensors fill the data without overlaps, gaps or
+    /// excess.
     fn parse(label: String, bytes: Bytes) -> Result<Shard> {
         let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
         let all = bytes.as_slice();
@@ -178,7 +179,7 @@ impl Shard {
         };
         let Some(text) = rest.get(..header) else {
             return wrong(format!(
-                "claims a header of {header} bytes and has {}: truncated; fetch it again",
+                "claims a header of {header} bytes but has only {}: truncated; fetch it again",
                 rest.len()
             ));
         };

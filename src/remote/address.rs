@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::str::FromStr;
 
-/// Environment variable that names a program to call instead of `ssh`, with the same arguments, like GIT_SSH for git.
+/// Environment variable with a program to call instead of `ssh`, with the same arguments, as GIT_SSH does for git.
 const SSH: &str = "PROBITY_SSH";
-/// Runs the program in folders that a non-login shell does not search; works in any login shell.
+/// Shell command that also finds the program in folders that a non-login shell does not search; works in any login shell.
 const FOUND: &str = r#"PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity"#;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl FromStr for Address {
             Some(Ok(port)) if port > 0 => Some(port),
             Some(_) => return Err(wrong("the port is not a number from 1 to 65535")),
         };
-        // Reject anything that ssh could parse as an option, or a shell as more than a name.
+        // Rejects anything that ssh could parse as an option, or that a shell could parse as more than a name.
         let name = |text: &str, more: &[char]| {
             !text.is_empty()
                 && !text.starts_with('-')
@@ -87,7 +87,7 @@ impl Address {
         self.user.as_ref().map_or(self.host.clone(), |user| format!("{user}@{}", self.host))
     }
 
-    /// Returns the address with another program instead of ssh, called with the same arguments.
+    /// Returns the address with a different program instead of ssh, called with the same arguments.
     pub fn through(mut self, ssh: impl Into<OsString>) -> Self {
         self.ssh = ssh.into();
         self
@@ -104,18 +104,18 @@ impl Address {
             || std::env::split_paths(&path).any(|dir| dir.join(named).is_file())
     }
 
-    /// The command that opens a channel to the remote program. If `can_ask`, ssh asks for a password on this process's terminal; otherwise
-    /// it fails without one.
+    /// Returns the command that opens a channel to the remote program. If `can_ask`, ssh can ask for a password on this process's terminal;
+    /// otherwise it fails if it needs one.
     pub fn command(&self, can_ask: bool) -> Command {
         self.program(can_ask, &["engine".into(), "--stdio".into()])
     }
 
-    /// The command that runs the remote program with these arguments.
+    /// Returns the command that runs the remote program with these arguments.
     pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {
-            // Ctrl-C must reach only this program: the channel stays open to carry the shutdown to the far end. In a separate process
-            // group, ssh could not ask for a password.
+            // Ctrl-C must reach only this program, because the channel must stay open to send the shutdown to the far end. A separate
+            // process group would prevent this too, but ssh could not ask for a password.
             command = Command::new("sh");
             command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);
         }
@@ -141,7 +141,7 @@ impl Address {
     }
 }
 
-/// Quotes a word so that every shell reads it literally.
+/// Quotes a word so that any shell reads it literally.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -10,23 +10,23 @@ use super::message::{Hello, Message, Status, Unreadable, Want};
 use super::{parcel, place};
 use session::{name, shelf};
 
-/// Maximum time until a keeper listens.
+/// Maximum time in which a new keeper must start to listen.
 const START: Duration = Duration::from_secs(30);
-/// Maximum time until an engine reports its status.
+/// Maximum time in which an engine must report its status.
 const ANSWER: Duration = Duration::from_secs(2);
 /// Maximum number of sessions listed after the engines.
 const SESSIONS: usize = 20;
 
-/// Serves one client on a stream of bytes in each direction until it ends.
+/// Serves one client, on one stream of bytes per direction, until the connection ends.
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
     let refusal = match Message::read(&mut near) {
         Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
-        // A client of another version gets the error in a frame of this version, whose header it can read.
+        // A client with a different version gets the error in a frame of this version, whose header it can read.
         Err(Unreadable::Frame(error)) => Some(error.to_string()),
-        Ok(_) | Err(_) => Some("the first message is not a greeting".into()),
+        Ok(_) | Err(_) => Some("the first message is not a request".into()),
     };
     if let Some(why) = refusal {
-        // If the client is gone, the error does not matter.
+        // If the client has disconnected, the error does not matter.
         let _ = Message::Refused(why).write(&mut out);
     }
 }
@@ -45,14 +45,14 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
                 .map_err(|e| format!("cannot create a folder for the engine there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
-                // Errors are ignored: a leftover folder is listed as an ended engine.
+                // Errors are ignored: a leftover folder is listed as an engine that has ended.
                 let _ = std::fs::remove_dir_all(&folder);
             })?
         }
         Want::Attach => place::connect(&folder).map_err(|_| gone(&root, &hello.name))?,
         Want::Stop => match place::connect(&folder) {
             Ok(stream) => stream,
-            // The keeper was killed: remove its folder.
+            // The keeper was killed, so its folder is removed.
             Err(_) if std::fs::remove_dir_all(&folder).is_ok() => {
                 return Message::Bye.write(out).map_err(|e| e.to_string());
             }
@@ -62,7 +62,7 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
     copy(hello, near, stream, out).map_err(|e| e.to_string())
 }
 
-/// Error for an unknown engine, with the names of the running ones.
+/// Returns the error for an unknown engine, with the names of the running engines.
 fn gone(root: &Path, name: &str) -> String {
     let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
     let there = if running.is_empty() { "none is running".into() } else { format!("running: {}", running.join(", ")) };
@@ -90,7 +90,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
             let said = base::read::text(&log, 1 << 20).unwrap_or_default();
-            // If the log cannot be written, its first line contains the reason.
+            // If the log cannot be written, the reason is that of the failed write.
             let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it gave no reason".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();
@@ -100,7 +100,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
     }
 }
 
-/// Forwards the greeting and copies bytes in both directions until either end closes.
+/// Forwards the client's first message and copies bytes in both directions until either end closes.
 fn copy(
     hello: Hello,
     mut near: impl Read + Send + 'static,
@@ -112,7 +112,7 @@ fn copy(
     let mut towards = keeper.try_clone()?;
     std::thread::Builder::new().name("near".into()).spawn(move || {
         pour(&mut near, &mut towards);
-        // Without the link there is no reason to read from the engine.
+        // Once the link is closed, there is no reason to read from the engine.
         let _ = towards.shutdown(std::net::Shutdown::Both);
     })?;
     pour(&mut keeper, out);

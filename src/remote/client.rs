@@ -19,20 +19,20 @@ use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
 use session::format::Entry;
 use session::replay::Step;
 
-/// Maximum wait for the last commands to be sent when the program ends.
+/// Maximum time to wait for the last commands to be sent when the program ends.
 const FLUSH: Duration = Duration::from_secs(3);
 
 /// The journal up to the moment when this client attached.
 pub type Past = Vec<Entry>;
 
-/// Commands to send, and state shared by the threads of a link.
+/// Commands to send, and the state that the threads of a link share.
 #[derive(Default)]
 pub(super) struct Out {
     pending: VecDeque<Command>,
-    /// Sent commands that are not yet in the journal.
+    /// Commands that were sent but are not yet in the journal.
     unconfirmed: VecDeque<(u64, Command)>,
     number: u64,
-    /// Number of the link; threads of an older link end.
+    /// Number of the current link; threads of an older link end.
     pub epoch: u64,
     /// True if a keep-alive must be answered.
     pub(crate) pong: bool,
@@ -42,27 +42,27 @@ pub(super) struct Out {
     pub(crate) flushed: bool,
     /// True if the engine was asked to end.
     shutdown: bool,
-    /// True if the engine has ended, or can no longer be reached.
+    /// True if the engine has ended or can no longer be reached.
     pub over: bool,
     /// Time of the last message from the far end.
     pub heard: Option<Instant>,
     /// Time of the next attempt while the link is down.
     pub again: Option<Instant>,
-    /// True to try again now.
+    /// True if the next attempt should be made now.
     pub(crate) hurry: bool,
 }
 
 impl Out {
     fn push(&mut self, command: Command) {
         self.shutdown |= command == Command::Shutdown;
-        // Of a slider's requests, only the latest is sent.
+        // If a slider sends several questions, only the latest is sent.
         if asks(&command) || command == (Command::Withdraw { topic: Topic::Experiment }) {
             self.pending.retain(|c| !asks(c));
         }
         self.pending.push_back(command);
     }
 
-    /// The next command to send. Only one question to the experiment may be in transit.
+    /// Returns the next command to send. Only one question to the experiment may be in transit.
     pub(crate) fn next(&mut self) -> Option<Message> {
         let asked = self.unconfirmed.iter().any(|(_, c)| asks(c));
         let at = self.pending.iter().position(|c| !(asked && asks(c)))?;
@@ -77,7 +77,7 @@ impl Out {
         self.unconfirmed.pop_front();
     }
 
-    /// Resends, after a reconnection, the commands that the far end has not received, under the same numbers.
+    /// Resends, after a reconnection and under the same numbers, the commands that the far end has not received.
     pub(crate) fn resume(&mut self, taken: u64) {
         while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
             self.unconfirmed.pop_front();
@@ -116,11 +116,11 @@ impl Shared {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
-    /// The engine has ended, or was asked to end.
+    /// The engine has ended or was asked to end.
     Ended,
     /// The engine continues.
     Left,
-    /// The engine should have ended, but the request could not be sent.
+    /// The engine was to end, but the request could not be sent.
     Untold,
 }
 
@@ -154,7 +154,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts a remote engine or attaches to one, as the greeting requests; ssh may ask for a password. Files sent to a new engine keep the
+    /// Starts a remote engine or attaches to one, as `hello` requests; ssh may ask for a password. Files sent to a new engine keep the
     /// names used in its specs. Also returns the earlier measurements.
     pub fn connect(
         address: &Address,
@@ -208,12 +208,12 @@ impl Far {
         &self.name
     }
 
-    /// True if this client's commands are executed; otherwise another client controls the engine.
+    /// True if this client's commands are executed; otherwise a different client controls the engine.
     pub fn steers(&self) -> bool {
         self.steers
     }
 
-    /// How long the engine waits without a client.
+    /// Time that the engine waits without a client.
     pub fn wait(&self) -> Duration {
         self.wait
     }
@@ -237,7 +237,7 @@ fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Re
     let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
     let mut file = base::read::open(path).map_err(fail)?;
     if let Some(out) = &mut channel.stdin {
-        // An error of the far end or of ssh is more informative than a closed pipe.
+        // An error from the far end or from ssh is more informative than a closed pipe.
         let _ = Message::File(name.to_owned()).write(out).is_ok() && send(&mut file, out).is_ok();
     }
     match reply(address, channel)? {
@@ -278,7 +278,7 @@ impl Engine for Far {
         }
         if self.steers {
             out.push(command);
-            // A request means that the user wants the link.
+            // The user's command shows that the link is wanted.
             out.hurry = true;
             self.shared.notify();
         }
@@ -289,7 +289,7 @@ impl Engine for Far {
         self.events.take()
     }
 
-    /// Leaves the engine running on the other machine.
+    /// Cuts the link, and leaves the engine running on the other machine.
     fn lose(&mut self) {
         self.shared.lock().leaving = true;
         self.shared.notify();
@@ -318,7 +318,7 @@ impl Drop for Far {
     }
 }
 
-/// The next message of a request without an engine.
+/// Returns the next message in reply to a request that needs no engine.
 pub(super) fn reply(address: &Address, channel: &mut Channel) -> Result<Message, RemoteError> {
     match channel.read() {
         Ok(Message::Refused(what)) => Err(RemoteError::Refused { host: address.host().into(), what }),
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(sent(&mut out).len(), 3);
         out.confirm();
         out.push(Command::Pause { hold: true });
-        // The far end received two; the confirmation of the second was lost with the link.
+        // The far end has received two commands; the confirmation of the second was lost with the link.
         out.resume(2);
         assert_eq!(sent(&mut out), [(3, ask), (4, Command::Pause { hold: true })]);
     }
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(far.down(), Some(Down { next: None }), "it is being tried");
         far.try_now();
         assert!(shared.lock().hurry);
-        // Otherwise dropping it would wait for a thread that does not exist.
+        // Without this, dropping it would wait for a thread that does not exist.
         shared.lock().over = true;
     }
 

@@ -23,7 +23,7 @@ pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
     }
 }
 
-/// Ends a remote engine: cancels its run and keeps its session. Returns when it has ended.
+/// Ends a remote engine: its run is cancelled and its session is kept. Returns once it has ended.
 pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
     match reply(address, &mut errand(address, Want::Stop, name)?)? {
         Message::Bye => Ok(()),
@@ -31,13 +31,13 @@ pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
     }
 }
 
-/// Copies a session to a free name in `folder` and returns the file. An incomplete copy is removed.
+/// Copies a session into `folder` under a free name and returns the file. An incomplete copy is removed.
 pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf, RemoteError> {
     let io = |source| RemoteError::Io { place: folder.display().to_string(), source };
     let mut channel = errand(address, Want::Fetch, session)?;
     let mut message = reply(address, &mut channel)?;
     std::fs::create_dir_all(folder).map_err(io)?;
-    // A session may have any size; a full disk stops a far end that never stops sending.
+    // A session may have any size; if the far end never stops sending, the full disk stops the copy.
     let mut parcel = Parcel::new(&folder.join("fetched"), u64::MAX).map_err(io)?;
     let mut file = loop {
         match message {

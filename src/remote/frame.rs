@@ -1,4 +1,4 @@
-//! Framing of messages on a stream of bytes: detects truncated, corrupted and foreign streams.
+//! Framing of messages on a byte stream, which detects truncated, corrupted and foreign streams.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -6,9 +6,9 @@ use thiserror::Error;
 
 use base::text::shortened;
 
-/// Version of the protocol. The layout of a frame's header is the same in all versions, so each end can name the other's version.
+/// Version of the protocol. The layout of frame headers is the same in all versions, so that each end can state the other's version.
 pub const PROTOCOL: u8 = 2;
-/// Maximum length of a frame's body in bytes, above that of a session line.
+/// Maximum length in bytes of a frame's body, which must be able to contain a session line.
 pub(crate) const MAX_BODY: usize = 8 << 20;
 /// The first two bytes of each frame.
 const MAGIC: [u8; 2] = *b"PB";
@@ -19,17 +19,17 @@ const QUOTED: usize = 120;
 
 #[derive(Debug, Error)]
 pub enum FrameError {
-    /// The stream ended between two frames.
+    /// The stream ended between frames.
     #[error("the connection was closed")]
     End,
     /// The stream ended within a frame.
     #[error("the connection was cut in the middle of a message")]
     Cut,
-    /// The bytes received are not a frame; for example, a shell prints something when it starts.
+    /// The bytes received are not a frame, for example because a shell prints something when it starts.
     #[error("received `{0}`, which is not a message of Probity")]
     Foreign(String),
-    /// The other end uses another version of the protocol.
-    #[error("the other end uses protocol {0}, this one {PROTOCOL}")]
+    /// The other end uses a different version of the protocol.
+    #[error("the other end uses protocol {0}, but this program uses {PROTOCOL}")]
     Version(u8),
     /// The frame exceeds the maximum length.
     #[error("a message of {0} bytes exceeds the limit")]
@@ -72,7 +72,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Reads a complete frame; blocks until it has arrived.
+    /// Reads a complete frame, waiting until it has arrived.
     pub fn read(source: &mut dyn Read) -> Result<Self, FrameError> {
         let mut head = [0_u8; HEADER];
         match fill(source, &mut head)? {
@@ -89,7 +89,7 @@ impl Frame {
         if length > MAX_BODY {
             return Err(FrameError::TooLong(length));
         }
-        // Grows with the bytes received, not with the claimed length.
+        // Grows with the number of bytes received, not with the claimed length.
         let mut body = Vec::new();
         source.take(length as u64).read_to_end(&mut body)?;
         if body.len() < length {

@@ -1,4 +1,4 @@
-//! The journal of a remote engine, its connections, and the state of its runs. Uses neither threads nor a clock.
+//! The journal of a remote engine, its connections, and the state of its runs. This module uses neither threads nor a clock.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
@@ -20,11 +20,11 @@ use session::thin::Slot;
 /// Maximum idle time of an engine that never received a command.
 const UNASKED: Duration = Duration::from_secs(60);
 
-/// Maximum bytes of journal lines, all of which a client reads when it attaches. Beyond this, the oldest findings and answers of earlier
-/// runs are dropped.
+/// Maximum total size in bytes of the journal's lines, all of which a client reads when it attaches. Above it, the oldest findings and
+/// answers of earlier runs are dropped.
 pub(super) const MOST_KEPT: u64 = 256 << 20;
 
-/// A line of the journal; empty if a later one replaced it.
+/// A line in the journal; empty if a later line replaced it.
 struct Noted {
     line: Arc<str>,
     /// The client that sent the command; 0 for events.
@@ -34,7 +34,7 @@ struct Noted {
 struct Link {
     id: u64,
     client: u64,
-    /// Closes the connection when another one replaces it.
+    /// Socket that is closed when a new connection replaces this one.
     stream: UnixStream,
 }
 
@@ -50,26 +50,26 @@ pub(super) struct Hub {
     /// Total bytes of the journal's lines.
     kept: u64,
     generation: Generation,
-    /// For each slot of replaceable lines: the indices of its first and latest line, and the question answered by the latest.
+    /// For each slot of replaceable lines: the indices of its first and its latest line, and the question that the latest answers.
     latest: HashMap<Slot, (usize, usize, u64)>,
-    /// Lines that can be dropped, oldest first, and how many of them belong to earlier runs.
+    /// Indices of lines that can be dropped, the oldest first, and the number of them that belong to earlier runs.
     results: VecDeque<usize>,
     earlier: usize,
     /// True once lines were dropped.
     forgot: bool,
-    /// The latest progress of the run and of answers, with an increasing sequence number.
+    /// The latest progress of the run and of answers, each with an increasing sequence number.
     passing: [Option<(u64, Arc<str>)>; 2],
     passed: u64,
     links: Vec<Link>,
     steers: Option<u64>,
-    /// Number of commands received, by client.
+    /// Number of commands received from each client.
     taken: HashMap<u64, u64>,
     next: u64,
-    /// The last time with a client or a run (start of the idle timeout).
+    /// The last time at which a client was attached or a run in progress (start of the idle timeout).
     alone: Instant,
     running: bool,
     state: String,
-    /// Number of clients waiting for the engine's end.
+    /// Number of clients that wait for the engine to end.
     pub stopping: usize,
     /// True once the engine was asked to end.
     pub closing: bool,
@@ -155,7 +155,7 @@ impl Hub {
         {
             spec.common_mut().lies_in(self.sent.clone());
         }
-        // An engine that has ended closes its event channel, which ends the keeper.
+        // If the engine has ended, its event channel closes, which ends the keeper.
         let _ = self.engine.send(command);
     }
 
@@ -206,7 +206,7 @@ impl Hub {
             let notice = too_long(text.len(), &self.name);
             return self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
         }
-        // Unsent progress belongs to completed work.
+        // Progress that was not sent belongs to work that has been completed.
         self.passing = [None, None];
         self.kept += text.len() as u64;
         self.journal.push(Noted { line: text.into(), by });
@@ -245,7 +245,7 @@ impl Hub {
         }
     }
 
-    /// Reports that clients attaching from now on do not receive everything.
+    /// Reports that clients attaching from now on will not receive everything.
     fn say_forgotten(&mut self) {
         let problem = Problem::new(
             format!(
@@ -264,10 +264,10 @@ impl Hub {
         self.passing[kind] = Some((self.passed, text.trim_end().into()));
     }
 
-    /// Returns up to `most` lines after the first `after`. Commands sent by this client come back without their content.
+    /// Returns up to `most` lines after line `after`. Commands that this client sent are returned without their content.
     pub(crate) fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
-        // Stops at the end of the journal, whatever is requested.
+        // Stops at the end of the journal even if more lines are requested.
         let numbered = (from as u64 + 1..).zip(&self.journal[from..]).take(most);
         numbered
             .map(|(number, noted)| {
@@ -278,7 +278,7 @@ impl Hub {
             .collect()
     }
 
-    /// Progress that a client has not seen.
+    /// Returns the progress that a client has not received.
     pub(crate) fn passing(&self, seen: &mut [u64; 2]) -> Vec<Message> {
         let mut messages = Vec::new();
         for (seen, passing) in seen.iter_mut().zip(&self.passing) {
@@ -290,9 +290,10 @@ impl Hub {
         messages
     }
 
-    /// Attaches a client. Returns the number of the link, true if the client is in control, and how many of its commands were received.
+    /// Attaches a client. Returns the number of the link, whether the client is in control, and how many of its commands have been
+    /// received.
     pub(crate) fn join(&mut self, client: u64, sees: bool, stream: UnixStream) -> (u64, bool, u64) {
-        // The client's older connection is dead, even if this was not noticed.
+        // The client's older connection is dead, even if this has not been noticed.
         for old in self.links.iter().filter(|l| l.client == client).map(|l| l.id).collect::<Vec<_>>() {
             self.part(old);
         }
@@ -325,7 +326,7 @@ impl Hub {
         self.links.len()
     }
 
-    /// Accepts a command from the client in control, once and in order. Returns false if it is out of order.
+    /// Accepts a command from the client in control, once and in order; returns false if it is out of order.
     pub(crate) fn take(&mut self, link: u64, number: u64, command: &Command) -> bool {
         let Some(client) = self.links.iter().find(|l| l.id == link).map(|l| l.client) else { return false };
         let taken = self.taken.get(&client).copied().unwrap_or(0);
@@ -342,7 +343,7 @@ impl Hub {
 
     /// Remaining idle time; `None` while the engine computes or a client is attached.
     pub(crate) fn left(&self, wait: Duration) -> Option<Duration> {
-        // An engine that never received a command has no results to keep: the link broke before the client knew of the engine.
+        // An engine that never received a command has no results to keep: the link broke before the client learned about the engine.
         let wait = match self.taken.is_empty() {
             true if self.next == 1 => UNASKED,
             true => wait.min(UNASKED),
@@ -366,7 +367,7 @@ impl Hub {
     }
 
     pub(crate) fn finish(&mut self) {
-        // There may be no client to report to; the lines written so far are complete.
+        // There may be no client to report to, and the lines written so far are complete.
         let _ = self.recorder.as_mut().map(Record::finish);
     }
 }
@@ -441,7 +442,7 @@ mod tests {
         assert!(hub.passing(&mut seen).is_empty(), "it is over");
     }
 
-    /// Regression: the keeper used to store every line forever, and refused clients once it had more than a million.
+    /// Regression: the keeper used to store every line forever, and refused clients once it had more than a million lines.
     #[test]
     fn lines_that_later_ones_replace_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The keeper: owns the remote engine, its session and its journal, and serves clients.
+//! The keeper: owns the remote engine, its session and its journal, and serves the clients.
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ use session::format::Header;
 use session::name;
 use session::record::Recorder;
 
-/// Time without a message after which a client counts as gone.
+/// Time without a message after which a client is considered gone.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Interval of keep-alive messages to a silent client.
 const PING: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
 /// Minimum time between two progress lines.
 const PROGRESS: Duration = Duration::from_millis(200);
-/// Maximum wait for a run to stop.
+/// Maximum time to wait for a run to stop.
 const STOPPING: Duration = Duration::from_secs(60);
 /// Maximum size in bytes of a file sent to the engine.
 const MAX_SENT: u64 = 8 << 30;
@@ -35,7 +35,7 @@ pub struct Terms {
     /// Name of the engine and of its folder.
     pub name: String,
     pub options: LocalOptions,
-    /// Device and precision, as in the session's header.
+    /// Device and precision, as in the session header.
     pub place: String,
     /// Idle time without a client after which the engine ends.
     pub wait: Duration,
@@ -63,9 +63,9 @@ impl Shared {
 /// # Errors
 /// [`RemoteError::Io`] if the socket, session or threads cannot be created.
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
-    // Detaches from the terminal, so that no hangup arrives. Fails only for a process that already leads its session.
+    // Detaches from the terminal, so that no hangup arrives. This fails only for a process that already leads its session.
     let _ = nix::unistd::setsid();
-    // The error is shown on another machine and must not contain paths of this one.
+    // The error is shown on a different machine and must not contain paths of this one.
     let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: session::SessionError| RemoteError::Io {
         place: "session".into(),
@@ -99,7 +99,7 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // A signal that cannot be caught keeps its usual effect.
     let _ = signals::listen(&[signal_hook::consts::SIGTERM], move |_| stop(&told));
     watch(&shared);
-    // Errors are ignored: a leftover folder is recognised as that of an ended engine.
+    // Errors are ignored: a leftover folder is recognised as that of an engine that has ended.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
 }
@@ -109,7 +109,7 @@ fn stop(shared: &Shared) {
     shared.changed.notify_all();
 }
 
-/// Returns when the engine has ended; ends it if it has been idle without a client for too long.
+/// Waits until the engine has ended; ends it if it has been idle without a client for too long.
 fn watch(shared: &Shared) {
     let mut hub = shared.lock();
     let mut stopping: Option<Instant> = None;
@@ -146,7 +146,7 @@ fn pump(shared: &Shared, mut events: Receiver<Event>) {
 fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
     for stream in listener.incoming().flatten() {
         let shared = shared.clone();
-        // Without a thread the connection closes, and the client tries again.
+        // If no thread can be started, the connection closes, and the client tries again.
         let _ = std::thread::Builder::new().name("link".into()).spawn(move || serve(&shared, stream));
     }
 }
@@ -181,7 +181,7 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
 
 fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     if hello.engine != 0 && hello.engine != shared.number {
-        let why = format!("the earlier engine {} has ended; another one now has its name", hello.name);
+        let why = format!("the earlier engine {} has ended; a new one now has its name", hello.name);
         let _ = Message::Refused(why).write(&mut stream);
         return;
     }
@@ -216,7 +216,7 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// Receives a file named in specs, and confirms or refuses it.
+/// Receives a file that a spec names, and confirms or refuses it.
 fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     let Ok(Message::File(name)) = Message::read(stream) else { return false };
     let arrive = |stream: &mut UnixStream| -> std::io::Result<String> {
@@ -265,13 +265,13 @@ fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
 struct Reader {
     link: u64,
     client: u64,
-    /// Number of lines sent.
+    /// Number of journal lines sent.
     cursor: u64,
-    /// Number of the progress sent, by kind.
+    /// Sequence number of the latest progress sent, by kind.
     seen: [u64; 2],
 }
 
-/// Writes the journal to a client, and progress once the client has the whole journal.
+/// Writes the journal to a client, and progress once the client has received the whole journal.
 fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
     let mut packer = Packer::default();
     let mut pinged = Instant::now();
@@ -308,7 +308,7 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
         if !sent || messages == [Message::Bye] {
             shared.lock().part(reader.link);
             shared.changed.notify_all();
-            // Wakes up the listening thread.
+            // Wakes the listening thread.
             let _ = out.shutdown(std::net::Shutdown::Both);
             return;
         }
@@ -319,7 +319,7 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
 fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
     let (mut out, mut frames) = (Vec::new(), Vec::new());
     for (k, message) in messages.iter().enumerate() {
-        // The journal never contains a message too long for a frame.
+        // No message in the journal is too long for a frame.
         message.write(&mut frames).ok()?;
         if frames.len() >= pack::MOST || k + 1 == messages.len() {
             Message::Packed(packer.pack(&frames).ok()?).write(&mut out).ok()?;
@@ -335,7 +335,7 @@ mod tests {
     use crate::pack::Unpacker;
     use engine::fake::FakeEngine;
 
-    /// Regression: during a run with constant progress, no keep-alives used to be sent. The client never answered, and its link was
+    /// Regression: during a run with constant progress, no keep-alives used to be sent. The client never had to answer, so its link was
     /// declared dead every half minute.
     #[test]
     fn a_near_end_that_is_told_of_something_all_the_time_is_asked_whether_it_is_there() {

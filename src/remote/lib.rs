@@ -1,4 +1,4 @@
-//! A remote engine: it computes on another machine, and its results are shown on this one.
+//! A remote engine, which computes on another machine while its results are shown on this one.
 //!
 //! ```text
 //!  here                                      there
@@ -11,24 +11,24 @@
 //! the lines of that session. It listens on a Unix socket in `remote/NAME` of the state folder, which only its user may enter. ssh starts
 //! the **bridge** ([`bridge`]), which finds or starts the keeper and copies bytes. When the link breaks, only the bridge ends.
 //!
-//! Both ends exchange [`frame`]s (length, version, checksum) that contain [`message`]s; journal messages are packed ([`pack`]). After a
-//! greeting with the versions, commands flow one way and journal lines the other, in the format of sessions. After a break, the client
-//! ([`client`]) requests the journal from the last number it has seen. Commands are numbered too, and executed once. Nothing is lost or
-//! computed twice, and the local board is the fold of exactly the same events.
+//! Both ends exchange [`frame`]s (length, version, checksum) that contain [`message`]s; journal messages are packed ([`pack`]). After the
+//! first messages, which state the versions, commands flow one way and journal lines the other, in the format of sessions. After a break,
+//! the client ([`client`]) requests the journal from the last number it has seen. Commands are numbered too, and executed once. Nothing is
+//! lost or computed twice, and the local board is the fold of exactly the same events.
 //!
 //! **Progress** has no number. Only the latest of each kind is sent, a few times a second, and only to a client that has the whole journal.
-//! Findings are never omitted; a slow link receives the journal late, and the engine does not wait for it. A client has at most one
+//! Findings are never omitted. On a slow link, the journal arrives late, but the engine does not wait for it. A client has at most one
 //! question to the experiment in transit, and keeps only the latest waiting one.
 //!
-//! **Control**: the first attached client is in control; others watch and send nothing. A reconnecting client is recognised by a number
-//! that it chose, and replaces its own old link.
+//! **Control**: the first client that attaches is in control; others watch and send no commands. A client that reconnects is recognised by
+//! a number that it has chosen, and its new link replaces the old one.
 //!
 //! **End**: an engine ends on [`engine::message::Command::Shutdown`], on SIGTERM, or after a given time without a run and without a client.
 //! The folder `remote/NAME` is then removed. The session is kept, and [`errand::fetch`] copies it to this machine.
 //!
 //! **Trust**: neither end trusts the other. Lengths are bounded, an invalid message breaks the link, and text is made printable before it
-//! is shown. This module never sends paths, variables or tokens of its machine: models and data are names that the far end resolves. A
-//! local file is sent only on request ([`parcel`]), under the name used in the spec, and is removed with the engine.
+//! is shown. This module never sends its machine's paths, variables or tokens: models and data are names that the far end resolves. A local
+//! file is sent only on request ([`parcel`]), under the name used in the spec, and is removed with the engine.
 
 pub mod address;
 pub mod bridge;
@@ -56,7 +56,7 @@ pub enum RemoteError {
     #[error("{host}: {what} ({hint})")]
     Link {
         host: String,
-        /// The failure, in the words of ssh or of the remote shell.
+        /// Description of the failure by ssh or the remote shell.
         what: String,
         hint: String,
     },

@@ -1,4 +1,4 @@
-//! The link to a remote engine: two threads while it is up, and a new link when it breaks.
+//! The link to a remote engine: two threads while it is up; when it breaks, a new link is made.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin};
@@ -51,24 +51,24 @@ impl Sink {
 
     fn tell(&self, level: NoticeLevel, problem: Problem) {
         let event = Event::Notice(Notice { level, problem });
-        // Without a listener the link ends at the next entry.
+        // If nobody listens, the link ends at the next entry.
         let _ = self.send(Entry { t: 0.0, item: Item::Event(event) });
     }
 }
 
-/// Parses a line of the journal; `None` if a newer program wrote something unknown to this version.
+/// Parses a line of the journal; `None` if a newer program wrote it and this version does not know its kind.
 pub(super) fn entry(line: &str) -> Option<Entry> {
     parse_entry(line.as_bytes(), true).ok()
 }
 
-/// Opens a channel and exchanges greetings.
+/// Opens a channel and exchanges the first messages.
 pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(Channel, Welcome), RemoteError> {
     let mut channel = Channel::open(address, can_ask, hello)?;
     let refused = |what: String| RemoteError::Refused { host: address.host().to_owned(), what };
     match channel.read() {
         Ok(Message::Welcome(welcome)) => Ok((channel, welcome)),
         Ok(Message::Refused(why)) => Err(refused(why)),
-        // A link that corrupts data may work on the next attempt.
+        // A link that corrupts data may work at the next attempt.
         Ok(_) => {
             let (what, hint) = (DISORDER.to_owned(), "or the link corrupts data: try again".to_owned());
             Err(RemoteError::Link { host: address.host().to_owned(), what, hint })
@@ -79,18 +79,18 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
 
 enum End {
     Over,
-    /// This end leaves, or the listener is gone.
+    /// This end has left, or nobody listens any more.
     Left,
     Broken(RemoteError),
-    /// Another client is in control.
+    /// A different client is now in control.
     Superseded,
 }
 
 pub(super) struct Line {
     pub address: Address,
-    /// The greeting for reconnecting.
+    /// The first message for reconnecting.
     pub hello: Hello,
-    /// Number of journal lines passed on.
+    /// Number of journal lines that were passed on.
     pub seen: u64,
     pub steers: bool,
     pub sink: Sink,
@@ -137,7 +137,7 @@ impl Line {
             }
         };
         let mut out = self.shared.lock();
-        // An engine that the client left continues on the other machine.
+        // If the client left, the engine continues on the other machine.
         out.over = over || !out.leaving;
         drop(out);
         self.shared.notify();
@@ -149,7 +149,7 @@ impl Line {
     }
 
     fn tell_superseded(&self) {
-        self.tell(NoticeLevel::Error, "another screen now controls the engine", "attach again to watch it");
+        self.tell(NoticeLevel::Error, "a different screen now controls the engine", "attach again to watch it");
     }
 
     fn tell_broken(&self, error: &RemoteError) {
@@ -161,7 +161,7 @@ impl Line {
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
-    /// Retries until the link is back; `None` if this end leaves, or the engine is gone.
+    /// Tries to reconnect until the link is back; `None` if this end leaves or the engine no longer exists.
     fn again(&mut self) -> Option<Channel> {
         let mut pause = PAUSES.0;
         loop {
@@ -197,7 +197,7 @@ impl Line {
         }
     }
 
-    /// Passes the journal on until the link ends.
+    /// Passes the journal on until the link breaks or ends.
     fn listen(&mut self, channel: &mut Channel) -> End {
         let Some(stdin) = channel.stdin.take() else { return End::Left };
         let (shared, child) = (self.shared.clone(), channel.child.clone());
@@ -225,7 +225,7 @@ impl Line {
                             self.shared.notify();
                             true
                         }
-                        // Commands come only from the client in control, and from the keeper when it ends.
+                        // Only the client in control sends commands, and the keeper when it ends.
                         (_, Some(Entry { item: Item::Command(command), .. }))
                             if self.steers && command != engine::message::Command::Shutdown =>
                         {
@@ -273,7 +273,7 @@ fn write(shared: &Shared, epoch: u64, mut stdin: ChildStdin, child: &Mutex<Child
             let silent = out.heard.map_or(Duration::ZERO, |heard| heard.elapsed());
             if silent > SILENCE {
                 drop(out);
-                // The reading thread notices.
+                // The reading thread notices that the process has ended.
                 let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
                 return;
             }

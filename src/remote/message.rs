@@ -16,13 +16,13 @@ pub struct Hello {
     pub name: String,
     /// Identifies a client that reconnects.
     pub client: u64,
-    /// Number of the engine that the client was attached to; 0 for any with this name.
+    /// Number of the engine to which the client was attached; 0 for any engine with this name.
     pub engine: u64,
     /// Number of journal lines that the client already has.
     pub after: u64,
-    /// True to watch only.
+    /// True if the client only watches.
     pub sees: bool,
-    /// Number of files that follow the far end's answer.
+    /// Number of files that the client sends after the far end's answer.
     pub files: u64,
     /// Device, as in `--device`.
     pub device: String,
@@ -34,7 +34,7 @@ pub struct Hello {
     pub models: Vec<String>,
     /// True if questions about results may follow.
     pub asked: bool,
-    /// Seconds that an idle engine waits for a client.
+    /// Time in seconds that an idle engine waits for a client.
     pub wait: u64,
 }
 
@@ -66,9 +66,9 @@ pub struct Welcome {
     pub head: u64,
     /// True if the client may send commands.
     pub steers: bool,
-    /// Number of this client's commands that were received.
+    /// Number of this client's commands that have been received.
     pub taken: u64,
-    /// Seconds that the engine waits while idle without a client.
+    /// Time in seconds that an idle engine waits without a client.
     pub wait: u64,
 }
 
@@ -79,16 +79,16 @@ pub struct Status {
     pub name: String,
     pub machine: String,
     pub version: String,
-    /// Start, RFC 3339 in UTC.
+    /// Start time, RFC 3339 in UTC.
     pub created: String,
-    /// True if the engine runs; false if only its session exists.
+    /// True if the engine is running; false if only its session exists.
     pub alive: bool,
     /// True while the engine computes.
     pub running: bool,
     /// Progress or outcome, as text.
     pub state: String,
     pub attached: usize,
-    /// Seconds until the engine ends without a client; `None` while it computes or a client is attached.
+    /// Time in seconds until the engine ends if no client attaches; `None` while it computes or a client is attached.
     pub left: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ pub struct Status {
 pub enum Message {
     Hello(Box<Hello>),
     Welcome(Welcome),
-    /// The reason why the client gets no engine, and the remedy.
+    /// Reason why the client gets no engine, with the remedy.
     Refused(String),
     Line {
         /// Number of the line, from 1.
@@ -116,7 +116,7 @@ pub enum Message {
     Ping,
     /// Keep-alive answer.
     Pong,
-    /// The sender closes the connection on purpose; from the far end it means that the engine has ended.
+    /// The sender closes the connection on purpose. If the far end sends it, the engine has ended.
     Bye,
     /// Answer to [`Want::List`].
     List(Vec<Status>),
@@ -125,7 +125,7 @@ pub enum Message {
     Piece(Vec<u8>),
     /// SHA-256 of the complete file.
     Whole(String),
-    /// Frames, compressed with what was packed before on this connection; see [`super::pack`].
+    /// Frames compressed together, as a continuation of those packed before on this connection; see [`super::pack`].
     Packed(Vec<u8>),
 }
 
@@ -173,7 +173,7 @@ impl Message {
             Message::Line { number, own, line } => numbered(LINE, *number, Some(*own), line.as_bytes()),
             Message::Passing(line) => Frame { kind: PASSING, body: line.clone().into_bytes() },
             Message::Command { number, command } => {
-                // In the format of sessions; a command can always be serialised.
+                // Uses the format of sessions, in which a command can always be serialised.
                 numbered(COMMAND, *number, None, line(0.0, command).unwrap_or_default().as_bytes())
             }
             Message::Ping => bare(PING),
@@ -191,7 +191,7 @@ impl Message {
         self.frame().write(out)
     }
 
-    /// Reads a message; blocks until it has arrived.
+    /// Reads a message, waiting until it has arrived.
     pub fn read(source: &mut dyn std::io::Read) -> Result<Self, Unreadable> {
         Self::of(Frame::read(source)?)
     }
@@ -279,7 +279,7 @@ mod tests {
             let frame = message.frame();
             for kind in 0..=20 {
                 for end in 0..frame.body.len().min(40) {
-                    // Any result is acceptable except a panic.
+                    // Any result other than a panic is acceptable.
                     let _ = Message::of(Frame { kind, body: frame.body[..end].to_vec() });
                 }
             }

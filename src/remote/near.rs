@@ -1,4 +1,4 @@
-//! A channel to the far end: its child process, the greeting, and the explanation of failures.
+//! A channel to the far end: its child process, the first messages, and explanations of failures.
 
 use std::hash::{BuildHasher, Hasher};
 use std::io::{BufRead, BufReader, Read};
@@ -14,11 +14,11 @@ use super::message::{Hello, Message, Unreadable};
 use super::pack::Unpacker;
 use base::text::printable_message;
 
-/// Maximum bytes kept of ssh's messages.
+/// Maximum number of bytes kept from ssh's messages.
 const SAID: usize = 4096;
-/// Maximum wait for the last messages of a child.
+/// Maximum time to wait for the last messages of a child process.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Maximum wait for a child to end after its channel has closed.
+/// Maximum time to wait for a child process to end after its channel has closed.
 const ENDING: Duration = Duration::from_secs(2);
 
 pub(super) fn random() -> u64 {
@@ -58,9 +58,9 @@ impl Channel {
         let said = Arc::new(Mutex::new(String::new()));
         let heard = said.clone();
         let collect = move || collect(stderr, &heard);
-        // Without this thread, errors lack ssh's own message.
+        // Without this thread, errors do not include ssh's own message.
         let listener = std::thread::Builder::new().name("said".into()).spawn(collect).ok();
-        // If this fails, the following read reports the reason.
+        // If this fails, the next read reports the reason.
         let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
         Ok(Self {
             child: Arc::new(Mutex::new(child)),
@@ -80,7 +80,7 @@ impl Channel {
     pub(crate) fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
         self.stdin = None;
         let status = end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
-        // The last messages may still be in transit. The wait is limited, because a process started by ssh may keep the pipe open.
+        // The last messages may still be in transit. The wait is limited, because a process that ssh started may keep the pipe open.
         let until = Instant::now() + LAST_WORDS;
         while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -97,7 +97,7 @@ impl Drop for Channel {
     }
 }
 
-/// Waits briefly if the child should end by itself, then kills it.
+/// Waits briefly if the child process should end by itself, then kills it.
 fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
     let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + if by_itself { ENDING } else { Duration::from_millis(200) };
@@ -127,11 +127,11 @@ fn collect(source: impl Read, said: &Mutex<String>) {
         }
         line.clear();
     }
-    // Keeps the pipe drained.
+    // The pipe must be read to its end, so that the child process does not block.
     let _ = std::io::copy(&mut source.into_inner(), &mut std::io::sink());
 }
 
-/// Explains a broken channel from the messages of ssh, the remote shell and the remote program.
+/// Explains a broken channel on the basis of the messages from ssh, the remote shell and the remote program.
 fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let target = address.target();
@@ -140,7 +140,7 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
     let has = |words: &[&str]| words.iter().any(|w| said.contains(w));
     let (what, hint) = match error {
         Unreadable::Frame(FrameError::Version(theirs)) => {
-            let which = if *theirs > PROTOCOL { "this program" } else { "the remote one" };
+            let which = if *theirs > PROTOCOL { "this program" } else { "the remote program" };
             (error.to_string(), format!("update {which}, so that both have the same version"))
         }
         Unreadable::Frame(FrameError::Foreign(_)) => (
@@ -159,8 +159,8 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
 /// Exit code of ssh when the link failed.
 pub(super) const LINK: i32 = 255;
 
-/// Explains a failed command of the remote program from the output of ssh, the shell and the program. A refusal by the program itself is
-/// passed on unchanged.
+/// Explains why a command of the remote program failed, on the basis of the output from ssh, the shell and the program. A refusal by the
+/// program itself is passed on unchanged.
 pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let printable: Vec<String> = said.lines().map(printable_message).collect();
@@ -261,6 +261,6 @@ mod tests {
         let address: Address = "ssh://gpu1".parse().unwrap();
         let text = |v| explain(&address, &FrameError::Version(v).into(), None, "").to_string();
         assert!(text(PROTOCOL + 1).contains("update this program"));
-        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the remote one"));
+        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the remote program"));
     }
 }

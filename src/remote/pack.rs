@@ -9,7 +9,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use super::frame::{FrameError, MAX_BODY};
 use super::message::{Message, Unreadable};
 
-/// Maximum bytes of frames packed together, unless a single one is longer.
+/// Maximum size in bytes of frames packed together, unless a single frame is larger.
 pub const MOST: usize = 256 << 10;
 
 pub(crate) struct Packer(Compress);
@@ -21,7 +21,7 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Compresses whole frames into the body of one packed message; all of them can be read once it has arrived.
+    /// Compresses complete frames into the body of one packed message; once it has arrived, all of them can be read.
     pub(crate) fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
         let begun = self.0.total_in();
         let mut out = Vec::with_capacity(frames.len() / 4 + 64);
@@ -37,7 +37,7 @@ impl Packer {
     }
 }
 
-/// Reads the messages of one connection, packed or not.
+/// Reads the messages of a connection, packed or not.
 pub struct Unpacker {
     stream: Decompress,
     open: VecDeque<Message>,
@@ -50,7 +50,7 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// Reads the next message; blocks until it has arrived.
+    /// Reads the next message, waiting until it has arrived.
     pub fn read(&mut self, source: &mut dyn Read) -> std::result::Result<Message, Unreadable> {
         loop {
             if let Some(message) = self.open.pop_front() {
@@ -63,14 +63,14 @@ impl Unpacker {
         }
     }
 
-    /// Unpacks the messages in a packed one.
+    /// Unpacks the messages that a packed message contains.
     fn unpack(&mut self, body: &[u8]) -> std::result::Result<(), Unreadable> {
         let bytes = self.inflate(body).map_err(FrameError::Io)?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             match Message::read(&mut rest)? {
                 Message::Packed(_) => {
-                    return Err(FrameError::Io(Error::other("a packed message contains another one")).into());
+                    return Err(FrameError::Io(Error::other("a packed message contains a packed message")).into());
                 }
                 message => self.open.push_back(message),
             }
@@ -95,7 +95,7 @@ impl Unpacker {
             if status == Status::StreamEnd || before == (self.stream.total_in(), out.len()) {
                 return Err(Error::other("a packed message cannot be read"));
             }
-            // Grows with the bytes received, not with the claimed length.
+            // Grows with the number of bytes received, not with the claimed length.
             out.reserve(out.len().max(64));
         }
     }
@@ -117,7 +117,7 @@ mod tests {
         bytes
     }
 
-    /// A stream of packed messages, `together` at a time.
+    /// A stream of packed messages, each with `together` messages.
     fn packed(messages: &[Message], together: usize) -> Vec<u8> {
         let mut packer = Packer::default();
         let mut out = Vec::new();
@@ -163,7 +163,7 @@ mod tests {
         assert!(packed * 2 < plain, "{packed} of {plain} bytes");
     }
 
-    /// Regression: a few bytes used to be enough to fill the memory.
+    /// Regression: a few bytes used to be able to fill the memory.
     #[test]
     fn what_would_unpack_to_more_than_any_message_is_refused() {
         let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();
@@ -182,6 +182,6 @@ mod tests {
         let (mut unpacker, mut source) = (Unpacker::default(), bytes.as_slice());
         assert_eq!(unpacker.read(&mut source).unwrap(), Message::Ping);
         assert_eq!(unpacker.read(&mut source).unwrap(), Message::Pong);
-        assert!(unpacker.read(&mut source).unwrap_err().to_string().contains("contains another one"));
+        assert!(unpacker.read(&mut source).unwrap_err().to_string().contains("contains a packed message"));
     }
 }

@@ -1,4 +1,4 @@
-//! File transfer over the link, in pieces with a checksum: sessions to this machine, data to the remote one.
+//! File transfer over the link, in pieces and with a checksum: sessions to this machine, data to the remote one.
 
 use std::fs::File;
 use std::io::{Error, Read, Result, Write};
@@ -34,7 +34,7 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// Begins a file that will be moved to `path` and may have at most `most` bytes. An incomplete file is removed.
+    /// Begins a file of at most `most` bytes that will be moved to `path`. An incomplete file is removed.
     pub(crate) fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
     }

@@ -1,4 +1,4 @@
-//! Folders of the engines on this machine, each with the socket of its keeper.
+//! Folders of the engines on this machine, each with the socket of a keeper.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 
 use session::{SessionError, name};
 
-/// File with the standard error of a keeper.
+/// Name of the file with a keeper's standard error.
 pub(crate) const LOG: &str = "log";
-/// Maximum length of a socket path, in bytes, that all systems allow.
+/// Maximum length in bytes of a socket path, which all systems allow.
 const MAX_SOCKET: usize = 100;
 /// Largest number appended to a name that is taken.
 const MAX_TRIES: usize = 1000;
 /// Maximum length of an engine's name in bytes.
 const MAX_NAME: usize = 48;
 
-/// Rewords a local session error for the other machine, which must not see folders of this one.
+/// Rewords a local session error for the other machine, which must not see paths of this machine.
 pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            format!("{name}: cannot write the session there: {source}; make room, or set PROBITY_STATE_DIR there")
+            format!("{name}: cannot write the session there: {source}; free some space, or set PROBITY_STATE_DIR there")
         }
         other => other.to_string(),
     }
 }
 
-/// The folder of the engines, next to that of the sessions: `remote` in the state folder. Only its user may enter it.
+/// The folder of the engines, next to that of the sessions: `remote` in the state folder. Only its user can enter it.
 pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     let folder = name::folder()?.with_file_name("remote");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
@@ -44,7 +44,7 @@ pub(crate) fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 
-/// Creates the folder of a new engine. If an engine or a session has the name, a number is appended.
+/// Creates the folder for a new engine. If an engine or a session already has the name, a number is appended.
 pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
     let mut wanted = name::sanitise(wanted);
     while wanted.len() > MAX_NAME {

@@ -27,19 +27,19 @@ pub struct Header {
     pub format: u32,
     /// Version of the program that wrote the file.
     pub version: String,
-    /// Requested device; the `ready` event names the actual one.
+    /// Requested device; the `ready` event states the actual one.
     pub device: String,
     /// Start of the session, RFC 3339 in UTC.
     pub created: String,
     /// Experiment of the session; `None` if this version cannot parse it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
-    /// The grid whose cells were merged into the session; `None` if one program recorded it.
+    /// The grid whose cells were merged into the session; `None` if a single program recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<MergedGrid>,
 }
 
-/// Origin of a merged session.
+/// Provenance of a merged session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergedGrid {
     /// Hash of the set of cells.
@@ -49,7 +49,7 @@ pub struct MergedGrid {
     pub merged: usize,
 }
 
-/// Parses a spec, or returns `None`: a spec of an unknown lab must not make the session unreadable.
+/// Parses a spec, or returns `None`: a spec for an unknown lab must not make the session unreadable.
 fn readable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Spec>, D::Error> {
     let value = Option::<Value>::deserialize(deserializer)?;
     Ok(value.and_then(|value| Spec::deserialize(value).ok()))
@@ -67,7 +67,7 @@ pub enum Item {
     Command(Command),
     Event(Event),
     Note(String),
-    /// State of the screen: focus, theme, zoom. Not part of the measurements.
+    /// State of the screen: focus, theme, zoom. It is not part of the measurements.
     View(Value),
 }
 
@@ -78,7 +78,7 @@ pub struct Entry {
     pub item: Item,
 }
 
-/// Numbers of lines that were not read.
+/// Counts and line numbers of what was not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Lines of an unknown kind, written by a newer program.
@@ -94,7 +94,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Messages to the user, one per kind of loss; empty if nothing was lost.
+    /// Messages to the user, one for each kind of loss; empty if nothing was lost.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         if let Some(line) = self.cut {
@@ -105,16 +105,16 @@ impl Losses {
             let more = if self.damaged > lines.len() { ", …" } else { "" };
             let long = match self.long {
                 0 => String::new(),
-                n => format!("; {n} of them longer than {} MiB, the limit of a line", MAX_LINE >> 20),
+                n => format!("; {n} of them longer than the limit of {} MiB", MAX_LINE >> 20),
             };
             out.push(format!(
-                "{} damaged line(s) skipped (line {}{more}){long}; the replay lacks their content",
+                "{} damaged line(s) skipped (line {}{more}){long}; their content is missing from the replay",
                 self.damaged,
                 lines.join(", ")
             ));
         }
         if self.unknown > 0 {
-            out.push(format!("{} line(s) of a kind unknown to this version skipped", self.unknown));
+            out.push(format!("{} line(s) skipped because this version does not know their kind", self.unknown));
         }
         out
     }
@@ -145,7 +145,7 @@ impl Entry {
     /// Formats the entry as a line of the file, with the line end.
     ///
     /// # Errors
-    /// An error if the content cannot be serialised as JSON; commands and events always can.
+    /// An error if the content cannot be serialised as JSON; commands and events always can be.
     pub fn to_line(&self) -> serde_json::Result<String> {
         match &self.item {
             Item::Command(command) => line(self.t, command),
@@ -183,7 +183,7 @@ pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
 pub(super) enum Line {
     /// A complete line.
     Whole,
-    /// The last line, truncated.
+    /// The last line, which is truncated.
     Cut,
     TooLong,
     End,
@@ -221,7 +221,7 @@ pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {
     })?;
     if format != u64::from(FORMAT) {
         let hint = if format > u64::from(FORMAT) { "use a newer Probity" } else { "run its spec again" };
-        return Err(format!("the session has format {format}, this program reads format {FORMAT}; {hint}"));
+        return Err(format!("the session has format {format}, but this program reads format {FORMAT}; {hint}"));
     }
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
@@ -238,15 +238,15 @@ pub(super) fn version(text: &str) -> Vec<u64> {
     text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }
 
-/// Parses a line of the file; `newer` means that a newer program wrote it.
+/// Parses a line of the file; `newer` is true if a newer program wrote it.
 pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {
         return Err(Unread::Damaged);
     }
-    // A tag, kind or lab unknown to this version indicates a newer program rather than damage. The same applies to any unreadable line in a
-    // file of a newer program.
+    // A tag, kind or lab that this version does not know indicates a newer program rather than damage. So does any unreadable line in a
+    // file that a newer program wrote.
     let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };
     let item = if object.contains_key("command") {
         Item::Command(Command::deserialize(Value::Object(object)).map_err(|_| unread)?)

@@ -10,7 +10,7 @@ pub(super) enum Glance {
     Finding {
         generation: Generation,
         is_final: bool,
-        /// True if it matters beyond the results of its run: a comparison, or the end of the run.
+        /// True if the finding matters beyond the results of its run: a comparison, or the end of the run.
         lasting: bool,
     },
     /// An answer about an experiment.
@@ -18,7 +18,7 @@ pub(super) enum Glance {
         generation: Generation,
         ticket: u64,
     },
-    /// Any other line, or one not written by a recorder; it must be parsed.
+    /// Any other line, or one that no recorder wrote; it must be parsed.
     Other,
 }
 

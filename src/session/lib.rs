@@ -2,8 +2,8 @@
 //!
 //! A session is an append-only file `NAME.probity.jsonl`. [`record`] writes it while the program works, [`mod@format`] parses it, and
 //! [`replay`] plays it through the engine interface. Measurements (commands and events) and the user's view of them (view lines, notes) are
-//! separate kinds of line, so a replay can use one without the other. Findings of grid cells stay in [`parts`] until they are merged into a
-//! session.
+//! separate kinds of line, so a replay can use one kind without the other. Findings of grid cells stay in [`parts`] until they are merged
+//! into a session.
 
 pub mod format;
 mod glance;
@@ -25,7 +25,7 @@ pub enum SessionError {
     #[error("{}: cannot read the session: {source}", path.display())]
     Read {
         path: PathBuf,
-        /// The system's reason.
+        /// Reason given by the system.
         source: std::io::Error,
     },
     #[error("{}, line {line}: {message}", path.display())]
@@ -41,7 +41,7 @@ pub enum SessionError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A session with this name exists; recordings are never overwritten.
+    /// A session with this name exists. Recordings are never overwritten.
     #[error("{}: a session with this name already exists; choose another name", path.display())]
     Exists { path: PathBuf },
     /// No session with this name or path exists.
@@ -49,10 +49,10 @@ pub enum SessionError {
     Missing {
         /// The name as entered.
         name: String,
-        /// The expected file of a session with this name.
+        /// The file that a session with this name would have.
         path: PathBuf,
     },
-    /// The platform has no known state folder.
-    #[error("no folder for sessions is known on this system; set PROBITY_STATE_DIR to one")]
+    /// The state folder of this platform is not known.
+    #[error("the folder for sessions is not known on this system; set PROBITY_STATE_DIR to a folder")]
     NoFolder,
 }

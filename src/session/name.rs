@@ -18,7 +18,7 @@ pub fn folder() -> Result<PathBuf, SessionError> {
     Ok(own.or_else(state).ok_or(SessionError::NoFolder)?.join("sessions"))
 }
 
-/// The file of a session in `folder`; `name` may include the extension.
+/// Path of a session's file in `folder`; `name` may include the extension.
 pub fn file(folder: &Path, name: &str) -> PathBuf {
     let name = name.strip_suffix(EXTENSION).unwrap_or(name);
     folder.join(format!("{}{EXTENSION}", sanitise(name)))
@@ -61,8 +61,8 @@ pub fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Converts days since 1970-01-01 to year, month and day (Hinnant, `civil_from_days`). Years begin in March, so that the leap day comes
-/// last; 146,097 days are 400 years.
+/// Converts days since 1970-01-01 to year, month and day (Hinnant, `civil_from_days`). Years are counted from March, so that the leap day
+/// comes last; 146,097 days are 400 years.
 fn civil(days: u64) -> (u64, u64, u64) {
     let z = days + 719_468;
     let era = z / 146_097;

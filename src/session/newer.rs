@@ -1,4 +1,4 @@
-//! Distinguishes a newer program's lines from damaged ones by the names in a line, not by the text of an error.
+//! Distinguishes lines of a newer program from damaged ones by the names in a line, not by an error message.
 
 use serde_json::{Map, Value};
 

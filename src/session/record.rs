@@ -14,7 +14,7 @@ use super::thin::Slot;
 use base::Problem;
 use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Question};
 
-/// Minimum seconds between recorded events of a kind that later events replace; events in between are withheld.
+/// Minimum time in seconds between recorded events of a kind that later events replace; events in between are withheld.
 const PROGRESS_EVERY: f64 = 0.25;
 const ANSWER_EVERY: f64 = 0.5;
 const FINDING_EVERY: f64 = 5.0;
@@ -25,29 +25,29 @@ pub trait Record {
     /// Records a command at `t` seconds after the start.
     ///
     /// # Errors
-    /// [`SessionError::Write`] if it cannot be written (also for the methods below).
+    /// [`SessionError::Write`] if the command cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
     /// Ends the run: writes withheld events and flushes everything to disk.
     fn finish(&mut self) -> Result<(), SessionError>;
 }
 
-/// Writes a session. It has no clock and no thread: the caller passes the time. Each line is written at once, directly to the file, so a
-/// killed process loses only withheld refinements. After a power loss, lines since the end of the last run may be missing, and the last one
-/// may be truncated.
+/// Writes a session. It has no clock and no thread; callers pass the time. Each line is written directly to the file at once, so a killed
+/// process loses only withheld refinements. After a power loss, lines since the end of the last run may be missing, and the last line may
+/// be truncated.
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
     path: PathBuf,
     generation: Generation,
-    /// For each slot, the time of the last written event and the latest answered question.
+    /// For each slot, the time of the last event written and the latest question answered.
     written: HashMap<Slot, (f64, u64)>,
-    /// The latest events not yet written. They are written before the next line that they could affect; at that point the fold of the
-    /// recording equals the fold of the live events.
+    /// The latest events that have not been written. They are written before the next line that they could affect, so that the recording
+    /// then folds to the same board as the live events.
     withheld: HashMap<Slot, (f64, Event)>,
     /// Time of the oldest withheld event.
     oldest: f64,
-    /// Time of the last line. A withheld line is written late, and times never decrease.
+    /// Time of the last line. Because a withheld line is written late, it gets at least this time, so that times never decrease.
     latest: f64,
 }
 
@@ -81,7 +81,7 @@ impl Recorder {
         file.strip_suffix(name::EXTENSION).unwrap_or(&file).to_owned()
     }
 
-    /// The time for a line written now.
+    /// Returns the time for a line written now.
     fn time(&mut self, t: f64) -> f64 {
         self.latest = self.latest.max(t);
         self.latest
@@ -91,7 +91,7 @@ impl Recorder {
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
-    /// Records the user's note.
+    /// Records a note by the user.
     ///
     /// # Errors
     /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
@@ -166,7 +166,7 @@ impl Record for Recorder {
         self.write(line(t, command))
     }
 
-    /// Records an event. Events that later ones replace are recorded less often. Stale progress is always recorded, because boards count
+    /// Records an event. Events that later events replace are recorded less often. Stale progress is always recorded, because boards count
     /// it.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
         let every = match event {
@@ -176,7 +176,7 @@ impl Record for Recorder {
             _ => 0.0,
         };
         let is_finding = matches!(event, Event::Finding { .. });
-        // A final finding affects only the withheld lines.
+        // A final finding affects only withheld lines.
         let matters = every > 0.0 || (is_finding && !self.withheld.is_empty());
         let slot = if matters { Slot::new(event, self.generation) } else { None };
         let Some((slot, ticket)) = slot else {
@@ -189,12 +189,12 @@ impl Record for Recorder {
             }
             let t = self.time(t);
             self.write(line(t, event))?;
-            // The findings of a run must survive a power loss.
+            // The findings of a finished run must survive a power loss.
             return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
         };
         let before = self.written.get(&slot).copied();
         if before.is_some_and(|(_, answered)| ticket < answered) {
-            // A stale answer: a board counts it only if the previous answer was recorded.
+            // A board counts a stale answer only if the previous answer was recorded.
             self.release()?;
             let t = self.time(t);
             return self.write(line(t, event));
@@ -220,7 +220,7 @@ impl Record for Recorder {
     }
 }
 
-/// The notice that replaces a line too long for readers.
+/// Returns the notice that replaces a line that would be too long for readers.
 pub fn too_long(bytes: usize, place: &str) -> Event {
     let what = format!("a result of {bytes} bytes is too long to be recorded or sent");
     let hint = "it is missing from the recording; please report this";
@@ -234,7 +234,7 @@ impl Drop for Recorder {
     }
 }
 
-/// Creates a file with this name, or with a number appended.
+/// Creates a file with this name, or with a number appended if the name is taken.
 fn reserve(folder: &Path, name: &str) -> Result<(File, PathBuf), SessionError> {
     let name = name.strip_suffix(name::EXTENSION).unwrap_or(name);
     let mut path = name::file(folder, name);
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(entries[4].item, Item::Event(progress(0, 99)));
     }
 
-    /// Regression: a withheld line used to be written after later ones, with its earlier time.
+    /// Regression: a withheld line used to be written after later lines, but with its earlier time.
     #[test]
     fn times_never_fall() {
         let folder = tempfile::tempdir().unwrap();
@@ -333,8 +333,8 @@ mod tests {
         assert_eq!(times.collect::<Vec<_>>(), [Some(0.0), Some(1.0), Some(1.0)]);
     }
 
-    /// Regression: of the answers before the first run, only the first and the last used to be recorded, so replayed boards counted
-    /// differently.
+    /// Regression: of the answers before the first run, only the first and the last used to be recorded, so boards in a replay had
+    /// different counts.
     #[test]
     fn answers_to_no_run_all_stay() {
         let folder = tempfile::tempdir().unwrap();
@@ -359,7 +359,7 @@ mod tests {
         let mut board = engine::board::Board::default();
         let mut printed = 0;
         for mut entry in live.entries() {
-            // Every finding is refined five times before it is final.
+            // Every finding is refined five times before its final version.
             let refined = matches!(&entry.item, Item::Event(Event::Finding { .. }));
             for k in if refined { 0..6 } else { 5..6 } {
                 if let Item::Event(Event::Finding { finding, .. }) = &mut entry.item {
@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(Session::read(recorder.path()).unwrap().board(), board);
     }
 
-    /// The disk after a power loss: all flushed bytes, then any part of the rest, truncated or as zeros.
+    /// After a power loss, the disk contains all flushed bytes and then any part of the others, truncated or as zeros.
     #[test]
     fn after_a_loss_of_power_the_runs_that_ended_are_whole() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
@@ -420,7 +420,7 @@ mod tests {
         }
         (0..50).for_each(|k| recorder.note(1e3 + f64::from(k), "after the run").unwrap());
         let (all, end) = (std::fs::read(recorder.path()).unwrap(), size(&recorder));
-        // Questions asked after the end may have lost their answers.
+        // Questions asked after the end of the run may have lost their answers.
         let found = |session: &Session| {
             let run = session.board().runs.swap_remove(0);
             (run.held, run.summary, run.job.outcome)

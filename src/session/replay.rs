@@ -1,4 +1,4 @@
-//! Plays a recorded session at its own pace, as a plain cursor or as an engine.
+//! Plays a recorded session at a chosen speed, as a plain cursor or as an engine.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
 /// Maximum sleep between two checks of the clock.
 const NAP: Duration = Duration::from_millis(250);
 
-/// A cursor over a session. It has no clock: the caller passes the elapsed time.
+/// A cursor over a session. It has no clock; callers pass the elapsed time.
 #[derive(Debug)]
 pub struct Player {
     session: Arc<Session>,
@@ -36,7 +36,7 @@ impl Player {
         &self.session
     }
 
-    /// The position of the replay, in seconds of the recording.
+    /// Position of the replay, in seconds of the recording.
     pub fn position(&self) -> f64 {
         self.now
     }
@@ -50,7 +50,7 @@ impl Player {
         self.rest.peek().is_none()
     }
 
-    /// Sets the speed within [`SPEEDS`]; infinity plays the rest at the next step.
+    /// Sets the speed, clamped to [`SPEEDS`]; infinity plays the remaining entries at the next step.
     pub fn set_speed(&mut self, speed: f64) {
         let finite = speed.max(SPEEDS.0).min(SPEEDS.1);
         self.speed = if speed == f64::INFINITY { speed } else { finite };
@@ -63,7 +63,7 @@ impl Player {
     /// Advances by `wall` seconds and returns the entries that are due, in order.
     pub fn advance(&mut self, wall: f64) -> impl Iterator<Item = Entry> {
         let end = self.session.duration();
-        // At infinite speed, even zero seconds cover the whole rest.
+        // At infinite speed, even zero seconds cover everything that remains.
         let target = if self.speed.is_infinite() { end } else { self.now + wall.max(0.0) * self.speed };
         if !self.paused {
             self.now = target.min(end);
@@ -75,7 +75,7 @@ impl Player {
         })
     }
 
-    /// Seeks to time `t` of the recording, in either direction. Returns entries from the beginning whose fold is the state at `t`, and the
+    /// Seeks to time `t` of the recording, in either direction. Returns entries from the beginning that fold to the state at `t`, and the
     /// indices of the runs whose results that state has dropped.
     pub fn seek(&mut self, t: f64) -> (impl Iterator<Item = Entry> + use<>, Vec<usize>) {
         self.now = t.clamp(0.0, self.session.duration());
@@ -84,7 +84,7 @@ impl Player {
         (past.entries, past.gone)
     }
 
-    /// Wall seconds until the next entry; `None` if the replay has ended or is paused.
+    /// Wall time in seconds until the next entry; `None` if the replay has ended or is paused.
     pub fn wait(&mut self) -> Option<f64> {
         if self.paused {
             return None;
@@ -110,7 +110,7 @@ pub enum Step {
 /// A recorded session as an engine. Commands are ignored, except [`Command::Shutdown`].
 ///
 /// [`Engine::take_events`] returns only the recorded events. A board also needs the recorded commands, which the live program sent itself;
-/// to fold a board, use [`Recorded::take_steps`]. Use only one of the two.
+/// to fold a board, use [`Recorded::take_steps`]. Use only one of these two methods.
 pub struct Recorded {
     control: Control,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -141,11 +141,11 @@ impl Control {
     }
 
     fn lock(&self) -> MutexGuard<'_, Wishes> {
-        // Plain data: a panic on another thread cannot leave it inconsistent.
+        // The state is plain data, so a panic on another thread cannot leave it inconsistent.
         self.0.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the speed in seconds of recording per second; infinity plays the rest at once.
+    /// Sets the speed in seconds of recording per second; infinity plays the remaining entries at once.
     pub fn speed(&self, speed: f64) {
         self.wish(|w| w.speed = Some(speed));
     }
@@ -161,7 +161,7 @@ impl Control {
 }
 
 impl Recorded {
-    /// A replay of `session` at `speed` (infinity: at once). It begins when its steps or events are taken.
+    /// Creates a replay of `session` at `speed`; infinity plays it at once. It begins when its steps or events are taken.
     pub fn new(session: Arc<Session>, speed: f64) -> Self {
         let mut player = Player::new(session);
         player.set_speed(speed);
@@ -173,7 +173,7 @@ impl Recorded {
         self.control.clone()
     }
 
-    /// The receiver of the steps; taken once, and not together with [`Engine::take_events`].
+    /// Returns the receiver of the steps, once, and not together with [`Engine::take_events`].
     pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
         self.spawn(|step| Some(step.clone()))
     }
@@ -215,7 +215,7 @@ impl Drop for Recorded {
     }
 }
 
-/// The replay's thread: plays due entries, then sleeps until the next entry or request. Ends when the receiver is dropped.
+/// The replay thread: plays due entries, then sleeps until the next entry or request. It ends when the receiver is dropped.
 fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl Fn(&Step) -> Option<T>) {
     let send = |step: Step| map(&step).is_none_or(|x| sender.blocking_send(x).is_ok());
     let mut clock = Instant::now();
@@ -263,7 +263,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
     }
 }
 
-/// Folds a step into the board of a replay, which restarts when the replay is reset.
+/// Folds a step into a replay's board, which is cleared when the replay is reset.
 pub fn fold(board: &mut Board, step: &Step) {
     match step {
         Step::Rewound => *board = Board::default(),

@@ -13,7 +13,7 @@ use super::{SessionError, name};
 
 /// Maximum length of a header in bytes.
 const MAX_HEADER: u64 = 1 << 20;
-/// Number of bytes of a file in which runs are counted.
+/// Maximum number of bytes of a file in which runs are counted.
 const MOST: u64 = 64 << 20;
 const HEAD: usize = 96;
 /// Number of bytes at the end of a file that are searched for its last outcome.
@@ -23,10 +23,10 @@ const TAIL: u64 = 256 << 10;
 pub struct Recorded {
     pub name: String,
     pub path: PathBuf,
-    /// Start of the session, RFC 3339 in UTC; empty if the header lacks it.
+    /// Start of the session, RFC 3339 in UTC; empty if the header does not state it.
     pub created: String,
-    /// Lab id: that of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if none
-    /// is recorded.
+    /// Id of the lab: that of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if
+    /// none is recorded.
     pub lab: String,
     /// Subject and models of that run, for example `agreement on bert-mini`; empty if no run began.
     pub about: String,
@@ -35,7 +35,7 @@ pub struct Recorded {
     pub end: End,
 }
 
-/// End of a session, judged by its last lines.
+/// How a session ended, judged by its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Done,
@@ -78,7 +78,7 @@ pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError>
             files.push((changed, path, name.to_owned()));
         }
     }
-    // Sessions of the same second are ordered by name, so that the order is stable.
+    // Sessions started in the same second are ordered by name, so that the order is stable.
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
     files.truncate(most);
     Ok(files.into_iter().map(|(_, path, name)| glance(path, name)).collect())
@@ -106,7 +106,7 @@ impl Change {
 /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved; it then keeps its name.
 pub fn rename(path: &Path, name: &str) -> Result<PathBuf, SessionError> {
     let target = name::file(path.parent().unwrap_or(Path::new(".")), name);
-    // The empty placeholder ensures that nothing is overwritten, on any file system.
+    // The empty placeholder ensures on any file system that nothing is overwritten.
     OpenOptions::new().write(true).create_new(true).open(&target).map_err(|source| match source.kind() {
         std::io::ErrorKind::AlreadyExists => SessionError::Exists { path: target.clone() },
         _ => SessionError::Write { path: target.clone(), source },
@@ -165,7 +165,7 @@ impl Runs {
     fn of(mut lines: impl BufRead) -> std::io::Result<Self> {
         let (mut runs, mut now, mut line) = (Self::default(), None, Vec::new());
         while lines.read_until(b'\n', &mut line)? > 0 {
-            // Most lines are findings; only relevant ones are parsed.
+            // Most lines are findings; only lines that matter here are parsed.
             let head = &line[..line.len().min(HEAD)];
             let began = contains(head, br#""command":"run""#);
             if (began || contains(head, br#""event":"finished""#))
@@ -189,7 +189,7 @@ fn contains(line: &[u8], part: &[u8]) -> bool {
     line.windows(part.len()).any(|window| window == part)
 }
 
-/// The last outcome in the file.
+/// Returns the last outcome recorded in the file.
 fn last_outcome(file: &mut File) -> std::io::Result<End> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
@@ -197,7 +197,7 @@ fn last_outcome(file: &mut File) -> std::io::Result<End> {
     Read::by_ref(file).take(TAIL).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     for line in text.lines().rev() {
-        // Most lines are findings; only relevant ones are parsed.
+        // Most lines are findings; only lines that matter here are parsed.
         let began = line.contains("\"command\":\"run\"");
         if !began && !line.contains("\"event\":\"finished\"") {
             continue;
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!((found.lab.as_str(), found.end), ("a_newer_lab", End::Done));
     }
 
-    /// Regression: a session used to be labelled "cancelled" after its last run although others had finished.
+    /// Regression: a session used to be labelled "cancelled" because of its last run, although other runs had finished.
     #[test]
     fn a_session_is_called_by_its_last_finished_run() {
         let run = |lab: labs::LabId, generation: u64| {
@@ -259,7 +259,7 @@ mod tests {
         let found = session(&[HEADER, &first, &done, &second, &cancelled]);
         assert_eq!((found.lab.as_str(), found.runs, found.end), ("interventions", 2, End::Cancelled));
         assert_eq!(found.about, "agreement on bert-mini");
-        // A session whose only run (Power) was cancelled is labelled by that run's lab, not by the lab of the header.
+        // A session whose only run (Power) was cancelled is labelled by that run's lab, not by the lab in the header.
         let found = session(&[HEADER, &second, &cancelled]);
         assert_eq!((found.lab.as_str(), found.end), ("power", End::Cancelled));
     }

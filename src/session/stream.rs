@@ -1,4 +1,4 @@
-//! Reads sessions of any size. Lines are read on demand; up to a given time, only lines that still count are parsed.
+//! Reads sessions of any size. Lines are read on demand; for the state at a given time, only lines that still matter are parsed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use super::glance::{Glance, glance, time};
 use engine::board::{Board, over};
 use engine::message::{Command, Generation};
 
-/// Maximum size of files that are checked line by line when opened; in larger ones only line ends are found.
+/// Maximum size of files that are checked line by line when opened; in larger files, only line ends are found.
 const CHECKED: u64 = 32 << 20;
 /// Number of bytes read at a time.
 const PIECE: usize = 1 << 20;
@@ -39,7 +39,7 @@ enum Source {
     Bytes(Arc<[u8]>),
 }
 
-/// A window onto the bytes from a position on.
+/// A window onto the bytes from some position on.
 #[derive(Debug)]
 struct Window {
     source: Source,
@@ -76,7 +76,7 @@ struct Lines {
     buffer: Vec<u8>,
     /// Number of the line in the buffer, from 1.
     number: usize,
-    /// Byte offsets of the line in the buffer and of the next one.
+    /// Byte offsets of the line in the buffer and of the line after it.
     at: u64,
     next: u64,
 }
@@ -116,7 +116,7 @@ pub struct Entries {
     lines: Lines,
     last: f64,
     newer: bool,
-    /// An entry that was read but not yet returned.
+    /// An entry that has been read but not returned.
     peeked: Option<Entry>,
 }
 
@@ -131,7 +131,7 @@ impl Entries {
     fn read(&mut self) -> Option<Entry> {
         loop {
             match self.lines.read() {
-                // A file that can no longer be read counts as ended.
+                // A file that can no longer be read is treated as ended.
                 Ok(Line::End) | Err(_) => return None,
                 Ok(Line::TooLong) => {}
                 Ok(Line::Whole | Line::Cut) => {
@@ -239,7 +239,8 @@ impl Session {
         self.board_at(f64::INFINITY)
     }
 
-    /// The board just before the run after this one (from 1) began. It still has this run's results, which a later board may have dropped.
+    /// The board just before the next run after this one (counted from 1) began. It still has this run's results, which a later board may
+    /// have dropped.
     pub fn board_of(&self, run: usize) -> Board {
         let (mut board, mut begun) = (Board::default(), 0);
         for entry in self.entries() {
@@ -257,7 +258,7 @@ impl Session {
     pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
         let (mut kept, mut last) = (Kept::default(), 0.0);
         let mut lines = Lines::new(&self.source, self.begin, 1);
-        // A file that can no longer be read counts as ended.
+        // A file that can no longer be read is treated as ended.
         while let Ok(Line::Whole | Line::Cut | Line::TooLong) = lines.read() {
             match time(&lines.buffer) {
                 Some(at) if at > t => break,
@@ -281,10 +282,10 @@ impl Session {
     }
 }
 
-/// A session up to a given time.
+/// The entries of a session up to a given time.
 #[derive(Debug)]
 pub struct Past<I> {
-    /// Entries whose fold is the board at that time, except for `gone`.
+    /// Entries that fold to the board at that time, except for `gone`.
     pub entries: I,
     /// Indices of the runs whose results the board has dropped.
     pub gone: Vec<usize>,
@@ -294,13 +295,13 @@ pub struct Past<I> {
 /// Byte offset and length of a line.
 type Spot = (u64, u32);
 
-/// The lines that count, grouped by the events that supersede them.
+/// The lines that matter, grouped by the events that supersede them.
 #[derive(Debug, Default)]
 struct Kept {
     /// Lines that are never superseded.
     lasting: Vec<Spot>,
     runs: Vec<Results>,
-    /// Generation of the latest run, and the index of the first run of each generation, as in a board.
+    /// Generation of the latest run, and the index of the first run with each generation, as in a board.
     generation: Generation,
     places: HashMap<Generation, usize>,
 }
@@ -308,7 +309,7 @@ struct Kept {
 #[derive(Debug, Default)]
 struct Results {
     lines: Vec<Spot>,
-    /// The latest progress and answer, which replace earlier ones. The lines before them are kept in case the latest is damaged.
+    /// The latest progress and answer, which replace earlier ones. The line before each is kept too, in case the latest is damaged.
     progress: [Option<Spot>; 2],
     answer: Option<(u64, Spot)>,
     earlier: Option<Spot>,
@@ -343,7 +344,7 @@ impl Kept {
             Glance::Answer { generation, ticket } => {
                 let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
                 match run.map(|run| (run.answer, run)) {
-                    // A board counts a stale answer if it knows the answer before it.
+                    // A board counts a stale answer only if it knows the answer before it.
                     Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
                     Some((before, run)) => {
                         run.earlier = before.map(|(_, spot)| spot);

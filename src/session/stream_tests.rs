@@ -1,4 +1,4 @@
-//! Large sessions, and the lines skipped in them.
+//! Tests on large sessions, and of the lines that are skipped in them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ fn shipped() -> (PathBuf, Session) {
     (path, session)
 }
 
-/// Repeats these lines of the shipped session `runs` times, as one program would record repeated runs. Each final `rival` appears `times`
-/// times.
+/// Repeats these lines of the shipped session `runs` times, as if one program had recorded repeated runs. Each final `rival` appears
+/// `times` times.
 fn long(runs: usize, times: usize, wanted: impl Fn(usize, &str) -> bool) -> tempfile::NamedTempFile {
     let text = std::fs::read_to_string(shipped().0).unwrap();
     let (head, body) = text.split_once('\n').unwrap();
@@ -93,11 +93,11 @@ fn blank_lines_are_passed_over_at_once_and_counted() {
     assert_eq!(session.losses.damaged_lines, [(1 << 20) + 1]);
 }
 
-/// Regression: a session above 256 MiB or a million lines used to lose its end.
+/// Regression: a session larger than 256 MiB or longer than a million lines used to lose its end.
 #[test]
 fn a_session_of_a_gigabyte_opens_at_its_end() {
     let Ok(size) = std::env::var("PROBITY_LONG_SESSION") else {
-        // A session too large to be checked line by line is enough to test this; 250 runs make a gigabyte.
+        // A session too large to be checked line by line is enough for this test; 250 runs make a gigabyte.
         return opens_at_its_end(9);
     };
     opens_at_its_end(size.parse().unwrap());

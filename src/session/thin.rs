@@ -1,9 +1,9 @@
-//! Events that later ones replace. A recorder omits most of them, and the journal of a remote engine drops them.
+//! Events that later events replace. A recorder omits most of them, and the journal of a remote engine drops them.
 
 use engine::message::{Answer, Event, Generation};
 use labs::Body;
 
-/// Subject of an event; a later event on the same subject replaces it.
+/// Subject of an event, which a later event on the same subject replaces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Slot {
     Progress,
@@ -15,11 +15,11 @@ pub enum Slot {
 
 impl Slot {
     /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no later event replaces
-    /// it. Events of other runs are kept because a board counts them, and comparisons because each look at one counts.
+    /// it. Events of other runs are kept because a board counts them, and comparisons are kept because each look at one counts.
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),
-            // Before the first run an answer belongs to no run, but boards count it.
+            // An answer before the first run belongs to no run, but boards count it.
             Event::Answer { ticket, answer: Answer::Experiment { generation, .. } }
                 if *generation == current && current > 0 =>
             {
@@ -35,7 +35,7 @@ impl Slot {
         }
     }
 
-    /// Subject of a finding in the run of this generation. The finding replaces earlier events on this subject even if it is itself kept.
+    /// Subject of a finding in the run of this generation. The finding replaces earlier events on this subject even if it is kept itself.
     pub fn replaced(event: &Event, current: Generation) -> Option<Self> {
         let Event::Finding { generation, finding } = event else { return None };
         if *generation != current || !matches!(finding.body, Body::Lab(_)) {

@@ -1,7 +1,7 @@
-"""Every number of a folder comparison by SciPy and statsmodels: `python tests/benches/compare_theirs.py PROBITY [DIR]`.
+"""Computes every number of a folder comparison with SciPy and statsmodels: `python tests/benches/compare_theirs.py PROBITY [DIR]`.
 
-Writes two folders of 13 small tasks (those of the test `every_number_of_two_folders_is_that_of_scipy`), runs
-`PROBITY compare A B --json` on them, computes each number again, and prints the largest deviation by number.
+Writes two folders with 13 small tasks (those of the test `every_number_of_two_folders_is_that_of_scipy`), runs
+`PROBITY compare A B --json` on them, computes each number again, and prints the largest deviation for each.
 """
 
 import json
@@ -20,7 +20,7 @@ TASKS, LEVEL, MARGIN = 13, 0.95, 0.02
 
 
 def values(task):
-    """Values of both sides on a task; the last task has a metric between 0 and 1."""
+    """Values of both sides on a task; the metric of the last task is between 0 and 1."""
     n = 30 + 7 * task
     if task == TASKS - 1:
         return [(i * 29 % 21) / 20 for i in range(n)], [(i * 17 % 21) / 20 for i in range(n)]
@@ -42,7 +42,7 @@ def write(root):
 
 
 def tango(b, c, n, gap):
-    """Tango's score: (b - c - n gap) over its standard error at the likeliest probabilities under the gap."""
+    """Tango's score: (b - c - n gap) divided by its standard error at the maximum-likelihood probabilities under the gap."""
     def minus_log(q):
         p = q + gap
         rest = 1 - p - q

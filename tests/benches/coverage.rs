@@ -1,4 +1,4 @@
-//! Simulates the coverage of intervals and the error rates of tests, and times an assessment and its replicates.
+//! Simulates the coverage of intervals and the error rates of tests, and times an assessment and the training of replicates.
 //!
 //! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`,
 //! `parts`, `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
@@ -46,7 +46,7 @@ struct World {
     replicates: usize,
     /// Mean logits of completeness and selectivity.
     centre: [f64; 2],
-    /// Standard deviations on the logit scale: of examples, of trainings, of their interaction.
+    /// Standard deviations on the logit scale: of examples, of training runs, and of their interaction.
     spread: [f64; 3],
 }
 
@@ -96,13 +96,13 @@ fn logistic(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
 
-/// The mean of `f` over a normal variable with this standard deviation.
+/// The mean of `f` over a normal variable with mean 0 and this standard deviation.
 fn expected(deviation: f64, f: impl Fn(f64) -> f64) -> f64 {
     let at = |i: usize| normal_quantile((i as f64 + 0.5) / POINTS as f64);
     (0..POINTS).map(|i| f(deviation * at(i))).sum::<f64>() / POINTS as f64
 }
 
-/// Examples; every sixth has a value of the other property.
+/// Labels of the other property: every sixth example has one.
 fn labels(n: usize) -> Vec<Option<usize>> {
     (0..n).map(|i| (i % 6 == 0).then_some(i / 6 % 2)).collect()
 }
@@ -117,7 +117,7 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 
-/// Number of bands that contained the truth, and the sum of half-widths.
+/// Number of bands that contained the true value, and the sum of their half-widths.
 #[derive(Default)]
 struct Tally {
     held: usize,
@@ -190,7 +190,7 @@ fn coverage(world: &World) {
     }
 }
 
-/// Compares the reports of the two procedures with the truth for strengths that differ only by chance.
+/// Compares the optima that the two procedures report with the truth, for strengths that differ only by chance.
 fn optimum() {
     let (n, k, m) = (600, 5, 29);
     let other = labels(n);
@@ -229,7 +229,7 @@ fn optimum() {
     }
 }
 
-/// Seconds for one method under one oracle at the size of the default experiment.
+/// Time in seconds for one method and one oracle at the size of the default experiment.
 fn cost() {
     let (n, k, m) = (2_400, 5, 33);
     let other = labels(n);
@@ -257,14 +257,14 @@ fn cost() {
     println!("assessing {k} replicates x {m} strengths x {n} examples, 1000 resamples | {seconds:.3} s");
 }
 
-/// Seconds for the search of the small grid, setting by setting, and for five replicates of the chosen setting.
+/// Time in seconds to search the small grid, setting by setting, and to train five replicates of the chosen setting.
 fn training() {
     let (n, d) = (6_000, 160);
     let mut rng = stream(4, "training");
     let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
     let values: Vec<f32> = (0..n * d).map(|_| normal() as f32).collect();
     let x = Matrix::from_vec(n, d, values).expect("n x d values");
-    // The label depends mostly on one direction, partly on a product, and on noise: accuracies around .9.
+    // The label depends mostly on one direction, partly on a product, and on noise; accuracies are about .9.
     let label = |r: &[f32], e: f64| f64::from(r[0] + 0.6 * r[1] * r[2]) + 0.25 * e > 0.0;
     let noise: Vec<f64> = (0..n).map(|_| normal()).collect();
     let y: Vec<Option<usize>> = x.iter_rows().zip(noise).map(|(r, e)| Some(usize::from(label(r, e)))).collect();

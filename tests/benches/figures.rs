@@ -1,4 +1,4 @@
-//! Times the drawing of each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`. The default is the shipped
+//! Times drawing each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`. The default is the shipped
 //! sessions.
 
 use std::path::{Path, PathBuf};

@@ -1,12 +1,12 @@
-"""Do the folders of the gallery load in transformers without a warning, and does it compute the numbers that Probity does?
+"""Checks that transformers loads the gallery's folders without a warning and computes the same numbers as Probity.
 
     VENV/bin/python tests/benches/folders.py [--probity PROBITY] [--trained] [FOLDER ...]
 
-Needs torch, transformers and safetensors (`torch_models.py` says how to get them). Without folders, those under
-`assets/models` are taken; `--trained` adds what `probity gallery train NAME --steps 1` writes of each. Every folder is loaded by the class that
-its `config.json` names and by AutoTokenizer, while warnings and the log of transformers are collected; its tokens, hidden
-states and logits on three sentences are written beside a copy of it, and `probity models check` compares them with its own.
-The exit code is 1 where a folder is refused, warned about, or deviates.
+Needs torch, transformers and safetensors (`torch_models.py` describes how to install them). The default folders are those in
+`assets/models`; `--trained` adds what `probity gallery train NAME --steps 1` writes for each. Every folder is loaded by the class
+named in its `config.json` and by AutoTokenizer, while warnings and log messages of transformers are collected. Its tokens, hidden
+states and logits for three sentences are written next to a copy of it, and `probity models check` compares them with its own.
+The exit code is 1 if a folder is refused, causes a warning, or deviates.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TEXTS = ["The keys to the cabinet are old.", "Paris is the capital of France.", 
 
 
 class Collected(logging.Handler):
-    """What transformers says at the level of a warning or above."""
+    """Collects log messages of transformers from the level of warnings up."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -39,7 +39,7 @@ class Collected(logging.Handler):
 
 
 def load(folder):
-    """The model in float32, its tokenizer, and everything that was complained of."""
+    """Returns the model in float32, its tokenizer, and all warnings and messages."""
     log = Collected()
     logger = logging.getLogger("transformers")
     logger.addHandler(log)
@@ -58,7 +58,7 @@ def load(folder):
 
 
 def reference(model, tokenizer):
-    """Tokens, states and logits as `probity models check` reads them."""
+    """Returns tokens, states and logits in the form that `probity models check` reads."""
     rows = [tokenizer(text)["input_ids"] for text in TEXTS]
     pad = tokenizer.pad_token_id or 0
     longest = max(map(len, rows))
@@ -66,7 +66,7 @@ def reference(model, tokenizer):
     mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
     with torch.inference_mode():
         if model.config.is_encoder_decoder:
-            # The decoder reads the start token and the encoder's own tokens, shifted by one.
+            # The decoder reads the start token and then the encoder's own tokens, shifted by one.
             start = torch.full((len(rows), 1), model.config.decoder_start_token_id)
             shifted = torch.cat([start, ids[:, :-1]], 1)
             out = model(ids, attention_mask=mask, decoder_input_ids=shifted, output_hidden_states=True)
@@ -80,7 +80,7 @@ def reference(model, tokenizer):
 
 
 def compare(folder, probity):
-    """What is wrong with a folder, and the largest deviation of its logits."""
+    """Returns the faults of a folder, and the largest deviation of its logits."""
     try:
         model, tokenizer, said = load(folder)
     except Exception as error:  # whatever transformers raises is what its user would see
@@ -95,8 +95,8 @@ def compare(folder, probity):
     if done.returncode == 2:
         return said + [done.stderr.strip()], None
     rows = json.loads(done.stdout)["rows"]
-    # What is allowed is meant for numbers of the order of one. Single precision of a state of 60 ends at some 4e-6, and after two blocks
-    # PyTorch itself is 1.4e-5 off its own double precision.
+    # The tolerance is meant for numbers of the order of one. In single precision, a state of 60 has an error of some 4e-6, and after two
+    # blocks, PyTorch deviates by 1.4e-5 from its own result in double precision.
     largest = max(float(t.abs().max()) for name, t in tensors.items() if name.startswith("hidden_states"))
     fits = lambda r: r["verdict"] in ("pass", "not-checked") or r["quantity"] == "hidden states" and r["deviation"] <= 1e-6 * largest
     bad = [f"{r['quantity']} deviate by {r['deviation']:.1e} (the largest state is {largest:.0f})" for r in rows if not fits(r)]

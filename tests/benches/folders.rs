@@ -1,6 +1,7 @@
-//! Times `probity compare` on two folders in lm-evaluation-harness's format: 60 tasks with 10^5 items each.
+//! Times `probity compare` on two folders in the format of lm-evaluation-harness: 60 tasks with 10^5 items each.
 //!
-//! Run `cargo bench --bench folders`. Prints wall seconds over repeats, and peak memory (Linux). The goal is at most 2 s and 200 MB.
+//! Run `cargo bench --bench folders`. Prints wall time in seconds over repeats, and peak memory (Linux). The goal is at most 2 s and 200
+//! MB.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -43,7 +44,7 @@ fn write(folder: &Path, k: usize) {
     }
 }
 
-/// Wall seconds, and the peak resident memory in kilobytes as GNU time reports it.
+/// Wall time in seconds, and peak resident memory in kilobytes as reported by GNU time.
 fn run(a: &Path, b: &Path) -> (f64, Option<f64>) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! Cost of a grid: overhead per cell for 1 to 48 cells, with one process and two; and files, memory and time for joining, following and
-//! replaying 10,000 cells.
+//! Cost of a grid: overhead per cell for 1 to 48 cells, with one process and with two; and files, memory and time for joining, following
+//! and replaying 10,000 cells.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn grid_of(cells: usize) -> String {
     format!("{CELL}[grid]\nseed = {:?}\n", (0..cells).collect::<Vec<_>>())
 }
 
-/// Runs the program; returns wall seconds and its peak memory in MiB.
+/// Runs the program; returns wall time in seconds and peak memory in MiB.
 fn run(folder: &Path, args: &[&str]) -> (f64, f64) {
     let begun = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_probity"))
@@ -46,7 +46,7 @@ fn run(folder: &Path, args: &[&str]) -> (f64, f64) {
     (begun.elapsed().as_secs_f64(), peak)
 }
 
-/// Total seconds of the cells of a folder, as their files report them.
+/// Total computing time in seconds of a folder's cells, as their files report it.
 fn computed(dir: &Path) -> f64 {
     let folder = Folder::open(dir).expect("a folder");
     folder.files().expect("parts").iter().map(|f| glance(f).expect("a part").1.seconds).sum()
@@ -62,7 +62,7 @@ fn overhead() {
             let (spec, out) = (spec.display().to_string(), dir.display().to_string());
             let (wall, _) = run(tmp.path(), &["run", &spec, "--out", &out, "--quiet", "--jobs", jobs]);
             let spent = computed(&dir);
-            // Two jobs compute in parallel, so the rest of the wall time is not their overhead.
+            // Two jobs compute in parallel, so wall time minus computing time is not their overhead.
             let own = match jobs {
                 "1" => format!("{:.1}", 1e3 * (wall - spent) / cells as f64),
                 _ => "-".into(),
@@ -72,7 +72,7 @@ fn overhead() {
     }
 }
 
-/// Gives every cell the findings of one cell, under its own name.
+/// Gives every cell a copy of one cell's findings, under the cell's own name.
 fn fill(folder: &Folder, cells: &[grid::Cell], model: &Path) {
     let mut reader = Reader::open(model).expect("a part");
     let mut entries: Vec<Entry> = Vec::new();

@@ -31,7 +31,7 @@ fn line(name: &str, values: &[f64]) {
     println!("{name} | {:.4} s | {least:.4} | {most:.4} | {}", v[v.len() / 2], v.len());
 }
 
-/// Runs the default experiment on the engine, with sliders moved during and after it.
+/// Runs the default experiment on the engine; with `sliders`, moves them during and after the run.
 fn experiment(name: &str, folder: &Path, sliders: bool) {
     let options = LocalOptions {
         device: Device::Cpu,
@@ -101,7 +101,7 @@ struct Screen {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     parser: Arc<Mutex<vt100::Parser>>,
-    /// Empty, so that the program starts as on first use: it opens the lab and runs the default experiment.
+    /// Empty folder, so that the program starts as on first use: it opens the lab and runs the default experiment.
     _state: tempfile::TempDir,
     _master: Box<dyn portable_pty::MasterPty + Send>,
 }
@@ -154,7 +154,7 @@ impl Screen {
         self.writer.write_all(keys.as_bytes()).and_then(|()| self.writer.flush()).expect("a terminal");
     }
 
-    /// Processor seconds that the program has used.
+    /// Processor time in seconds that the program has used.
     fn processor(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.process_id()?)).ok()?;
         let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! Traffic over the link of a live run: messages and bytes per second for the shipped spec of each lab, before ssh compresses and encrypts
-//! them, and on the wire.
+//! Link traffic of a live run: messages and bytes per second for each lab's shipped spec, before ssh compresses and encrypts them, and on
+//! the wire.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,9 +14,9 @@ use daemon::Daemon;
 use probity::remote::message::Message;
 use probity::remote::pack::Unpacker;
 
-/// Names the log file of the traffic; set when this program is started instead of ssh.
+/// Environment variable that names the log file of the traffic; it is set when this program is started instead of ssh.
 const LOG: &str = "PROBITY_LINK_LOG";
-/// Bytes of a frame's header; bytes 4 to 7 are the length of the body.
+/// Size in bytes of a frame header; bytes 4 to 7 are the length of the body.
 const HEADER: usize = 12;
 /// Maximum duration of a measured run.
 const LONGEST: Duration = Duration::from_secs(240);
@@ -25,8 +25,8 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// Replaces ssh: starts the far end on this machine, copies bytes in both directions, and logs each message from the far end. The log has
-/// its time, whether it is progress, and its bytes as sent and unpacked.
+/// Replaces ssh: starts the far end on this machine, copies bytes in both directions, and logs each message from the far end with its time,
+/// whether it reports progress, and its sizes as sent and unpacked.
 fn copy(log: &Path) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let mut command = Command::new(probity);
@@ -54,7 +54,7 @@ fn copy(log: &Path) {
             }
             let frame: Vec<u8> = open.drain(..HEADER + length).collect();
             let (mut source, mut passed) = (frame.as_slice(), frame.len());
-            // Messages packed together arrive together; the first one counts their bytes.
+            // Messages packed together arrive together; their bytes are counted for the first one.
             while let Ok(message) = unpacker.read(&mut source) {
                 let progress = matches!(message, Message::Passing(_));
                 let plain = HEADER + message.frame().body.len();
@@ -71,7 +71,7 @@ fn copy(log: &Path) {
     let _ = child.wait();
 }
 
-/// Runs a spec through `ssh` in its own folders; returns the seconds.
+/// Runs a spec through `ssh` in its own folders; returns the time in seconds.
 fn run(spec: &Path, folder: &Path, ssh: &Path, variables: &[(&str, &Path)]) -> f64 {
     let begun = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
@@ -88,7 +88,7 @@ fn run(spec: &Path, folder: &Path, ssh: &Path, variables: &[(&str, &Path)]) -> f
     begun.elapsed().as_secs_f64()
 }
 
-/// Bytes in the busiest second.
+/// Number of bytes in the busiest second.
 fn busiest(pieces: &[(f64, usize)]) -> usize {
     let longest = pieces.iter().map(|p| p.0 as usize).max().unwrap_or(0);
     let mut seconds = vec![0; longest + 1];

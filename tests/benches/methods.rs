@@ -21,7 +21,7 @@ const ROWS: usize = 20_000;
 const WIDTH: usize = 768;
 const HIDDEN: usize = 256;
 const ATTACKED: usize = 5_000;
-/// Number of rows for AutoAttack, which makes up to 5,000 queries per row and radius on the other side.
+/// Number of rows for AutoAttack, because the reference makes up to 5,000 queries per row and radius.
 const STANDING: usize = 250;
 
 /// Measures one method on the data in a folder.
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// Runs a part of the other side, which prints its own lines.
+/// Runs a part of the reference implementation, which prints its own lines.
 fn theirs(folder: &Path, part: &str) {
     let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/methods_theirs.py");
@@ -117,7 +117,7 @@ fn attack(folder: &Path, id: &str, radii: &[f64], count: usize) {
     let fit = FitData { mlp: Some(&probe), ..FitData::new(&data) };
     let fitted = method.fit(&fit, &Options::defaults(method), &mut NoPulse).expect("a fit");
     let then = Instant::now();
-    // Chunks run in parallel, as in a run.
+    // Chunks run in parallel, as in a real run.
     use rayon::prelude::*;
     let chunks: Vec<Vec<usize>> = rows.chunks(512.min(count / 2)).map(<[usize]>::to_vec).collect();
     let reached: usize = chunks

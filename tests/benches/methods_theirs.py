@@ -1,7 +1,7 @@
-"""The other side of tests/benches/methods.rs: `methods_theirs.py FOLDER PART`. `data` makes the data; `inlp` fits scikit-learn's logistic
-regression with the projections of the authors' code, `rlace` times steps of the authors' algorithm, `pgd` and `autoattack` attack with
-PyTorch, written anew after the papers and the authors' code.
-Prints lines of `figure | seconds | what`."""
+"""The reference side of tests/benches/methods.rs: `methods_theirs.py FOLDER PART`. `data` generates the data; `inlp` fits
+scikit-learn's logistic regression with the projections of the authors' code; `rlace` times steps of the authors' algorithm; `pgd`
+and `autoattack` attack with PyTorch, reimplemented from the papers and the authors' code.
+Prints lines of the form `figure | seconds | what`."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ THREADS = os.cpu_count()
 
 
 def data(folder):
-    """Coordinates that depend on each other, as hidden states' do, and a label that shows in several directions, less in each."""
+    """Correlated coordinates, as in hidden states, and a label that shows in several directions, less in each further one."""
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0]
     sizes = np.arange(1, WIDTH + 1) ** -0.5
@@ -25,7 +25,7 @@ def data(folder):
     x = (z @ turn).astype(np.float32)
     x.tofile(folder / "x.f32")
     y.tofile(folder / "y.f32")
-    # A network that has been trained: gradients of a fresh one say little of an attack's work.
+    # A trained network, because gradients of an untrained one are not typical of an attack.
     import torch
 
     torch.manual_seed(0)
@@ -78,7 +78,7 @@ def inlp(folder):
 
 
 def rlace(folder):
-    """The step of the authors' solve_adv_game: both players by autograd and SGD, P decomposed and projected after its own."""
+    """Times the step of the authors' solve_adv_game: both players use autograd and SGD, then P is decomposed and projected."""
     import torch
 
     x, y = load(folder)
@@ -112,7 +112,7 @@ def rlace(folder):
 
 
 def attacked(folder, count):
-    """The network, the first rows, the classes that they are to leave, and the paper's radii."""
+    """Returns the network, the first rows, the classes that the attack must leave, and the paper's radii."""
     import torch
 
     x, y = load(folder)
@@ -147,7 +147,7 @@ def pgd(folder):
 
 
 def slope(torch, net, x, y, of):
-    """A loss of each row, its gradient, and the logits."""
+    """Returns the loss of each row, its gradient, and the logits."""
     x = x.detach().requires_grad_(True)
     logits = net(x)
     loss = of(logits, y)
@@ -155,7 +155,7 @@ def slope(torch, net, x, y, of):
 
 
 def apgd(torch, net, h, y, radius, steps=100):
-    """APGD-CE of the authors' code in its standard version, without clamping to a range; the last point across, if any."""
+    """APGD-CE as in the standard version of the authors' code, without clamping to a range; returns the last adversarial point, if any."""
     of = lambda logits, y: torch.nn.functional.cross_entropy(logits, y, reduction="none")
     low, high = h - radius, h + radius
     u = 2 * torch.rand_like(h) - 1
@@ -192,7 +192,7 @@ def apgd(torch, net, h, y, radius, steps=100):
 
 
 def fab(torch, net, h, y, radius, steps=100):
-    """FAB for two classes, one restart, without a box: the projection in closed form. The nearest point across, if within the radius."""
+    """FAB for two classes, with one restart and without a box: the projection in closed form. Returns the nearest adversarial point within the radius."""
     of = lambda logits, y: (logits.gather(1, 1 - y[:, None]) - logits.gather(1, y[:, None]))[:, 0]
     x, nearest, least = h.clone(), h.clone(), torch.full((len(h),), np.inf)
     for _ in range(steps):
@@ -214,7 +214,7 @@ def fab(torch, net, h, y, radius, steps=100):
 
 
 def square(torch, net, h, y, radius, queries=5000):
-    """Square of the authors' code on a vector: one window of neighbouring coordinates a query, the same for all rows, as theirs."""
+    """The authors' Square attack on a vector: each query changes one window of neighbouring coordinates, the same for all rows."""
     draw = np.random.default_rng(0)
     margin = lambda x, y: (lambda z: (z.gather(1, y[:, None]) - z.gather(1, 1 - y[:, None]))[:, 0])(net(x))
     width = h.shape[1]
@@ -238,7 +238,7 @@ def square(torch, net, h, y, radius, queries=5000):
 
 
 def autoattack(folder):
-    """The authors' protocol: each attack on the rows that still stand, at every radius anew."""
+    """The authors' protocol: each attack runs on the rows that are still classified correctly, separately at every radius."""
     import torch
 
     rows = int(os.environ["PROBITY_BENCH_ROWS"])

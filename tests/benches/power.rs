@@ -35,7 +35,7 @@ use probity::stats::student;
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
 /// Number of simulated data sets per cell of a coverage table.
 const RUNS: usize = 20_000;
-/// Number of rows of each file of results.
+/// Number of rows in each result file.
 const ROWS: usize = 1_000_000;
 
 fn main() {
@@ -126,21 +126,21 @@ fn files() {
     std::fs::remove_dir_all(&dir).expect("the folder is ours");
 }
 
-/// Settings fixed beforehand: the probabilities that only the second and only the first is right.
+/// Settings fixed beforehand: the probabilities that only the second side and only the first side is right.
 const SETTINGS: [(f64, f64); 3] = [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)];
-/// Further unequal settings for clusters, in which Student's t covered least.
+/// Further unequal settings for clusters: those with the lowest coverage by Student's t.
 const BESIDE: [(f64, f64); 2] = [(0.02, 0.06), (0.0, 0.04)];
-/// Proportion of the items of a cluster, or of the seeds of an item, that take their common draw.
+/// Probability that an item takes its cluster's common draw, or a seed its item's.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
-/// Differences of `size` items; two fifths of the pairs share their draw.
+/// Differences of `size` items; two fifths of the pairs share a draw.
 fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Vec<(f64, f64)> {
     let common = unit(rng);
     let of = |u: f64| (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))));
     (0..size).map(|_| of(if unit(rng) < SHARED { common } else { unit(rng) })).collect()
 }
 
-/// Pairs of clusters of five, or of one item under five seeds.
+/// Pairs in clusters of five items, or with one item under five seeds.
 fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
     let draws: Vec<Vec<(f64, f64)>> = (0..units).map(|_| together(rng, setting, 5)).collect();
     if seeds {
@@ -177,7 +177,7 @@ fn coverage() {
     }
 }
 
-/// Coverage for clustered items. An interval shown as a bound only promises "at least", so the two kinds are counted separately.
+/// Coverage with clustered items. An interval shown as a bound promises only "at least", so the two kinds are counted separately.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
@@ -204,7 +204,7 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     );
 }
 
-/// Proportion of runs without a difference in which the sequential test, checked after every item, ever stops.
+/// Proportion of simulations without a difference in which the sequential test, checked after every item, ever stops.
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");
@@ -220,7 +220,7 @@ fn peeking() {
     }
 }
 
-/// Proportion of pilots whose interval for the required n contains the true one, and the power at the true n.
+/// Proportion of pilots whose interval for the required n contains the true n, and the power at the true n.
 fn covered() {
     let holds = |pairs: &Pairs, want: f64| {
         let Some(pilot) = Pilot::of(pairs, 0.95) else { return false };
@@ -269,8 +269,8 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     }
 }
 
-/// How often six random parts of the items differ in sign although there is a difference. The sign adds nothing to what power shows about
-/// results from files.
+/// How often the sign of the difference varies between six random parts of the items although there is a difference. For results from
+/// files, this adds nothing to what power shows.
 fn signs() {
     for n in [200, 640, 2_000] {
         let (p01, p10) = (0.05, 0.10);
@@ -289,7 +289,8 @@ fn signs() {
     }
 }
 
-/// The shipped comparison with five seeds up to 4,096 sentences per class, without a cache: seconds to the first estimate and to the end.
+/// Time in seconds to the first estimate and to the end of the shipped comparison, with five seeds, up to 4,096 sentences per class and no
+/// cache.
 fn gallery() {
     for round in 0..3 {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -327,7 +328,7 @@ fn gallery() {
     }
 }
 
-/// The other side's output: name, seconds and result, one line each; empty without an interpreter that has the packages.
+/// Output of the other side, as lines of name, seconds and result; empty if no interpreter has the packages.
 fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/power_theirs.py");
@@ -344,7 +345,7 @@ fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Times exact power against 5,000 simulated comparisons with statsmodels' exact test.
+/// Times exact power against 5,000 simulated comparisons using the exact test of statsmodels.
 fn simulation() {
     for (n, p01, p10) in [(640, 0.05, 0.10), (10_000, 0.10, 0.11)] {
         let d = Discord::new(p01, p10).expect("probabilities");
@@ -362,7 +363,7 @@ fn simulation() {
     }
 }
 
-/// The published grid with seeds on 16,384 vectors of 768 numbers, a quarter as many for validation, on one thread.
+/// The published grid with several seeds on 16,384 vectors of 768 numbers, with a quarter as many for validation, on one thread.
 fn grid() {
     let number =
         |name: &str, usual: usize| -> usize { std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual) };
@@ -375,7 +376,7 @@ fn grid() {
     for _ in 0..rows + held {
         let x: Vec<f64> = (0..columns).map(|_| 2.0 * unit(&mut rng) - 1.0).collect();
         let told: f64 = x.iter().zip(&direction).map(|(x, w)| x * w).sum();
-        // Noise as large as the signal: about three quarters of the labels can be learned.
+        // Noise is as large as the signal, so about three quarters of the labels can be learned.
         let label = told + 16.0 * (unit(&mut rng) - 0.5) > 0.0;
         values.extend(x.iter().map(|v| *v as f32).chain([f32::from(u8::from(label))]));
     }
@@ -389,7 +390,7 @@ fn grid() {
     let purposes: Vec<Purpose> = (0..seeds).map(|k| Purpose::new(1, "grid", "logistic").replicate(k)).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let mut epochs = 0;
-    // Called several times within an epoch.
+    // Called several times per epoch.
     let mut pulse = |done: usize, _: usize| {
         epochs = done + 1;
         Ok(())

@@ -1,5 +1,5 @@
-"""The other side of tests/benches/power.rs: power by simulation with statsmodels, and the grid of classifiers with scikit-learn and
-PyTorch in three forms. One thread. Prints lines of `name seconds value`."""
+"""The reference side of tests/benches/power.rs: power by simulation with statsmodels, and the grid of classifiers with scikit-learn and
+PyTorch in three forms, on one thread. Prints lines of the form `name seconds value`."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ RATES, BATCHES, EPOCHS, PATIENCE = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2], [8, 16, 32, 6
 
 
 def scikit(train, validation, seeds, hidden):
-    """scikit-learn's network; it draws its own validation examples, a tenth of the others."""
+    """Trains scikit-learn's network, which draws its own validation examples, a tenth of the training examples."""
     from sklearn.neural_network import MLPClassifier
 
     warnings.simplefilter("ignore")
@@ -40,7 +40,7 @@ def scikit(train, validation, seeds, hidden):
 
 
 def single(train, validation, seeds, hidden):
-    """One network after the other, as tutorials have it."""
+    """Trains one network after another, as tutorials do."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -73,8 +73,8 @@ def single(train, validation, seeds, hidden):
 
 
 def stacked(train, validation, seeds, hidden):
-    """All rates and seeds of a batch size at once: they share the order of the batches, and products are taken together. A group of
-    parameters for each rate; what has ended is trained on until all have."""
+    """Trains all rates and seeds with the same batch size together: they share the order of batches, and their products are batched.
+    There is one parameter group per rate; networks that have stopped are trained on until all have stopped."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -118,7 +118,7 @@ def stacked(train, validation, seeds, hidden):
 
 
 def by_hand(train, validation, seeds, hidden):
-    """The same with the slopes and Adam written out in place: neither autograd nor an optimiser of PyTorch's. Linear only."""
+    """Does the same with gradients and Adam written out in place, without PyTorch's autograd or optimisers. Linear classifiers only."""
     import torch
     from torch.nn.functional import cross_entropy
 

@@ -31,11 +31,11 @@ fn main() {
         "instances a relation | names | median ms | best ms | ms of processors | Python, median ms | ratio, median of pairs"
     );
     measure(60, PAIRS);
-    // The size of LAMA, at which a round of Python takes many minutes.
+    // The size of LAMA, at which one round of Python takes many minutes.
     measure(1000, 0);
 }
 
-/// Answers of every model to every relation, with one to five names per subject.
+/// Answers of every model for every relation, with one to five names per subject.
 fn made(instances: usize) -> Vec<Vec<Answers>> {
     let mut rng = stream(7, "bench of ranks");
     let mut relations = Vec::new();
@@ -92,7 +92,7 @@ fn measure(instances: usize, pairs: usize) {
     println!("{instances} | 1 to 5 | {:.1} | {best:.1} | {processors} | {python} | {ratio}", median(&mut ours));
 }
 
-/// Milliseconds of processor time of all threads of this program; Linux counts hundredths of a second.
+/// Processor time of all threads of this program in milliseconds; Linux counts in hundredths of a second.
 fn on_processors() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -133,7 +133,7 @@ fn json(relations: &[Vec<Answers>]) -> String {
     text
 }
 
-/// Milliseconds that Python takes for the same draws, without reading the file.
+/// Time in milliseconds that Python takes for the same draws, excluding reading the file.
 fn python(file: &Path) -> Option<f64> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/rank_draws.py");
     let out = Command::new("python3").arg(script).arg(file).output().ok().filter(|o| o.status.success())?;

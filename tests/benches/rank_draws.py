@@ -1,4 +1,4 @@
-"""The draws of tests/benches/prompts.rs as a plain Python loop; prints the milliseconds that they took."""
+"""Makes the draws of tests/benches/prompts.rs in a plain Python loop, and prints the time taken in milliseconds."""
 
 import json
 import random
@@ -19,7 +19,7 @@ def mean(values):
     return sum(values) / len(values)
 
 
-# What does not vary from draw to draw is computed once, as our own program does it.
+# What does not vary between draws is computed once, as in our own program.
 original = [[mean([x[0] for x in of[0]]) for of in relation] for relation in relations]
 adjusted = [[mean([mean([mean(x) for x in prompt]) for prompt in of]) for of in relation] for relation in relations]
 

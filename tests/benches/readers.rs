@@ -1,7 +1,7 @@
-//! Speed of reading data sets, in bytes of text per second, for each kind of file that can be gigabytes large.
+//! Speed of reading data sets, in bytes of text per second, for each kind of file that can be gigabytes in size.
 //!
-//! Run `cargo bench --bench readers`. Rates are of uncompressed text, by wall time and by the reading thread's processor time (Linux), the
-//! better measure on a busy machine.
+//! Run `cargo bench --bench readers`. Rates are for uncompressed text, by wall time and by the reading thread's processor time (Linux),
+//! which is the better measure on a busy machine.
 
 use std::fmt::Write;
 use std::io::{Cursor, Write as _};
@@ -84,7 +84,7 @@ fn rate(name: &str, bytes: &[u8], size: usize) {
     println!("{name} | {m:.0} | {b:.0} | {pm:.0} | {pb:.0} | {rows} | {REPEATS}");
 }
 
-/// Processor seconds of this thread; NaN if the system does not report them.
+/// Processor time of this thread in seconds; NaN if the system does not report it.
 fn on_processor() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).map_or(f64::NAN, |n| n / 1e9)

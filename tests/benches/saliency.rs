@@ -88,7 +88,7 @@ fn main() -> Outcome<()> {
     pairs::run(JOBS, folder.path(), "torch_saliency.py", &packages)
 }
 
-/// A built-in model, from the folder that the other side reads too.
+/// A built-in model, in a folder that the other side reads too.
 fn gallery() -> Outcome<(Model, PathBuf)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models/bert-mini");
     Ok((load(&dir)?, dir))
@@ -117,7 +117,7 @@ fn small(count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     gradients(model, &dir, inputs, tuned)
 }
 
-/// Sentences as long as those of the rationale set, with tokens of another vocabulary.
+/// Gradients on sentences as long as those of the rationale set, with tokens of a different vocabulary.
 fn base(folder: &Path, count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let dir = folder.join(BASE.name);
     let model = load(&dir)?;
@@ -139,14 +139,14 @@ fn base(folder: &Path, count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     gradients(model, &dir, inputs, tuned)
 }
 
-/// Scores of the tokens, input by input.
+/// Token scores, input by input.
 fn gradients(model: Model, dir: &Path, inputs: Vec<Input>, tuned: bool) -> Outcome<(Ours, Value)> {
     let all: Vec<&Input> = inputs.iter().collect();
     let predicted: Vec<Vec<u32>> =
         predict(&model, &all, TOKENS_PER_BATCH, &mut NoPulse)?.into_iter().map(|p| p.ids).collect();
     let mut spec = Spec::shipped();
     let path = &mut spec.integrated_gradients;
-    // The other side runs the steps once and does not double them.
+    // The other side always runs 100 steps and never doubles them.
     (path.steps, path.most_steps) = (100, 100);
     let request = json!({"kind": "integrated_gradients", "dir": dir, "steps": path.steps, "tuned": tuned,
         "ids": inputs.iter().map(|i| &i.ids).collect::<Vec<_>>(),
@@ -164,7 +164,7 @@ fn gradients(model: Model, dir: &Path, inputs: Vec<Input>, tuned: bool) -> Outco
     Ok((Box::new(ours), request))
 }
 
-/// Attention of the last layer from the mask to the words of every sentence.
+/// Attention of the last layer from the mask to each word of every sentence.
 fn attention(count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = gallery()?;
     let sentences = sentences(count)?;

@@ -20,10 +20,10 @@ const SIZE: (u16, u16) = (40, 120);
 const CELL: (f32, f32) = (9.0, 17.0);
 /// Space around the screen in pixels.
 const MARGIN: f32 = 8.0;
-/// Default colours.
+/// Default foreground and background colours.
 const FOREGROUND: [u8; 3] = [0xd8, 0xd8, 0xd8];
 const BACKGROUND: [u8; 3] = [0x16, 0x18, 0x1d];
-/// The first sixteen colours of a terminal.
+/// The sixteen standard terminal colours.
 const NAMED: [[u8; 3]; 16] = [
     [0x1d, 0x1f, 0x21],
     [0xcc, 0x66, 0x66],
@@ -156,7 +156,7 @@ fn fill(map: &mut Pixmap, [r, g, b]: [u8; 3], path: &tiny_skia::Path) {
     map.fill_path(path, &paint, FillRule::Winding, Transform::identity(), None);
 }
 
-/// Eight dots, numbered down the left column, then down the right one, with the lowest pair last.
+/// Eight Braille dots, numbered down the left column, then down the right one, with the lowest pair last.
 fn braille(map: &mut Pixmap, ink: [u8; 3], bits: u32, (x, y): (f32, f32)) {
     for dot in 0..8u8 {
         let (col, row) = match dot {

@@ -1,10 +1,10 @@
-//! The effect of another training seed: tests whether the spread between replicates predicts how much runs differ.
+//! The effect of the training seed: tests whether the spread between replicates predicts how much runs differ.
 //!
 //! `cargo bench --bench seeds -- [MODEL]...` runs the default experiment five times on the same data with `probe.seed` 0 to 4. Each run
 //! chooses its probe settings again. R is compared for every pair of runs at every method, oracle and strength. With v the variance between
-//! the K replicates of a run, runs should differ by more than 1.96 sqrt((v1 + v2)/K) in about 9 % of all cases at K = 5 (v is estimated
-//! from five values). A higher rate would mean that the choice of settings adds variation that replicates do not show. The comparison is
-//! repeated for five data seeds (`seed`), whose difference the wide bands should cover.
+//! the K replicates of a run, runs should differ by more than 1.96 sqrt((v1 + v2)/K) in about 9 % of all cases at K = 5, because v is
+//! estimated from five values. A higher rate would mean that choosing the settings adds variation that replicates do not show. The
+//! comparison is repeated for five data seeds (`seed`), whose difference the wide bands should cover.
 
 use std::collections::BTreeMap;
 

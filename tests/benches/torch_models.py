@@ -1,21 +1,21 @@
-"""PyTorch and transformers, asked by `cargo bench --bench models`: one request per line on stdin, one answer on stdout.
+"""The PyTorch and transformers side of `cargo bench --bench models`: reads one request per line on stdin and writes one answer on stdout.
 
-Needs torch, transformers, safetensors and numpy. `models.rs` makes a virtual environment with them:
+Needs torch, transformers, safetensors and numpy. `models.rs` creates a virtual environment with them:
 
     python3 -m venv VENV && VENV/bin/pip install numpy torch transformers safetensors
 
-On Linux that is about 3 GB to fetch: PyPI's torch is the CUDA build, and it does not import without the CUDA libraries
-beside it, even where no GPU is. Nothing here uses them. To fetch the CPU build instead, point pip at its index for this
+On Linux this downloads about 3 GB: the torch on PyPI is the CUDA build, which cannot be imported without the CUDA libraries,
+even without a GPU. They are not used here. To fetch the CPU build instead, point pip at its index for this
 one command (`PIP_INDEX_URL=https://download.pytorch.org/whl/cpu PIP_EXTRA_INDEX_URL=https://pypi.org/simple`), or
 name an interpreter that has the packages in `PROBITY_BENCH_PYTHON`.
 
 Requests are JSON objects:
 
-    {"op": "prepare", "job": NAME, "kind": KIND, ...}   loads what a job needs        -> {"ok": true}
+    {"op": "prepare", "job": NAME, "kind": KIND, ...}   loads the data of a job       -> {"ok": true}
     {"op": "run", "job": NAME, "out": PATH or null}      runs it once, timed           -> {"seconds": S}
     {"op": "drop", "job": NAME}                          frees it                      -> {"ok": true}
 
-With `out`, the job's numbers go there as raw little-endian f32, so that the other side can compare them with its own.
+With `out`, the job's numbers are written to that file as raw little-endian f32, so that the other side can compare them.
 """
 
 import json
@@ -33,7 +33,7 @@ transformers.logging.disable_progress_bar()
 
 
 def load(request):
-    """The model of a folder, for inference, on the device and in the dtype asked for."""
+    """Loads the model in a folder for inference, on the requested device and in the requested dtype."""
     dtype = getattr(torch, request.get("dtype", "float32"))
     return AutoModelForMaskedLM.from_pretrained(request["dir"], dtype=dtype).eval().to(request["device"])
 
@@ -43,7 +43,7 @@ def ids_of(request):
 
 
 def forward(request):
-    """Hidden states after the last block, all positions."""
+    """Hidden states after the last block, at all positions."""
     model, ids = load(request).bert, ids_of(request)
 
     def run():
@@ -54,9 +54,9 @@ def forward(request):
 
 
 def integrated_gradients(request):
-    """Gradients of one token's probability along the straight path from zero embeddings, by the trapezoid rule.
+    """Gradients of one token's probability along the straight path from zero embeddings, using the trapezoid rule.
 
-    The head runs at the one position that is asked for, which is less than `model(...).logits` would do.
+    The head runs only at the requested position, which is less work than `model(...).logits`.
     """
     model, ids = load(request), ids_of(request)
     steps, position, token = request["steps"], request["position"], request["token"]
@@ -79,8 +79,8 @@ def integrated_gradients(request):
 def train(request):
     """One step of masked-language training: forward, backward, clipping, AdamW. Returns the loss.
 
-    `tuned` does what is known to help: logits at the masked positions only, and the fused optimiser. Without it, the
-    step is that of the transformers documentation.
+    `tuned` applies known optimisations: logits at the masked positions only, and the fused optimiser. Without it, the
+    step is as in the documentation of transformers.
     """
     model, ids = load(request).train(), ids_of(request)
     labels, tuned = torch.tensor(request["labels"], device=ids.device), request["tuned"]
@@ -107,9 +107,9 @@ def train(request):
 
 
 def prompts(request):
-    """Probabilities of a closed set of answers at the mask of every prompt, in batches padded to their longest.
+    """Probabilities of a closed set of answers at the mask of every prompt, in batches padded to their longest prompt.
 
-    `tuned` does what is known to help: prompts of about the same length share a batch, and the head runs at the masks.
+    `tuned` applies known optimisations: prompts of similar length share a batch, and the head runs only at the masks.
     """
     model, tokenizer = load(request), AutoTokenizer.from_pretrained(request["dir"])
     answers = torch.tensor(request["answers"], device=request["device"])
@@ -143,8 +143,8 @@ KINDS = {
 
 
 def serve(kinds):
-    """Answers requests until there are no more; `kinds` makes a job from a request."""
-    # Whatever a library prints must not come between the answers.
+    """Answers requests until the input ends; `kinds` creates a job from a request."""
+    # Output of libraries must not be mixed with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     threads = int(sys.argv[1])
@@ -169,7 +169,7 @@ def serve(kinds):
             else:
                 job = jobs[request["job"]]
                 begun = time.perf_counter()
-                # The numbers arrive on the host, which also waits for the device.
+                # The numbers are copied to the host, which also waits for the device.
                 result = job().float().cpu()
                 seconds = time.perf_counter() - begun
                 if request.get("out"):

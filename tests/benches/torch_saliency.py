@@ -1,6 +1,6 @@
-"""captum and transformers, asked by `cargo bench --bench saliency`; requests and answers are those of `torch_models.py`.
+"""The captum and transformers side of `cargo bench --bench saliency`; requests and answers are as in `torch_models.py`.
 
-Needs captum beside what that one needs; `PROBITY_BENCH_PYTHON` names an interpreter that has them.
+Needs captum in addition to the packages listed there; `PROBITY_BENCH_PYTHON` names an interpreter that has them.
 """
 
 import torch
@@ -10,16 +10,16 @@ from transformers import AutoModel, AutoTokenizer
 
 
 def batches(lengths, size, tuned):
-    """Places of the sentences of each batch; `tuned` puts sentences of about the same length together."""
+    """Indices of the sentences in each batch; `tuned` groups sentences of similar length."""
     order = sorted(range(len(lengths)), key=lambda i: lengths[i]) if tuned else list(range(len(lengths)))
     return [order[i : i + size] for i in range(0, len(order), size)]
 
 
 def integrated_gradients(request):
-    """Token scores of each sentence by captum's layer integrated gradients over the word embeddings.
+    """Token scores of each sentence from captum's layer integrated gradients over the word embeddings.
 
-    The trapezoid rule at `steps` + 1 points, which captum divides by their number and not by that of the steps. `tuned` does
-    what is known to help: sentences of a length together, and the head at the masks alone.
+    Uses the trapezoid rule at `steps` + 1 points, whose sum captum divides by the number of points, not of steps. `tuned` applies
+    known optimisations: sentences of the same length share a batch, and the head runs only at the masks.
     """
     model, pad, tuned = load(request), request["pad"], request["tuned"]
     points = request["steps"] + 1
@@ -67,7 +67,7 @@ def integrated_gradients(request):
 
 
 def attention(request):
-    """Word scores of each sentence from the attention of the mask in the last layer, as a mean over heads."""
+    """Word scores of each sentence: the mask's attention in the last layer, averaged over heads."""
     model = AutoModel.from_pretrained(request["dir"], dtype=torch.float32, attn_implementation="eager").eval()
     tokenizer = AutoTokenizer.from_pretrained(request["dir"])
     sentences, tuned = request["words"], request["tuned"]

@@ -1,11 +1,11 @@
-//! Tests the prompts lab against known causes: the cards of the built-in models state how often each phrasing of a fact was seen in
-//! training, with which names and proportions of facts.
+//! Tests the prompts lab against known causes: the cards of the built-in models state how often each phrasing of a fact occurred in
+//! training, with which names, and for what proportion of facts.
 //!
 //! `cargo bench --bench witness` runs the lab on all built-in models (`-- FINDINGS.jsonl` reads an existing run) and prints one row per
 //! model. The first column is the correlation, over relations and prompts, of a prompt's weight in training with its P@1, within relations,
 //! with a 95 % bootstrap interval over relations. The others are verbalisation stability, P@1 of the unchanged model and its slope over γ,
-//! and rank consistency under the three regimes with Wilson's intervals. The slope's interval treats the facts as random; it is wide,
-//! because the same facts are asked at every γ.
+//! and rank consistency under the three regimes with Wilson's intervals. The interval of the slope treats the facts as random; it is wide
+//! because every γ uses the same facts.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,7 +15,7 @@ use probity::gallery;
 use probity::stats::rng::{below, stream};
 use serde_json::Value;
 
-/// Both ends of the scale, with the default number of sentences; fewer do not change a model.
+/// Both ends of the scale, with the default number of sentences; with fewer, training does not change a model.
 const DISPARITY: &str = "\n[disparity]\ngammas = [0, 1]\n";
 /// Number of resamples for the interval of a correlation.
 const RESAMPLES: usize = 1000;
@@ -90,7 +90,7 @@ fn run() -> String {
     String::from_utf8(out.stdout).expect("JSON lines")
 }
 
-/// By relation: the weight of each prompt in training and its P@1, both minus their means over the relation's prompts.
+/// For each relation, each prompt's weight in training and its P@1, both centred on their means over the relation's prompts.
 fn weights(card: &gallery::Card, scores: &[&Value]) -> Vec<Vec<(f64, f64)>> {
     let mut found: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for s in scores {
@@ -121,7 +121,7 @@ fn correlation<'a>(pairs: impl Iterator<Item = &'a (f64, f64)>) -> Option<f64> {
     (xx * yy > 0.0).then(|| xy / (xx * yy).sqrt())
 }
 
-/// The correlation with the middle 95 % over resampled relations.
+/// The correlation with its 95 % percentile interval over resampled relations.
 fn resampled(relations: &[Vec<(f64, f64)>]) -> Option<[f64; 3]> {
     let all = correlation(relations.iter().flatten())?;
     let mut rng = stream(0, "witness");
@@ -137,7 +137,7 @@ fn resampled(relations: &[Vec<(f64, f64)>]) -> Option<[f64; 3]> {
     Some([all, at(0.025), at(0.975)])
 }
 
-/// Least-squares slope; the interval treats the points as independent.
+/// Least-squares slope, with an interval that treats the points as independent.
 fn slope(points: &[(f64, [f64; 3])]) -> Option<[f64; 3]> {
     let mx = points.iter().map(|p| p.0).sum::<f64>() / points.len() as f64;
     let spread: f64 = points.iter().map(|(x, _)| (x - mx) * (x - mx)).sum();

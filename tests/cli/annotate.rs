@@ -1,4 +1,4 @@
-//! `probity rationale annotate`: the rounds of three annotators from plain sentences to gold rationales, and interrupted work.
+//! `probity rationale annotate`: three annotators go from plain sentences to gold rationales in rounds, and interrupted work is kept.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,12 +12,12 @@ use super::common::{Probity, refused, text};
 fn typed(probity: &Probity, args: &[&str], input: &str) -> Output {
     let mut command = probity.command(&[&["rationale", "annotate"], args].concat());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A command that stops at a wrong answer does not read the rest.
+    // A command that stops at an invalid answer does not read the remaining input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
 
-/// The last lines of the answer.
+/// The last lines of the output.
 fn end(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
@@ -40,8 +40,8 @@ fn beside(path: &str, name: &str) -> String {
     Path::new(path).with_file_name(name).display().to_string()
 }
 
-/// Three raters agree with a confidence of at most 2 on one mask. It goes back, and another word passes the second round. Marks and scores
-/// follow.
+/// Three raters rate one mask with a confidence of at most 2. It is returned, a different word is masked, and this passes the second round.
+/// Then tokens are marked and the marks are rated.
 #[test]
 fn three_annotators_take_plain_sentences_to_gold_rationales() {
     let probity = Probity::new();
@@ -86,13 +86,13 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
 
     let printed = end(&typed(&probity, &[&out, "--to", &anna], "1 0\n1\n"));
     assert!(printed.contains("all 2 sentences"), "{printed}");
-    // Means of compactness: 11/3 and 10/3.
+    // Mean compactness is 11/3 in the first case and 10/3 in the second.
     for (file, first, second) in [(&x, 4, 3), (&y, 4, 4), (&z, 3, 3)] {
         std::fs::remove_file(file).unwrap();
         let printed = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
         assert!(text(&printed.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
     }
-    // Scores of marks before a correction do not count for the corrected marks.
+    // Ratings of marks made before a correction do not count for the corrected marks.
     let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
     let changed = probity.file("changed.jsonl", &changed);
     let again = typed(&probity, &[&changed, "--to", &x, "--task", "score"], "");
@@ -139,7 +139,7 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
         let printed = text(&wrong.stderr);
         assert!(printed.contains(why) && !printed.contains('\u{1b}'), "{printed}");
     }
-    // Back from the third to the second sentence; an empty line keeps its marks.
+    // Goes back from the third to the second sentence, where an empty line keeps the marks.
     let printed = end(&typed(&probity, &[&masks, "--to", &own], "0-1,3\nb\n\n"));
     assert!(printed.contains("2 of 3 sentences are answered"), "{printed}");
     let printed = end(&typed(&probity, &[&masks, "--to", &own], "s\n"));
@@ -157,7 +157,7 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
     assert!(hidden.contains("0 two") && !hidden.contains('*'), "{hidden}");
 }
 
-/// The annotator presses Ctrl-C at the second sentence: the first answer is in the file, which is complete.
+/// Ctrl-C at the second sentence: the file is complete and contains the first answer.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_loses_no_answer() {

@@ -47,7 +47,7 @@ fn recommended_n() {
     }
 }
 
-/// The expected numbers were computed separately, as in the tests of the bound.
+/// The expected numbers were computed independently, as in the tests of the bound.
 #[test]
 fn selectivity_and_code_lengths_have_their_own_number() {
     let more = ["--dim", "768", "--control", ".52,.5", "--code-gap", ".08"];
@@ -73,7 +73,7 @@ fn selectivity_and_code_lengths_have_their_own_number() {
     }
 }
 
-/// Regression: the vector size used to be required even with a user's bound, which already includes the classifier.
+/// Regression: the vector size used to be required even with a user-supplied bound, which already includes the classifier.
 #[test]
 fn a_bound_of_your_own_needs_no_size_of_vectors() {
     let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
@@ -87,7 +87,7 @@ fn mcnemar() {
     let v = asked(&["mcnemar", "10", "2", "--json"]);
     assert_eq!(keys(&v), ["chi2", "chi2_p", "corrected_chi2", "corrected_p", "exact_p", "mid_p"]);
     assert!((v["exact_p"].as_f64().unwrap() - 0.038_574_218_75).abs() < 1e-12, "{v}");
-    // The exact p minus the probability of the table: 66 of 4,096.
+    // The exact p minus the probability of the observed table: 66 of 4,096.
     assert!((v["mid_p"].as_f64().unwrap() - 0.022_460_937_5).abs() < 1e-12, "{v}");
     let none = asked(&["mcnemar", "0", "0", "--json"]);
     assert_eq!((none["exact_p"].as_f64(), none["corrected_p"].as_f64()), (Some(1.0), Some(1.0)));
@@ -116,7 +116,7 @@ fn power() {
     let probity = Probity::new();
     let saw = text(&probity.run(&["power", "--p01", ".7", "--p10", ".3", "--target", ".8"]).stdout);
     assert!(saw.contains("49 items") && saw.contains("from 54 on"), "{saw}");
-    // Regression: a probability 0 of a wrong sign used to be shown as `0.00e0`.
+    // Regression: a zero probability of a wrong sign used to be shown as `0.00e0`.
     let sure = text(&probity.run(&["power", "--p01", ".15", "--p10", ".1", "--n", "1e7"]).stdout);
     assert!(sure.trim_end().ends_with("type S 0"), "{sure}");
     let same = ["power", "--p01", ".1", "--p10", ".1"];

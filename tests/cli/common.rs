@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 pub(crate) struct Probity {
-    /// Folder for sessions, caches and files of the test.
+    /// Folder for the test's sessions, caches and files.
     pub state: tempfile::TempDir,
 }
 
@@ -30,7 +30,7 @@ impl Probity {
         command
     }
 
-    /// The program with a file size limit of a few kilobytes, which simulates a full disk.
+    /// Runs the program with a file size limit of a few kilobytes, which simulates a full disk.
     #[cfg(unix)]
     pub(crate) fn cramped(&self, args: &[&str]) -> Output {
         let mut command = Command::new("sh");
@@ -98,8 +98,8 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment of three seconds in a test build, for tests where any run will do: nothing in it is trained by steps. With 2,000 examples
-/// it takes five seconds.
+/// An experiment that takes three seconds in a test build, for tests where any run will do; none of its probes is trained by gradient
+/// steps. With 2,000 examples it takes five seconds.
 pub(crate) const TINY: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -131,7 +131,7 @@ grid = "paper"
 name = "pgd"
 "#;
 
-/// The findings that no later one replaces, as text; a recording omits most of the others.
+/// The findings that no later finding replaces, as text; a recording omits most of the others.
 pub(crate) fn finals(bytes: &[u8]) -> Vec<String> {
     let all = json_lines(bytes).into_iter().filter(|finding| finding["final"] == true);
     all.map(|finding| finding.to_string()).collect()

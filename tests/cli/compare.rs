@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::common::{Probity, json_lines, refused, text};
 
-/// Rows of 60 items: 40 that both get right, 10 only A, 2 only B, 8 neither.
+/// Results on 60 items: both sides are right on 40, only A on 10, only B on 2, neither on 8.
 fn rows(first: bool) -> String {
     let right = |i: usize| if first { i < 50 } else { i < 40 || (50..52).contains(&i) };
     (0..60).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i))).collect()
@@ -45,12 +45,12 @@ fn two_files_are_matched_by_their_items() {
     );
     assert!(printed.contains("if the true difference were as observed, 60 items would show it"), "{printed}");
     assert!(printed.contains("mid-p .022, exact p .039"), "{printed}");
-    // Wilson's interval of each side: 50 and 42 of 60.
+    // Wilson's interval for each side: 50 and 42 of 60.
     assert!(printed.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (%)"), "{printed}");
     assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 
-/// A pilot without a difference has power 0 at any number of items, with an explanation.
+/// A pilot without a difference has power 0 for any number of items; an explanation is printed.
 #[test]
 fn sides_that_are_level_have_no_difference_to_see() {
     let probity = Probity::new();
@@ -117,15 +117,15 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
         (v["clusters"].as_u64(), v["test"].as_str()),
         (Some(10), Some("paired t over clusters, score interval"))
     );
-    // Predictions for a further comparison account for the clusters, and are in the JSON.
+    // Predictions for a further comparison take the clusters into account and are in the JSON.
     let outlook = &v["outlook"];
     assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains("60 items in 10 clusters (design effect"), "{printed}");
 }
 
-/// Regression: if four of thirty clusters differed, all on one side, Student's t used to give p .044 and an interval above 0, although
-/// chance alone gives .125. The interval is a bound only if all clusters are alike.
+/// Regression: if four of thirty clusters differed, all in favour of one side, Student's t used to give p .044 and an interval above 0,
+/// although chance alone gives .125. The interval is a bound only if all clusters are equal.
 #[test]
 fn clusters_of_which_few_differ_show_no_difference() {
     let probity = Probity::new();
@@ -203,7 +203,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
         "{}",
         text(&printed)
     );
-    // If a value must be right or wrong, 0.5 is refused.
+    // If values must be right or wrong, 0.5 is refused.
     let half = probity.file("half.jsonl", "{\"id\": 1, \"correct\": 0.5}\n");
     refused(&probity.run(&["compare", &half, &half]), 2, &["`correct` is 0.5", "0 or 1"]);
 }
@@ -270,7 +270,7 @@ fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
     assert!(printed.contains("`rare` has 5 sentences") && printed.contains("task.sizes"), "{printed}");
 }
 
-/// A sentence in two parts of a file would be both trained on and tested, so it is used once and counted.
+/// A sentence in two parts of a file would be used for both training and testing, so it is used once and counted.
 #[test]
 fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     let label = |i: usize| if i.is_multiple_of(2) { "past" } else { "present" };
@@ -314,7 +314,7 @@ fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
     assert_eq!(json_lines(&output.stdout)[0]["model"], "bert-mini");
 }
 
-/// Everything that can be measured together with a comparison, on a small one.
+/// A small comparison with every additional measurement.
 #[test]
 fn what_stands_beside_the_comparison_is_found_and_said() {
     let probity = Probity::new();
@@ -333,7 +333,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
-    // Sixteen sentences are too few for online coding; this is reported, and the rest continues.
+    // Sixteen sentences are too few for online coding; this is reported, and the other measurements continue.
     let codes: Vec<&Value> = all.iter().filter(|v| v["kind"] == "mdl").collect();
     assert!(codes.len() == 2 && codes.iter().all(|v| v["method"] == "variational"), "{codes:?}");
     assert!(codes.iter().all(|v| v["codelength"].as_f64().unwrap() > 0.0 && v["uniform"] == 16.0));
@@ -347,10 +347,11 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let required = all.iter().find(|v| v["kind"] == "required").unwrap();
     assert_eq!(required["bound"], "own");
     let control = all.iter().find(|v| v["kind"] == "control").unwrap();
-    // The number of random labels (of sixteen) that a probe learns depends on the model.
+    // How many of the sixteen random labels a probe learns depends on the model.
     let memorised = control["memorised"].as_f64().unwrap();
     assert!(memorised > 0.0 && memorised <= 1.0 && control["at_n"] == 16, "{control}");
-    // Theorem 1 by hand from what was measured: n = 40 / ε² with ε a quarter of the difference, because each side has a bound.
+    // Theorem 1 computed by hand from the measured values: n = 40 / ε², where ε is a quarter of the difference, because each side has a
+    // bound.
     let controls: Vec<&Value> = all.iter().filter(|v| v["kind"] == "control").collect();
     let accuracy: Vec<f64> = controls.iter().map(|v| v["accuracy"].as_f64().unwrap()).collect();
     let largest = comparisons.iter().rfind(|v| v["metric"] == "accuracy after 16 training examples").unwrap();
@@ -390,7 +391,7 @@ fn the_lab_compares_files_headless() {
     assert!(last("required")["bound"].is_null() && last("required")["n_test"]["mean"].as_f64().unwrap() > 30.0);
 }
 
-/// Regression: the requested test used to affect only the power, not the p-value next to it.
+/// Regression: the requested test used to affect only the power, but not the p-value next to it.
 #[test]
 fn the_test_that_counts_is_the_one_that_was_asked_for() {
     let probity = Probity::new();

@@ -1,8 +1,8 @@
-//! Messages of `probity compare` when its test and interval have little evidence.
+//! Messages of `probity compare` when there is little evidence for its test and interval.
 
 use super::common::{Probity, text};
 
-/// Regression: a difference of a point at p .91 used to be reported as "beats".
+/// Regression: a difference of one point with p .91 used to be reported as "beats".
 #[test]
 fn a_side_beats_the_other_only_where_the_test_rejects() {
     let probity = Probity::new();
@@ -21,7 +21,8 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
         assert!(printed.contains(said), "{said}: {printed}");
         assert_eq!(printed.contains(" in these items"), said.contains("ahead"), "{printed}");
     }
-    // 18 to 8: mid-p is .0525, although Tango's interval excludes 0. The p-value decides, and a sentence explains the difference.
+    // 18 to 8: the mid-p value is .0525, although Tango's interval excludes 0. The p-value decides, and a sentence explains the
+    // disagreement.
     let (a, b) = (rows(true, (18, 8)), rows(false, (18, 8)));
     let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
@@ -33,7 +34,7 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
     assert!(printed.contains("beats") && !printed.contains("use different methods"), "{printed}");
 }
 
-/// Regression: the message used to omit why a few items on one side give an interval above 0 with a p-value above .05.
+/// Regression: the message used to omit why a few items in favour of one side give an interval above 0 but a p-value above .05.
 #[test]
 fn too_few_discordant_items_for_a_test_are_named() {
     let probity = Probity::new();
@@ -52,7 +53,7 @@ fn too_few_discordant_items_for_a_test_are_named() {
     }
 }
 
-/// Regression: one discordant item of eighty used to give an upper limit of tens of thousands of items.
+/// Regression: one discordant item out of eighty used to give an upper limit of tens of thousands of items.
 #[test]
 fn limits_that_few_discordant_items_cannot_give_are_named() {
     let probity = Probity::new();

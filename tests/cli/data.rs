@@ -39,7 +39,7 @@ fn data_sets_are_shown_examined_and_converted() {
     let limited = run(&["data", "convert", &one, "--limit", "1"]);
     assert_eq!(json_lines(&limited.stdout).len(), 1);
 
-    // An existing file is unchanged unless it may be replaced.
+    // An existing file is left unchanged unless replacing it is allowed.
     let whole = std::fs::read(&one).unwrap();
     let again = ["data", "convert", &rows("agreement.tsv"), "--limit", "1", "-o", &one];
     refused(&probity.run(&again), 2, &["one.jsonl", "already exists", "--force"]);

@@ -1,5 +1,5 @@
-//! `probity gallery train --all` and `probity gallery judge`: finished models are kept, unfinished ones do not count, and the scores of
-//! several seeds are put on cards.
+//! `probity gallery train --all` and `probity gallery judge`: finished models are kept, unfinished ones are ignored, and scores of several
+//! seeds are written to cards.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::common::{Probity, json_lines, refused, root, text};
 
-/// The card that training would produce now for another seed.
+/// The card that training would write now for a different seed.
 fn card(name: &str, seed: u64) -> Card {
     let path = root().join("assets/models").join(name).join("card.json");
     let mut card: Card = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -74,7 +74,8 @@ fn ranges_are_printed_and_nothing_is_written() {
     let table = text(&output.stdout);
     for line in [
         "bert-mini: 4 seeds (1 2 3 4), in % with intervals at 95 %",
-        // The first score of seeds 1 to 4 is .85, .75, .65 and .55. The median is between two of them, and its interval covers both.
+        // The first score for seeds 1 to 4 is .85, .75, .65 and .55. The median is between two of these values, and its interval covers
+        // both.
         "  agreement_none           4  55.0 [51.0, 58.0]    70.0 [61.0, 78.0]    85.0 [81.0, 88.0]",
         "     0 / 0 / 4  agreement",
         "gpt2-tiny: one seed (1), in % with intervals at 95 %",
@@ -114,7 +115,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     assert_eq!(seeds(), [1, 2, 3]);
     let shown = probity.run(&["gallery", "card", &home.join("bert-mini").display().to_string()]);
     assert!(text(&shown.stdout).contains("\n3 seeds (1 2 3), in % with intervals at 95 %:\n"));
-    // A model whose card is missing leaves all cards unchanged.
+    // If a model's card is missing, no card is changed.
     finished(&probity, "bert-mini", &[4]);
     finished(&probity, "gpt2-tiny", &[1]);
     refused(&judge(&[]), 2, &["gpt2-tiny", "card.json"]);
@@ -133,7 +134,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     refused(&judge(&["--replace"]), 2, &["seed-3/card.json", "training.steps"]);
 }
 
-/// A training is killed, restarted, then stopped: unfinished work is removed each time.
+/// A training run is killed, restarted, then stopped; each time, unfinished work is removed.
 #[cfg(unix)]
 #[test]
 fn a_killed_training_leaves_nothing_that_counts() {
@@ -143,7 +144,7 @@ fn a_killed_training_leaves_nothing_that_counts() {
     let probity = Probity::new();
     let dir = probity.state.path().join("seeds");
     let shown = dir.display().to_string();
-    // Starts the training and waits until the first step is reported.
+    // Starts training and waits until the first step is reported.
     let begin = || -> (Child, BufReader<std::process::ChildStderr>) {
         let args = ["gallery", "train", "--all", "--only", "bert-tiny", "--seeds", "1", "--out", &shown];
         let mut child = probity.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::common::{Probity, TINY, json_lines, refused, text};
 
-/// Eight experiments of a fraction of a second.
+/// Eight experiments that take a fraction of a second each.
 fn grid() -> String {
     let base = TINY.replace("models = [\"bert-tiny\"]\nseed = 5\n", "").replace("examples = 1000", "examples = 800");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
     base + "[grid]\nmodels = [\"bert-tiny\"]\nlayer = \"all\"\nseed = [0, 1]\ntask.phi = [0.0, 0.5]\n"
 }
 
-/// Results of a session, without times and cache use.
+/// Results in a session, without times and cache use.
 fn numbers(probity: &Probity, session: &str) -> Vec<String> {
     let output = probity.run(&["replay", session, "--headless", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -41,7 +41,7 @@ fn merged(probity: &Probity, dir: &Path, name: &str) -> (String, Value) {
     (file, json_lines(&output.stdout).remove(0))
 }
 
-/// Each runs in its own folders, so that nothing comes from a cache.
+/// Each run has its own folders, so that nothing comes from a cache.
 #[test]
 fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let (one, many) = (Probity::new(), Probity::new());
@@ -55,7 +55,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     assert!(text(&joined.stdout).contains("whole/merged.probity.jsonl"), "{}", text(&joined.stderr));
     assert_eq!(numbers(&one, &own), numbers(&one, &file), "where no file is named it is beside the parts");
     let parts = many.state.path().join("parts");
-    // In a different order, one of them as two jobs.
+    // The shards run in a different order, one of them as two jobs.
     run_in(&many, &same, &parts, &["--shard", "3/3"]);
     run_in(&many, &same, &parts, &["--shard", "1/3", "--jobs", "2", "--memory-limit", "2G"]);
     let incomplete = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
@@ -65,13 +65,13 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let (expected, found) = (numbers(&one, &file), numbers(&many, &other));
     assert!(expected.len() > 8 * 5, "{} findings", expected.len());
     assert_eq!(expected, found);
-    // A cell is the plain spec that its part names.
+    // A cell is the plain spec that its part file names.
     assert!(
         text(&many.run(&["replay", &other, "--headless"]).stdout).contains("cell 8 of 8: models bert-tiny, layer 2")
     );
     let followed = many.run(&["follow", &parts.display().to_string()]);
     assert!(text(&followed.stdout).contains("8 of 8 cells done"), "{}", text(&followed.stdout));
-    // Nothing is computed twice; damaged parts are recomputed.
+    // No cell is computed twice, but damaged parts are recomputed.
     assert!(run_in(&many, &same, &parts, &["--shard", "2/3"]).contains("(3 existed already)"));
     let first = std::fs::read_dir(parts.join("parts")).unwrap().next().unwrap().unwrap().path();
     let whole = std::fs::read_to_string(&first).unwrap();
@@ -102,12 +102,12 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "not a folder"]);
     let bad = probity.file("bad.toml", &grid().replace("seed = [0, 1]", "seeds = [0, 1]"));
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
-    // A folder of another experiment is refused, whatever it contains.
+    // A folder of a different experiment is refused, whatever it contains.
     let one = probity.file("one.toml", &grid().replace("seed = [0, 1]", "seed = [3]"));
     let script =
         probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);
     assert_eq!(script.status.code(), Some(0), "{}", text(&script.stderr));
-    refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["another experiment", "grid.jsonl"]);
+    refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["a different experiment", "grid.jsonl"]);
     refused(&probity.run(&["merge", &dir, "-o", "x"]), 2, &["missing: 4 of 4"]);
     refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["not the folder of a grid"]);
     refused(&probity.run(&["follow", &spec, "--once"]), 2, &["not the folder of a grid"]);
@@ -120,7 +120,7 @@ fn what_does_not_belong_together_is_refused() {
     }
 }
 
-/// `sbatch` is the test's own script, which records its request.
+/// `sbatch` is replaced by a script that records its arguments.
 #[cfg(unix)]
 #[test]
 fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {

@@ -1,4 +1,4 @@
-//! The program's advice can be followed.
+//! Checks that the advice in messages can be followed.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Runs with a model from a local hub: messages about the token, and secrets that must not be in a session.
+//! Runs with a model from a local hub: messages about the token, and secrets that must not be written to a session.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -49,7 +49,7 @@ fn answer(mut stream: TcpStream) {
     }
 }
 
-/// Downloads or runs the model from a hub at this address; returns stderr.
+/// Downloads or runs the model from a hub at this address, and returns stderr.
 fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     let mut command = probity.command(args);
     command.env("HF_TOKEN", "hf_secret").env("HF_ENDPOINT", endpoint).env("HF_HUB_OFFLINE", "0");
@@ -58,7 +58,7 @@ fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     text(&output.stderr)
 }
 
-/// Regression: only a failed download used to report this. The wildcard address does not count as this machine, but reaches it anyway.
+/// Regression: only a failed download used to report this. The wildcard address is not recognised as this machine, although it reaches it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fetch_that_succeeds_without_the_token_says_so() {

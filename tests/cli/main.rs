@@ -80,7 +80,7 @@ fn calculators_answer_with_the_published_keys() {
     let output = probity.run(&["reliability", ".8934", "39.92%", "--json"]);
     let v: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
     assert_eq!(v.as_object().unwrap().keys().collect::<Vec<_>>(), ["reliability"]);
-    // Canby et al., Table 2, FGSM: .5518 from the rounded C and S.
+    // Canby et al., Table 2, FGSM: .5518 computed from the rounded C and S.
     assert!((v["reliability"].as_f64().unwrap() - 0.5518).abs() < 5e-5, "{v}");
     assert!(text(&probity.run(&["reliability", "1", "1"]).stdout).starts_with("reliability 1.0"));
     refused(&probity.run(&["reliability", "1.2", ".5"]), 2, &["1.2"]);

@@ -1,4 +1,4 @@
-//! `probity data make`: every set in every format, read back with nothing dropped.
+//! `probity data make`: every set in every format is read back with nothing dropped.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ fn every_set_that_is_written_is_read_back_with_nothing_dropped() {
             seen += 1;
         }
     }
-    // Agreement, seven tasks, the facts twice, two languages twice.
+    // Agreement, seven tasks, the facts in two formats, and two languages in two formats each.
     assert!(seen >= 21, "{seen}");
 }
 

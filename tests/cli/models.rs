@@ -17,7 +17,7 @@ fn models_that_are_broken_are_refused_by_name() {
     refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
 }
 
-/// Regression: `run` used to exit with 1 where `models show` exited with 2.
+/// Regression: for the same folder, `run` used to exit with 1 but `models show` with 2.
 #[test]
 fn a_broken_folder_is_the_same_mistake_for_every_command() {
     let probity = Probity::new();
@@ -41,7 +41,7 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
     refused(&probity.run(&["run", &spec, "--json"]), 2, &["no config.json"]);
 }
 
-/// Rewrites the file without one block's bias, and returns the bias's name.
+/// Removes one block's bias from the file and returns its name.
 fn lose_a_tensor(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -69,7 +69,7 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
-/// Regression: only `models show` used to mention unused tensors, not a run.
+/// Regression: unused tensors used to be mentioned only by `models show`, not by a run.
 #[test]
 fn a_run_says_once_that_stored_tensors_are_not_used() {
     let probity = Probity::new();
@@ -101,7 +101,7 @@ fn a_token_that_is_not_sent_is_told_of() {
     }
 }
 
-/// Nothing listens at this address, and the name is not looked up. Regression: the advice used to be cut off the message.
+/// Nothing listens at this address, and the name is not resolved. Regression: the advice used to be cut off the message.
 #[test]
 fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
     let probity = Probity::new();

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::common::{Probity, TINY, finals, json_lines, of_kind, refused, root, text};
 
-/// The small experiment on a file's examples.
+/// The small experiment on examples from a file.
 fn spec(data: &str) -> String {
     TINY.replace("examples = 1000", &format!("examples = 1500\ndata = \"{data}\""))
 }
@@ -26,12 +26,12 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     std::fs::create_dir(&folder).unwrap();
     let file = folder.join("rows.jsonl");
     let made = probity.run(&["data", "make", "agreement", "-n", "2000", "--seed", "8"]);
-    // An invalid row, one that is not an agreement sentence, and a duplicate.
+    // An invalid row, a row that is not an agreement sentence, and a duplicate.
     let rows = text(&made.stdout);
     let first = rows.lines().next().unwrap();
     let bytes = format!("{rows}not a row\n{{\"text\": \"The dog is here .\"}}\n{first}\n");
     std::fs::write(&file, &bytes).unwrap();
-    // The path is relative to the spec's file, not to the current folder.
+    // The path is relative to the spec file, not to the current folder.
     std::fs::write(folder.join("own.toml"), spec("rows.jsonl")).unwrap();
     let out = probity.state.path().join("out");
     let (spec_name, out_name) = (folder.join("own.toml").display().to_string(), out.display().to_string());
@@ -131,7 +131,7 @@ fn on_changed(probity: &Probity, change: impl Fn(usize, &mut Value)) -> (Option<
     (output.status.code(), json_lines(&output.stdout), text(&output.stderr))
 }
 
-/// Selectivity is undefined without the other property, or with only one value of it. The run reports this and computes nothing.
+/// Selectivity is undefined if the other property is missing or has only one value. The run reports this and computes nothing.
 #[test]
 fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
     for keep in [None, Some("Sg")] {
@@ -154,12 +154,12 @@ fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
     }
 }
 
-/// With labels unrelated to the sentences, the oracle is at chance. This is reported, and neither a best strength nor a better setting is
-/// named.
+/// If labels are unrelated to the sentences, the oracle is at chance. The run reports this and names neither a best strength nor a better
+/// setting.
 #[test]
 fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     let (code, findings, said) = on_changed(&Probity::new(), |i, row| {
-        // Both labels depend on the position of the row in a shuffled order.
+        // Both labels depend only on the row's position in a shuffled order.
         let coin = |k: usize| ["Sg", "Pl"][((i * 7_919) >> k) % 2];
         row.as_object_mut().unwrap().remove("twin");
         row["labels"]["subject_number"] = coin(3).into();
@@ -181,7 +181,7 @@ fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     assert!(fronts[0]["front"].as_array().unwrap().is_empty() && fronts[0].get("knee").is_none());
 }
 
-/// Natural sentences with both numbers, if the real data are available.
+/// Natural sentences labelled with both numbers, if the real data are available.
 #[test]
 fn natural_sentences_run_on_the_built_in_model() {
     let default = root().join("../shared/data");

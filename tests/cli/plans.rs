@@ -1,14 +1,14 @@
-//! Plans of the power lab on files of results, headless.
+//! Plans of the power lab on result files, headless.
 
 use serde_json::Value;
 
 use super::common::{Probity, json_lines, refused, text};
 
-/// Regression: a sequential plan used to look at every item, whatever its n, and no finding was marked as planned.
+/// Regression: a sequential plan used to look at every item, regardless of its n, and no finding was marked as planned.
 #[test]
 fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     let probity = Probity::new();
-    // Of the first 120 items, the first side is better on every second one.
+    // Among the first 120 items, only the first side is right on every second one.
     let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
     let rows =
         |first| (0..120).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first))).collect::<String>();
@@ -45,8 +45,8 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
 }
 
-/// Regression: on files, a plan used to count only if its n was the number of all items. One with early stopping used to be "not stopped"
-/// where a sequential test is impossible.
+/// Regression: on files, a plan used to count only if its n was the total number of items. A plan with early stopping used to be reported
+/// as "not stopped" where a sequential test is impossible.
 #[test]
 fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     let probity = Probity::new();
@@ -107,7 +107,7 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     }
 }
 
-/// A plan uses only some of a file's items; their sign and power do not rule out a number of items.
+/// A plan uses only some of the items in a file; their sign and power rule out no number of items.
 #[test]
 fn a_plan_on_files_does_not_change_what_is_recommended() {
     let probity = Probity::new();
@@ -137,7 +137,7 @@ fn a_plan_on_files_does_not_change_what_is_recommended() {
     assert!(gaps.iter().any(|gap| *gap < 0.0), "some few have the other sign: {gaps:?}");
 }
 
-/// Regression: both sides used to have one task, and a plan on probes used to count only if a size had its `n` test sentences.
+/// Regression: both sides used to have the same task, and a plan on probes counted only if some training size had its `n` test sentences.
 #[test]
 fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count() {
     let probity = Probity::new();
@@ -167,7 +167,7 @@ fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count(
     assert!(last["test"].as_str().unwrap().starts_with("unpaired t"), "{last}");
     assert!(of(&apart, "sequential").is_empty() && !of(&apart, "power").is_empty());
     let sides: Vec<_> = of(&apart, "configuration").iter().map(|v| (v["task"].clone(), v["n"].as_u64())).collect();
-    // Two classes and six of eight test sentences.
+    // The first task has two classes, the second six, with eight test sentences per class.
     assert_eq!(sides[2..], [("subj_number".into(), Some(16)), ("sentence_length".into(), Some(48))]);
     let surfaces: Vec<_> = of(&apart, "baseline").iter().map(|v| v["side"].clone()).collect();
     assert!(surfaces.contains(&"a".into()) && surfaces.contains(&"b".into()), "{surfaces:?}");

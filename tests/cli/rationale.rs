@@ -1,4 +1,4 @@
-//! `probity rationale`: JSON keys, numbers that can be worked out by hand, the formats that can be combined, and invalid input.
+//! `probity rationale`: JSON keys, numbers that can be worked out by hand, supported combinations of formats, and invalid input.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn near(v: &Value, key: &str, want: f64) {
     assert!((v[key].as_f64().unwrap() - want).abs() < 1e-12, "{key} is {}, not {want}", v[key]);
 }
 
-/// Two originals with a partner each: one keeps its ranking, the other reverses it.
+/// Two originals with one partner each: one partner keeps the ranking, the other reverses it.
 fn pairs() -> String {
     let words = ["two", "dogs", "near", "us"];
     let same = [0.4, 0.3, 0.2, 0.1];
@@ -35,16 +35,17 @@ fn the_keys_are_exactly_those_that_are_published() {
     let v = asked(&probity, &["rationale", &file, "--json"]);
     let keys: Vec<&str> = v.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["map", "map_star", "pcc", "pcc_kept", "pcc_total", "random_f1", "token_f1"]);
-    // K = 2 of 4 words: the top two contain one of the two gold words in either order.
+    // K = 2 of 4 words: with either ranking, the top two contain one of the two gold words.
     near(&v, "token_f1", 0.5);
     near(&v, "random_f1", 0.5);
-    // Reversed, the top k contain none of one, none of two, two of three, four of four: (0 + 0 + 2/3 + 1)/4; unchanged, 1.
+    // If reversed, the top k contain 0 of 1, 0 of 2, 2 of 3 and 4 of 4: (0 + 0 + 2/3 + 1)/4; if unchanged, the value is 1.
     near(&v, "map", (1.0 + 5.0 / 12.0) / 2.0);
     near(&v, "map_star", 1.0);
     near(&v, "pcc", 1.0);
     assert_eq!((v["pcc_kept"].as_u64(), v["pcc_total"].as_u64()), (Some(1), Some(1)));
     let three = asked(&probity, &["rationale", &file, "--json", "--k", "3"]);
-    // Three of four words: both gold ones in the first original and its partner, and one or two of them when reversed.
+    // K = 3 of 4 words: the top three contain both gold words for the first original and its partner, but only one of two for the reversed
+    // ranking.
     near(&three, "token_f1", (0.8 + 0.8 + 0.8 + 0.4) / 4.0);
 }
 
@@ -77,7 +78,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     let [gold, predictions] =
         ["rationale.jsonl", "rationale-predictions.jsonl"].map(|f| rows.join(f).display().to_string());
     let v = asked(&probity, &["rationale", &gold, &predictions, "--json", "--k", "gold"]);
-    // The original's two words are found; for the partner, the best single set or their union.
+    // Both words of the original are found; the partner is scored by its best single set or by the union.
     near(&v, "token_f1", 1.0);
     assert_eq!((&v["pcc"], v["pcc_total"].as_u64()), (&Value::Null, Some(0)), "ranks alone have no PCC");
     let ding = rows.join("ding-koehn.jsonl").display().to_string();
@@ -85,7 +86,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     assert!(v["token_f1"].is_f64(), "{v}");
     let inseq = rows.join("inseq.json").display().to_string();
     refused(&probity.run(&["rationale", &inseq]), 2, &["gold rationale or a perturbed partner"]);
-    // The first of inseq's sequences by its number.
+    // The first of inseq's sequences, by its index.
     let gold = probity.file("gold.jsonl", "{\"id\": 0, \"tokens\": [\"the\", \"ship\"], \"rationales\": [[1]]}\n");
     near(&asked(&probity, &["rationale", &inseq, &gold, "--json"]), "token_f1", 1.0);
 }
@@ -106,7 +107,7 @@ fn what_was_left_out_is_said() {
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for word in [
-        "dropped 2 × impossible value, first in line 3",
+        "dropped 2 × invalid value, first in line 3",
         "inputs with an empty gold rationale, whose token-F1 is 0: 1",
         "undefined for 1 with constant scores",
     ] {
@@ -143,7 +144,8 @@ fn nonsense_is_refused_with_the_reason() {
     refused(&probity.run(&["rationale", &other]), 2, &["no input has both words and scores"]);
 }
 
-/// Two annotators and three checkers: one rationale passes, one goes back to both, one to the annotator who marked it.
+/// Two annotators and three checkers: one rationale passes, one is returned to both annotators, and one only to the annotator who marked
+/// it.
 #[test]
 fn several_people_agree_and_merge_in_rounds() {
     let probity = Probity::new();
@@ -170,7 +172,7 @@ fn several_people_agree_and_merge_in_rounds() {
     let files = files.map(|(name, text)| probity.file(&format!("{name}.jsonl"), &text));
     let all: Vec<&str> = files.iter().map(String::as_str).collect();
     let agreed = asked(&probity, &[&["rationale", "agree", "--json"], &all[..2]].concat());
-    // Twelve words; pairs of marks differ in two: alpha 1 - 23 · 4 / (2 · 6 · 18).
+    // Of twelve words, pairs of annotators' marks differ on two: alpha is 1 - 23 · 4 / (2 · 6 · 18).
     near(&agreed["marks"], "mean", 1.0 - 23.0 * 4.0 / (2.0 * 6.0 * 18.0));
     let [out, back] = ["gold.jsonl", "back"].map(|n| Path::new(all[0]).with_file_name(n).display().to_string());
     let printed = probity.run(&[&["rationale", "merge", "--out", &out, "--back", &back], &all[..]].concat());

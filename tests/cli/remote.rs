@@ -1,5 +1,5 @@
 //! The remote engine, through a script that replaces ssh and starts the far end on this machine, and through a real sshd on the loopback if
-//! there is one. It must behave like the local engine, whatever happens to the link.
+//! there is one. It must behave like the local engine regardless of what happens to the link.
 
 mod ends;
 mod far;
@@ -34,7 +34,7 @@ fn found(stdout: &[u8]) -> Vec<Value> {
 #[test]
 fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
     let (place, near) = (Place::new(), Probity::new());
-    // With local data, which the far end receives under the name in the spec.
+    // With local data, which is sent to the far end under the name in the spec.
     near.file("rows.jsonl", &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout));
     let spec = near.file("tiny.toml", &TINY.replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\""));
     let here = near.run(&["run", &spec, "--json", "--no-session"]);
@@ -43,13 +43,13 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
     assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
     assert_eq!(findings_of(&place.session("tiny").board()), findings_of(&far::read(near.state.path(), "tiny").board()));
-    // The engine ends after the run, and the sent files are removed. The client does not wait for that.
+    // After the run, the engine ends and the received files are removed. The client does not wait for this.
     until(|| place.engines().is_empty().then_some(()));
     let far = place.session("tiny");
     let recorded = std::fs::read_to_string(place.path().join("sessions/tiny.probity.jsonl")).unwrap();
     assert!(!recorded.contains(&near.state.path().display().to_string()), "no path of this side went there");
 
-    // Requests without an engine: list, fetch, and requests for engines or sessions that do not exist.
+    // Commands that need no engine (list, fetch), and requests for engines or sessions that do not exist.
     let errand = |args: &[&str]| near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
     let listed = text(&errand(&["remote", "list", "ssh://far"]).stdout);
     assert!(listed.contains("tiny") && listed.contains("session") && listed.contains("done"), "{listed}");
@@ -89,7 +89,7 @@ fn a_link_that_is_cut_again_and_again_changes_no_number() {
     assert_eq!(runs.count(), 1, "no command was carried out twice");
 }
 
-/// The pause grows while the link is down, but the user may know when it is up again.
+/// The pause between attempts grows while the link is down, but the user can ask for an attempt at once.
 #[test]
 fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
     let place = Place::with("[ ! -e \"${0%/*}/down\" ] || exit 255\nfor there; do :; done\nexec sh -c \"$there\"");
@@ -98,13 +98,13 @@ fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
     assert_eq!(far.down(), None);
     std::fs::write(place.path().join("down"), "").unwrap();
     place.cut();
-    // The third attempt comes two seconds after the second.
+    // The third attempt follows two seconds after the second.
     until(|| far.down().filter(|down| down.next == Some(2)));
     std::fs::remove_file(place.path().join("down")).unwrap();
     let begun = std::time::Instant::now();
     far.try_now();
     until(|| far.down().is_none().then_some(()));
-    // A generous limit for a machine under load.
+    // The limit is generous, for a machine under load.
     assert!(begun.elapsed().as_millis() < 1_000, "{:?}", begun.elapsed());
     far.send(Command::Shutdown).unwrap();
     drop(far);
@@ -125,7 +125,7 @@ fn who_leaves_comes_back_to_all_of_it_and_a_second_one_sees_and_does_not_steer()
     let done = Step::Entry(Box::new(far::ended(&mut steps)));
     let Step::Entry(entry) = done else { unreachable!() };
     assert!(matches!(entry.item, Item::Event(Event::Finished { outcome: Outcome::Done, .. })), "{entry:?}");
-    // The client in control leaves without a message; its engine waits.
+    // The client in control disconnects without a message, and its engine waits.
     first.lose();
     drop(first);
     drop(second);
@@ -217,7 +217,7 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
     }
 }
 
-/// Three experiments of a fraction of a second, on local data.
+/// Three experiments that take a fraction of a second each, on local data.
 fn grid() -> String {
     let base = TINY.replace("seed = 5\n", "").replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\"");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
@@ -235,7 +235,7 @@ fn submitted_there_and_followed_here(place: &Place) {
         let args = [args, &["--remote", "ssh://far"]].concat();
         near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap()
     };
-    // Everything after `--` belongs to sbatch, so the address must come before it.
+    // Arguments after `--` are passed to sbatch, so the address must precede it.
     let submit = |more: &[&str]| {
         let args = ["submit", "--remote", "ssh://far", "--slurm", &spec, "--out", &dir, "--array", "2"];
         near.command(&[&args[..], more].concat()).env("PROBITY_SSH", place.ssh()).output().unwrap()
@@ -253,7 +253,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     let follow = || errand(&["follow", &dir, "--once"]);
     assert!(text(&follow().stdout).contains("3 of 3 cells done"), "{}", text(&follow().stdout));
 
-    // A cell with a truncated part has failed; only its job is resubmitted.
+    // A cell whose part is truncated counts as failed; only its job is resubmitted.
     let parts = std::fs::read_dir(Path::new(&dir).join("parts")).unwrap();
     let part = parts.map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "jsonl")).unwrap();
     let whole = std::fs::read_to_string(&part).unwrap();
@@ -266,12 +266,12 @@ fn submitted_there_and_followed_here(place: &Place) {
     assert!(text(&follow().stdout).contains("3 of 3 cells done"));
     refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or was left"]);
 
-    // Files of another experiment are refused. Data sent earlier can be used by specs that come without it.
+    // Files of a different experiment are refused. Data sent earlier can be used by specs that are sent without data.
     let others = near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "9"]).stdout;
     near.file("rows.jsonl", &text(&others));
     refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "different contents", "--out"]);
     near.file("grid.toml", &grid().replace("[1, 2, 3]", "[4]"));
-    refused(&submit(&[]), 1, &["far: ", "another experiment", "grid.jsonl"]);
+    refused(&submit(&[]), 1, &["far: ", "a different experiment", "grid.jsonl"]);
     near.file("grid.toml", &grid().replace("seed = [1", "seeds = [1"));
     refused(&submit(&[]), 2, &["grid.toml, line", "did you mean `seed`?"]);
 }
@@ -281,7 +281,7 @@ fn the_login_node_submits_and_this_side_follows() {
     submitted_there_and_followed_here(&Place::new());
 }
 
-/// Every command over the link reports this in the same way.
+/// Every command that uses the link reports this in the same way.
 #[test]
 fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
     let near = Probity::new();
@@ -309,7 +309,7 @@ fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
     }
 }
 
-/// A file size limit of a few kilobytes on the far end simulates a full disk.
+/// A file size limit of a few kilobytes at the far end simulates a full disk.
 #[test]
 fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     let (near, spec) = (Probity::new(), Spec::parse(TINY, "tiny").unwrap());
@@ -335,7 +335,7 @@ fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     refused(&output, 1, &["far: ", "cannot write", &dir]);
 }
 
-/// Regression: the error used to give no reason, because there was no space left for the reason either.
+/// Regression: the error used to give no reason, because the full disk had no space for the reason either.
 #[test]
 fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
     let near = Probity::new();

@@ -37,7 +37,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     has("probe", &["role", "property", "classifier", "majority", "calibration_error"], &["accuracy"]);
     let point = ["method", "layer", "oracle", "oracle_layer", "parameter", "value", "n_c", "n_s"];
     has("reliability", &point, &scores);
-    // For each method and oracle an optimum, or the reason why there is none.
+    // For each method and oracle, there is an optimum or the reason why there is none.
     let (best, none) = (of_kind(&findings, "optimum").len(), of_kind(&findings, "no_optimum").len());
     assert_eq!(best + none, 4);
     if best > 0 {
@@ -53,7 +53,8 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let last = of_kind(&findings, "reliability").into_iter().filter(|f| f["final"] == true).count();
     assert_eq!(last, 2 * 2 * 2, "two methods, two values, two oracles");
 
-    // Reliability is the harmonic mean of the means, as in the calculator. Over two trainings it is the mean of two of those.
+    // Reliability is the harmonic mean of the mean scores, as in the calculator. Over two training runs, it is the mean of their two
+    // values.
     let f = of_kind(&findings, "reliability").into_iter().rfind(|f| f["final"] == true).unwrap();
     let [c, s, r] = scores.map(|k| f[k]["mean"].as_f64().unwrap());
     let again = probity.run(&["reliability", &c.to_string(), &s.to_string(), "--json"]);
@@ -66,7 +67,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let files: Vec<String> =
         std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     let count = |end: &str| files.iter().filter(|f| f.ends_with(end)).count();
-    // The figures for a paper: the plane, the paper's figures with a method of the run, distance and behaviour.
+    // Figures for a paper: the plane, the paper's figures for a method of the run, distance and model behaviour.
     assert_eq!([".png", ".svg", ".csv"].map(count), [7, 7, 7], "{files:?}");
     assert!(!files.iter().any(|f| f.starts_with('.')), "nothing half-written: {files:?}");
     replays(&probity, &out.join("session.probity.jsonl"), &output.stdout);
@@ -104,7 +105,7 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
 fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
     let probity = Probity::new();
     let one = probity.file("one.toml", TINY);
-    // The same probes, from the cache.
+    // The second run uses the same probes, from the cache.
     let two = probity.file("two.toml", &TINY.replace("level = 0.9", "level = 0.8"));
     let out = probity.state.path().join("out");
     let output = probity.run(&["run", &one, &two, "--quiet", "--out", &out.display().to_string()]);
@@ -124,7 +125,7 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
 #[test]
 fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
     let probity = Probity::new();
-    // The spec passes the check of names, but the layer does not exist.
+    // The spec has valid names, but its layer does not exist.
     let spec = probity.file("layer.toml", &TINY.replace("[task]", "[site]\nlayer = 99\n[task]"));
     let output = probity.run(&["run", &spec, "--json", "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -133,7 +134,7 @@ fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
     assert_eq!(kinds[kinds.len() - 2..], ["error", "summary"]);
     let error = &findings[findings.len() - 2];
     assert!(error["what"].as_str().unwrap().contains("99") && error["hint"].is_string(), "{error}");
-    // Regression: the text output used to be `done in 0.0 s`.
+    // Regression: the text output used to say `done in 0.0 s`.
     let said = probity.run(&["run", &spec, "--quiet"]);
     let said = text(&said.stdout);
     assert!(said.contains("failed after") && !said.contains("done in"), "{said}");

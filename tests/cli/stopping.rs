@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::common::{LARGE, Probity, TINY, json_lines, text};
 
-/// Starts a long run through a shell and sends these signals once the engine is working. Returns the exit code, standard output and
+/// Starts a long run through a shell and sends these signals once the engine is computing. Returns the exit code, standard output and
 /// standard error.
 fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (i32, Vec<u8>, String) {
     let spec = probity.file("large.toml", LARGE);
@@ -56,7 +56,7 @@ fn a_run_that_a_signal_stops_says_so_and_ends_with_its_code() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_was_ignored_stays_so() {
-    // As with `nohup`. The second signal shows that the first had no effect: otherwise the exit code would be the first's.
+    // As with `nohup`. The second signal shows that the first had no effect; otherwise the exit code would be that of the first.
     let (ended, _, stderr) = stopped(&Probity::new(), "trap '' HUP; exec", &[], &["HUP", "TERM"]);
     assert_eq!(ended, 143, "{stderr}");
 }
@@ -76,7 +76,7 @@ fn a_stopped_run_replaces_no_results() {
     assert!(stderr.contains("is unchanged") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
 }
 
-/// The signal of a cluster's scheduler: the cell is recorded as stopped, and the next run computes it.
+/// A signal from a cluster's scheduler: the cell is recorded as stopped, and the next run computes it.
 #[test]
 fn a_share_that_is_told_to_end_records_its_cell() {
     let probity = Probity::new();
@@ -92,7 +92,7 @@ fn a_share_that_is_told_to_end_records_its_cell() {
     assert!(String::from_utf8_lossy(&merged.stderr).contains("missing: 1 of 1"));
 }
 
-/// A hub that sends its file list endlessly, one space now and then. Returns its port, and a channel of requests.
+/// A hub that sends its file list endlessly, one space at a time. Returns its port and a channel that reports each request.
 fn dripping() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -115,7 +115,7 @@ fn dripping() -> (u16, Receiver<()>) {
     (port, heard)
 }
 
-/// For a run, which handles signals itself, and for a download, which does not.
+/// Covers a run, which handles signals itself, and a download, which does not.
 #[test]
 fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
     if !is_heard(2) {
@@ -137,7 +137,7 @@ fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let ended = child.wait_with_output().unwrap();
-        // The program alone might wait for the list for minutes.
+        // Without Ctrl-C, the program might wait minutes for the list.
         assert!(begun.elapsed() < Duration::from_secs(10), "{args:?} ended after {:?}", begun.elapsed());
         assert_eq!(ended.status.code(), code, "{args:?}: {}", text(&ended.stderr));
     }

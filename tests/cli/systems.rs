@@ -1,8 +1,8 @@
-//! `probity compare` on whole folders, its conditions and lists; `probity power --plan`.
+//! `probity compare` on whole folders, including its conditions and lists, and `probity power --plan`.
 
 use super::common::{Probity, json_lines, refused, text};
 
-/// A folder of tasks in lm-evaluation-harness's format; `right` determines which items are right.
+/// A folder of tasks in the format of lm-evaluation-harness; `right` determines which items are right.
 fn folder(probity: &Probity, name: &str, tasks: usize, right: impl Fn(usize, usize) -> bool) -> String {
     let root = std::path::PathBuf::from(probity.file("marker", "")).parent().unwrap().join(name);
     std::fs::create_dir_all(root.join("model")).unwrap();
@@ -29,7 +29,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
     assert_eq!(all.len(), 14, "12 tasks, macro and micro");
     let task = all.iter().find(|v| v["task"] == "task11").unwrap();
     assert_eq!((task["n"].as_u64(), task["only_a"].as_u64(), task["family"].as_u64()), (Some(40), Some(4), Some(12)));
-    // Task t has ceil(t / 3) more items right: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4 of 40.
+    // On task t, the second side is right on ceil(t / 3) more of the 40 items: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4.
     let pooled = all.iter().find(|v| v["pooled"] == "macro").unwrap();
     assert!((pooled["difference"]["mean"].as_f64().unwrap() - 26.0 / 480.0).abs() < 1e-12, "{pooled}");
     assert!(pooled["p"].as_f64().unwrap() < 0.001 && pooled["tasks"] == 12);
@@ -54,8 +54,8 @@ fn folders_are_compared_task_by_task_and_pooled() {
     );
 }
 
-/// Regression: two tasks with the same difference used to have an interval of width 0 and p below .001. Later they had no interval, so that
-/// `--fail-if worse` passed for a side that was clearly worse.
+/// Regression: two tasks with the same difference used to have an interval of width 0 and p below .001. Later there was no interval, so
+/// `--fail-if worse` passed although a side was clearly worse.
 #[test]
 fn few_tasks_are_taken_as_fixed() {
     let probity = Probity::new();
@@ -92,7 +92,7 @@ fn few_tasks_are_taken_as_fixed() {
     assert_eq!(of("fixed")["holm_p"], of("fixed")["p"]);
 }
 
-/// Regression: `--margin 1` used to mean the whole scale, and the margin was not shown.
+/// Regression: `--margin 1` used to mean the whole scale, and the margin was not printed.
 #[test]
 fn a_margin_is_in_one_unit_and_shown() {
     let probity = Probity::new();
@@ -103,7 +103,7 @@ fn a_margin_is_in_one_unit_and_shown() {
     let printed = |margin: &str| text(&probity.run(&["compare", &a, &b, "--margin", margin]).stdout);
     assert!(printed("5 points").contains("the 90 % interval lies within ±5.0 points"), "{}", printed("5 points"));
     assert_eq!(printed("5 points"), printed(".05"));
-    // Holm's p does not depend on the margin.
+    // Holm's adjusted p does not depend on the margin.
     let holm = |margin: &str| {
         let all = json_lines(&probity.run(&["compare", &a, &b, "--margin", margin, "--json"]).stdout);
         all.iter().map(|v| v["holm_p"].as_f64()).collect::<Vec<_>>()
@@ -114,7 +114,7 @@ fn a_margin_is_in_one_unit_and_shown() {
     refused(&probity.run(&["compare", &file(&a), &file(&b), "--margin", "1"]), 2, &["--margin 1%"]);
 }
 
-/// Regression: a file truncated at the end of a line used to pass silently.
+/// Regression: a file truncated at the end of a line used to be accepted without a message.
 #[test]
 fn items_that_only_one_side_has_are_counted() {
     let probity = Probity::new();
@@ -130,7 +130,7 @@ fn items_that_only_one_side_has_are_counted() {
     refused(&probity.run(&["compare", &a, &b]), 2, &["the line is incomplete (truncated file?)"]);
 }
 
-/// Regression: changed multiple-choice items used to show log-likelihoods instead of options.
+/// Regression: for changed multiple-choice items, log-likelihoods used to be shown instead of options.
 #[test]
 fn flips_of_multiple_choice_name_the_options() {
     let probity = Probity::new();
@@ -155,7 +155,7 @@ fn flips_of_multiple_choice_name_the_options() {
     assert_eq!((&flip["answer_a"], &flip["target"]), (&"c: Bern".into(), &"b: Paris".into()));
 }
 
-/// Regression: a mistyped `--where` used to give an empty list.
+/// Regression: a misspelled `--where` used to give an empty list.
 #[test]
 fn a_fact_that_no_item_has_names_those_there_are() {
     let probity = Probity::new();
@@ -212,7 +212,7 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     };
     assert_eq!(row(&based), row(&printed), "the sides keep their places");
     assert!(!printed.contains("open") && printed.contains("undecided"), "{printed}");
-    // With a baseline, conditions apply to the other systems.
+    // With a baseline, conditions apply to the systems other than the baseline.
     let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
     assert!(text(&failed.stderr).contains("a against c (mean over tasks) is worse"), "{}", text(&failed.stderr));
     let file = |root: &str| format!("{root}/model/samples_task9_2024-05-01T12-00-09.000001.jsonl");
@@ -292,7 +292,7 @@ fn a_plan_needs_no_data() {
     refused(&probity.run(&["power", "--n", "9"]), 2, &["--p01"]);
 }
 
-/// Regression: files with several filters used to be refused unless one was named.
+/// Regression: files with several filters used to be refused unless a filter was named.
 #[test]
 fn every_filter_that_both_files_have_is_compared() {
     let probity = Probity::new();
@@ -331,7 +331,7 @@ fn a_folder_of_parquet_files_says_how_to_convert_them() {
     refused(&probity.run(&["compare", &a, &details.display().to_string()]), 2, &["contains no results", "to_json"]);
 }
 
-/// The power lab accepts folders too: tasks, pooled differences and changed items are its findings.
+/// The power lab accepts folders too; tasks, pooled differences and changed items are its findings.
 #[test]
 fn a_run_on_two_folders_finds_tasks_and_changed_items() {
     let probity = Probity::new();

@@ -4,7 +4,7 @@ use super::common::{Probity, json_lines, text};
 
 const TASKS: usize = 13;
 
-/// By task: difference, its interval, p, Holm's p, Benjamini and Hochberg's q, and the p-value of equivalence.
+/// For each task: difference, interval, p, Holm's p, Benjamini and Hochberg's q, and the p-value of the equivalence test.
 const THEIRS: [[f64; 7]; TASKS] = [
     [0.03333333, -0.2059559, 0.268883, 0.7905273, 1.0, 0.9342596, 0.5442061],
     [0.05405405, -0.1724965, 0.2748827, 0.6476059, 1.0, 0.8970494, 0.6168919],
@@ -20,11 +20,11 @@ const THEIRS: [[f64; 7]; TASKS] = [
     [0.1214953, -0.01702683, 0.2551511, 0.0869489, 1.0, 0.5651678, 0.9252662],
     [-0.003947368, -0.09192159, 0.08402685, 0.9293229, 1.0, 1.0, 0.3591983],
 ];
-/// Mean, interval and p: mean of the tasks' differences (`ttest_1samp`), and mean over items (`OLS` with clusters).
+/// Mean, interval and p: the mean of task differences (`ttest_1samp`), and the mean over items (`OLS` with clusters).
 const MACRO: [f64; 4] = [0.066_848_088, 0.038_329_016, 0.095_367_160, 0.000_258_739_75];
 const MICRO: [f64; 4] = [0.073_237_179, 0.038_215_431, 0.108_258_928, 0.000_658_921_70];
 
-/// Values of both sides on a task; the last task has a metric between 0 and 1.
+/// Values of both sides on an item of a task; the metric of the last task is between 0 and 1.
 fn values(task: usize, i: usize) -> [f64; 2] {
     if task == TASKS - 1 {
         return [(i * 29 % 21) as f64 / 20.0, (i * 17 % 21) as f64 / 20.0];

@@ -30,7 +30,7 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
     refused(&probity.run(&["run", &spec, "--force"]), 2, &["--out"]);
 }
 
-/// With a limit that cannot be kept, a run fails after it has begun.
+/// A run with a limit that cannot be kept fails after it has begun.
 #[test]
 fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
     let probity = Probity::new();
@@ -121,7 +121,7 @@ fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
 fn a_warning_is_said_once() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
-    // A file at the path of the cache folder.
+    // A regular file at the path of the cache folder.
     let blocked = probity.file("blocked", "");
     let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);
     let output = command.env("PROBITY_CACHE_DIR", blocked).output().unwrap();
@@ -149,7 +149,7 @@ fn killed_while_writing(mut command: Command, folder: &Path) -> String {
     }
 }
 
-/// A file of a dead process may belong to another machine that shares the folder, so it stays for an hour.
+/// An unfinished file of a dead process may belong to a different machine that shares the folder, so it is kept for an hour.
 #[test]
 fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     let probity = Probity::new();
@@ -164,7 +164,7 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     let drawn = killed_while_writing(probity.command(&export), &out);
     let mut left = [run.as_str(), &drawn];
     left.sort_unstable();
-    // The recording may have begun by then.
+    // The recording may or may not have begun by then.
     let there: Vec<String> = names(&out).into_iter().filter(|n| n != "session.probity.jsonl").collect();
     assert_eq!(there, left);
     assert!(!Path::new(&figure).exists(), "no half figure");
@@ -218,7 +218,7 @@ fn a_session_lists_its_figures_writes_all_and_a_report() {
     refused(&export(&["--figure", "pareto"]), 2, &["--out"]);
 }
 
-/// Running the output of `--script` reproduces the numbers of the session.
+/// Running the output of `--script` reproduces the numbers in the session.
 #[cfg(unix)]
 #[test]
 fn the_script_of_a_session_computes_its_numbers_again() {
@@ -252,7 +252,7 @@ fn the_script_of_a_session_computes_its_numbers_again() {
     assert_eq!(again, recorded);
 }
 
-/// Regression: a run whose session could not be written used to end with 0.
+/// Regression: a run whose session could not be written used to exit with 0.
 #[test]
 fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     let probity = Probity::new();
@@ -269,7 +269,7 @@ fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     assert_eq!(command.env("PROBITY_STATE_DIR", &blocked).status().unwrap().code(), Some(0));
 }
 
-/// Regression: devices used to be read until memory was full, and pipes were waited for forever.
+/// Regression: the program used to read devices until memory was full, and to wait forever for pipes.
 #[test]
 fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
     let probity = Probity::new();

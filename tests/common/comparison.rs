@@ -31,7 +31,7 @@ pub(crate) fn finding(n: usize, is_final: bool, kind: Kind) -> Finding {
     }
 }
 
-/// Items of which the first side gets about 85 % right and the second about 78 %, with one seed.
+/// Items on which the first side is right in about 85 % of cases and the second in about 78 %, with one seed.
 fn pairs(n: usize) -> Pairs {
     let a = (0..n).map(|i| f64::from(u8::from(i * 37 % 100 < 85))).collect();
     let b = (0..n).map(|i| f64::from(u8::from((i * 37 + 9) % 100 < 78))).collect();
@@ -110,7 +110,7 @@ pub(crate) fn compared() -> Vec<Finding> {
     out
 }
 
-/// Baselines; the bag of words is the best.
+/// Baselines, of which the bag of words is the best.
 fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     let of = |(name, share): (&str, f64)| {
         let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);
@@ -120,7 +120,7 @@ fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     [("majority", 0.5), ("bag of words", 0.79), ("length", 0.52), ("first word", 0.5)].map(of).into()
 }
 
-/// The curve and the required n under the settings of a spec.
+/// The curve and the required n for the settings of a spec.
 fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let (_, curve, required) = told(&pairs.tally(), &names, spec, Some(769));
@@ -135,7 +135,7 @@ fn after(n_train: u64, kind: Kind) -> Kind {
     }
 }
 
-/// The recorded counts of the items.
+/// The recorded counts of right and wrong items.
 fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
     let of = |at: usize| {
         let tally = pairs.select(&(0..at).collect::<Vec<_>>()).tally();
@@ -145,7 +145,7 @@ fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
     places(pairs.n()).into_iter().map(of).collect()
 }
 
-/// The answer to a question about other test settings.
+/// The answer to a question with different test settings.
 pub(crate) fn adjusted(spec: &Spec, generation: u64, ticket: u64) -> Event {
     let findings = asked(spec, &pairs(512)).into_iter().map(|k| finding(512, true, k)).collect();
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
@@ -160,7 +160,7 @@ pub(crate) fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> E
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
-/// A harness that shows the lab with a requested experiment.
+/// A harness that shows the lab after its experiment was requested.
 pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     let mut h = Harness::started(columns, rows);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
@@ -170,7 +170,7 @@ pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// [`comparing`] after a complete run.
+/// [`comparing`] with a complete run.
 pub(crate) fn has_compared(columns: u16, rows: u16) -> Harness {
     let mut h = comparing(columns, rows);
     for finding in compared() {

@@ -23,8 +23,8 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Starts a daemon with keys and configuration in `dir`, whose programs get these variables (`A=1 "B=a b"`). The error is the reason
-    /// why this machine cannot run it.
+    /// Starts a daemon with keys and configuration in `dir`; programs started by it get these environment variables (`A=1 "B=a b"`). The
+    /// error says why this machine cannot run it.
     pub(crate) fn start(dir: &Path, variables: &str) -> Result<Self, String> {
         let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists());
         let program = program.ok_or("no sshd on this machine; install openssh-server")?;
@@ -57,7 +57,8 @@ impl Daemon {
                  IdentitiesOnly yes\n  UserKnownHostsFile {place}/known\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
             ),
         );
-        // If no sshd has ever been started, its empty folder is missing. Only root's daemon needs it, and only root can create it.
+        // The empty folder that sshd needs is missing if no sshd has ever been started. Only root's daemon needs it, and only root can
+        // create it.
         let _ = std::fs::create_dir("/run/sshd");
         let config = format!("{place}/sshd_config");
         let daemon = Command::new(program).args(["-D", "-e", "-f", &config]).stderr(Stdio::null()).spawn();
@@ -73,7 +74,7 @@ impl Daemon {
         Ok(Self { daemon, port })
     }
 
-    /// Routes ssh through a proxy that delays every piece.
+    /// Routes ssh through a proxy that delays every piece of data.
     pub(crate) fn through(&self, dir: &Path, delay: Duration) -> Wire {
         let wire = Wire::to(self.port, delay);
         let config = dir.join("config");
@@ -84,7 +85,7 @@ impl Daemon {
     }
 }
 
-/// One in this many pieces is corrupted, until the requested number is reached.
+/// One in this many pieces of data is corrupted, until the requested number is reached.
 const SELDOM: usize = 4;
 
 /// Traffic through a port of the loopback.
@@ -93,7 +94,7 @@ pub(crate) struct Wire {
     passing: Arc<Passing>,
 }
 
-/// Handling of the pieces from the daemon.
+/// Settings for the pieces of data that pass from the daemon.
 #[derive(Default)]
 struct Passing {
     wanted: AtomicUsize,
@@ -119,7 +120,7 @@ impl Wire {
         wire
     }
 
-    /// Changes a bit in this many pieces from the daemon, at intervals.
+    /// Changes a bit in this many pieces of data from the daemon, not in consecutive ones.
     pub(crate) fn garble(&self, pieces: usize) {
         self.passing.wanted.store(pieces, Ordering::SeqCst);
     }

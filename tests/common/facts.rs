@@ -17,7 +17,7 @@ use probity::lab::prompts::spec::{Sharing, Spec, Weighting};
 use probity::lab::{self, Finding, LabId};
 use probity::stats::estimate::Estimate;
 
-/// The candidates rule used for every number.
+/// The candidates rule with which every number was computed.
 const RULE: Option<Candidates> = Some(Candidates::Vocabulary);
 const MODELS: [&str; 4] = ["bert-mini", "roberta-mini", "gpt2-mini", "bart-mini"];
 const RELATIONS: [(&str, &str, &str, [&str; 3]); 3] = [
@@ -68,7 +68,7 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
     }
 }
 
-/// All findings of a run; an unfinished one has not reached the last relation.
+/// All findings of a run; an unfinished run has not reached the last relation.
 pub(crate) fn recalled(finished: bool) -> Vec<Finding> {
     let note = |name: &&str| ModelNote {
         name: (*name).into(),
@@ -312,7 +312,7 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
         mentions: mentions.iter().map(|m| (*m).to_owned()).collect(),
         object: object.into(),
         said: said.map(|s| (s.to_owned(), s == object)).to_vec(),
-        // The second model's answers change with the name.
+        // The answers of the second model change with the name.
         stable: if mentions.len() > 1 { vec![true, false, true, true] } else { Vec::new() },
     };
     let rows = vec![

@@ -84,7 +84,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// An interval for a mean of scores, with a width that fits its number of examples.
+/// An interval around a mean score, with a width that suits its number of examples.
 pub(super) fn estimate(mean: f64, n: usize) -> Estimate {
     let half = 1.96 * (0.25 * mean.max(0.02) * (1.0 - mean).max(0.02) / n as f64 * 4.0).sqrt();
     Estimate { mean, lo: (mean - half).max(0.0), hi: (mean + half).min(1.0) }
@@ -102,7 +102,7 @@ pub(super) fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) 
     }
 }
 
-/// Five replicates: the wide band is twice the narrow one.
+/// Intervals for five replicates; the wide band is twice as wide as the narrow one.
 fn banded(mean: f64, n: usize) -> Banded {
     let narrow = estimate(mean, n);
     let half = narrow.half_width();
@@ -230,8 +230,7 @@ fn data() -> DataFinding {
     }
 }
 
-/// All measurements of a run of the default experiment with `n` test examples. An unfinished one has not reached INLP and stops halfway
-/// through PGD.
+/// All findings of the default experiment with `n` test examples. An unfinished run has not reached INLP and stops halfway through PGD.
 pub(crate) fn measured(n: usize, finished: bool) -> Vec<Finding> {
     let mut t = 0.2;
     let mut findings = vec![finding(12_000, true, t, Kind::Data(data()))];
@@ -420,7 +419,7 @@ pub(crate) fn inspected(model: &str) -> Event {
     )
 }
 
-/// A comparison with one quantity beyond its tolerance and one that cannot be compared.
+/// A model check with one quantity beyond its tolerance and one that cannot be compared.
 pub(crate) fn checked(model: &str) -> Event {
     let row = |quantity: &str, n, deviation, tolerance, verdict: &str| CheckRow {
         quantity: quantity.into(),

@@ -64,7 +64,7 @@ impl Harness {
         self.state.here_mut().focus = pane;
     }
 
-    /// Moves the focus from the lab's list to the figure, where steps move the main slider.
+    /// Moves the focus from the lab's list to the figure, where arrow keys move the main slider.
     pub(crate) fn slide(&mut self) -> &mut Self {
         let slots = self.state.screen().slots();
         if slots[1].contains(&self.state.here().focus) {
@@ -73,7 +73,7 @@ impl Harness {
         self
     }
 
-    /// Opens the form of all settings with the cursor on a row.
+    /// Opens the form with all settings, with the cursor on a given row.
     pub(crate) fn row(&mut self, key: &str) {
         self.focus(setup::PANE);
         self.state.here_mut().form = true;
@@ -90,7 +90,7 @@ impl Harness {
         harness.event(ready());
         harness.event(models());
         harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::shipped().hash() });
-        // PGD, which the answers below belong to, instead of the best method of the run.
+        // PGD, to which the answers below belong, instead of the run's best method.
         harness.state.screens.interventions.picked = true;
         harness
     }
@@ -114,7 +114,7 @@ impl Harness {
         harness
     }
 
-    /// A harness whose prompts lab is in the middle or at the end of its run.
+    /// A harness in the middle or at the end of a run of the prompts lab.
     pub(crate) fn recalling(columns: u16, rows: u16, finished: bool) -> Self {
         let mut harness = Self::recall(columns, rows);
         harness.act(Action::Start);
@@ -128,7 +128,7 @@ impl Harness {
         harness
     }
 
-    /// A harness with the prompts lab before its run.
+    /// A harness showing the prompts lab before its run.
     pub(crate) fn recall(columns: u16, rows: u16) -> Self {
         let spec = probity::lab::prompts::Spec::shipped().into();
         Self::of(Start { size: (columns, rows), spec, ..start() })
@@ -167,7 +167,7 @@ impl Harness {
         self.events_of(1, findings);
     }
 
-    /// Sends the findings of a generation's run.
+    /// Sends the findings of the run with this generation.
     pub(crate) fn events_of(&mut self, generation: u64, findings: Vec<Finding>) {
         for finding in findings {
             self.event(Event::Finding { generation, finding: Box::new(finding) });
@@ -228,7 +228,7 @@ impl Harness {
     }
 }
 
-/// The starting state of all tests: the default experiment, recorded under a fixed name.
+/// The initial state of all tests: the default experiment, recorded under a fixed name.
 pub(crate) fn start() -> Start {
     Start { recording: Some("agreement-2".into()), ..Start::new() }
 }

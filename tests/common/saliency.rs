@@ -133,7 +133,7 @@ fn sentence(given: &Given) -> SentenceFinding {
     }
 }
 
-/// A score of -1 to 1 that differs from word to word.
+/// A score from -1 to 1 that varies from word to word.
 fn truth(word: usize, model: usize, method: usize) -> f32 {
     let x = (word * 7 + model * 3 + method * 5 + 2) % 11;
     let score = x as f32 / 10.0;
@@ -316,7 +316,7 @@ fn tables(model: usize) -> Vec<Finding> {
     list
 }
 
-/// All findings of a run; an unfinished one has reached the second sentence of its first model.
+/// All findings of a run; an unfinished run has reached the second sentence for its first model.
 pub(crate) fn scored(finished: bool) -> Vec<Finding> {
     let sentences: Vec<SentenceFinding> = GIVEN.iter().map(sentence).collect();
     let mut list = vec![finding(ALL, 6, Kind::Data(data()))];
@@ -403,12 +403,12 @@ fn heads(id: Option<&str>, text: &str) -> Finding {
     finding(MODELS[0], 9, Kind::Attention(attention))
 }
 
-/// A harness that shows the lab before its run.
+/// A harness showing the lab before its run.
 pub(crate) fn unasked(columns: u16, rows: u16) -> Harness {
     Harness::of(Start { size: (columns, rows), spec: asks_two().into(), ..start() })
 }
 
-/// [`unasked`] with a requested run.
+/// [`unasked`] after a run was requested.
 pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     let mut h = unasked(columns, rows);
     h.act(Action::Start);
@@ -417,7 +417,7 @@ pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// [`scoring`] after its run.
+/// [`scoring`] with a complete run.
 pub(crate) fn has_scored(columns: u16, rows: u16) -> Harness {
     let mut h = scoring(columns, rows);
     h.events(scored(true));
@@ -426,7 +426,7 @@ pub(crate) fn has_scored(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// The latest question to the lab, with its number.
+/// The latest question sent to the lab, with its generation and ticket.
 pub(crate) fn latest(effects: &[Effect]) -> Option<(u64, u64, lab::Question)> {
     effects.iter().rev().find_map(|e| match e {
         Effect::Send(Command::Ask { ticket, question: Question::Experiment { generation, question } }) => {

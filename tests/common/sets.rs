@@ -1,16 +1,16 @@
-//! Answers of the data lab: the content of a set, the doctor's report on another, progress of a question.
+//! Answers of the data lab: the contents of a set, the doctor's report on a second set, and progress on a question.
 
 use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, PartCounts, Parts};
 use probity::engine::message::{Answer, Event, Progress};
 
-/// The number of the first question after the finished run of the harness.
+/// The ticket of the first question after the harness's finished run.
 pub(crate) const TICKET: u64 = 3;
 
 pub(crate) fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }
 }
 
-/// The content of a set of Chinese rationales with some dropped rows.
+/// The contents of a set of Chinese rationales with some dropped rows.
 pub(crate) fn held(ticket: u64) -> Event {
     let part = |name: &str, n, validation, counts: [usize; 6], phi| PartCounts {
         name: name.into(),

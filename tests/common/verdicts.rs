@@ -1,4 +1,4 @@
-//! The fake experiment's comparisons of methods.
+//! Comparisons of methods in the fake experiment.
 
 use super::fake::{estimate, truth};
 use probity::lab::interventions::distance::{DistanceFinding, Unchanged};

@@ -1,8 +1,8 @@
-//! What the screen explains: which run an answer belongs to, and why a key has no effect.
+//! Explanations on the screen: which run an answer belongs to, and why a key has no effect.
 
 use super::*;
 
-/// Regression: a question to an earlier run used to stay unanswered without a message, because the engine keeps only the models of the
+/// Regression: a question about an earlier run used to stay unanswered without a message, because the engine keeps only the models of the
 /// latest run.
 #[test]
 fn what_can_no_longer_be_asked_says_why() {
@@ -27,7 +27,7 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
     }
 }
 
-/// Regression: a run replaced after two of six methods used to have "Best: AlterRep" as its answer, as if it had finished.
+/// Regression: the answer of a run replaced after two of six methods used to be "Best: AlterRep", as if the run had finished.
 #[test]
 fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     for (columns, rows, said) in [(120, 40, "Answer from a part"), (80, 24, "Stopped early: Best at")] {

@@ -1,4 +1,4 @@
-//! The power lab: its run, its questions, and the family that its comparisons join.
+//! The power lab: its run, its questions, and the family of its comparisons.
 
 use probity::lab::family::Comparison;
 use probity::lab::power::Results;
@@ -40,7 +40,7 @@ fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() 
     assert_eq!(needed(&h), after);
 }
 
-/// With only the recording, other settings are answered from the run's findings.
+/// With only the recording, questions about different settings are answered from the run's findings.
 #[test]
 fn a_replay_answers_other_terms_without_a_model() {
     let live = has_compared(120, 40);
@@ -52,7 +52,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     let after = needed(&replay);
     assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
     assert!(replay.screen().contains("90 % power needs"), "{}", replay.screen());
-    // The command that reproduces the answer has a line for each line of the spec.
+    // The command that reproduces the answer contains every line of the spec.
     let origin = probity::tui::screen::Screen::origin(&SCREEN, &replay.state).unwrap();
     assert!(origin.command.contains("\ntarget = 0.9\n"), "{}", origin.command);
     replay.focus(probity::tui::setup::PANE);
@@ -65,7 +65,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     assert_eq!(replay.state.board, live.state.board);
 }
 
-/// The verdict is updated for a moved slider before the engine answers.
+/// The verdict is updated as soon as a slider moves, before the engine answers.
 #[test]
 fn a_slider_is_answered_at_once() {
     let mut h = has_compared(120, 40);
@@ -75,13 +75,13 @@ fn a_slider_is_answered_at_once() {
     let before = equal(&h);
     h.keys("l l l");
     assert!(equal(&h) < before);
-    // Back at the run's settings, the run's own comparison is shown again.
+    // When the settings are again those of the run, its own comparison is shown again.
     h.keys("h h h");
     assert_eq!(equal(&h), before);
     assert!(h.state.screens.power.shown.answer.is_none());
 }
 
-/// Regression: a comparison that had been seen could be planned once another one had been run.
+/// Regression: a comparison whose results had been seen could be planned after a different one had been run.
 #[test]
 fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     let mut h = has_compared(120, 40);
@@ -90,7 +90,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
     h.keys("t x t p");
     assert!(h.screen().contains("preregistered") && !planned(&h), "the other way round is the same: {}", h.screen());
-    // Other sentences, which have not been seen.
+    // A different seed generates new sentences, which have not been seen.
     h.state.screens.power.spec.seed = 7;
     h.keys("t p");
     assert!(planned(&h), "{}", h.screen());
@@ -104,7 +104,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
 }
 
-/// Regression: with results on the screen, another level could be chosen, and the next run claimed to be planned.
+/// Regression: with results on the screen, the level could be changed, and the next run claimed to be planned.
 #[test]
 fn terms_chosen_after_results_are_not_what_was_planned() {
     let mut h = Harness::started(120, 40);
@@ -133,7 +133,7 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
         h.slide().keys("h");
         assert!(planned(&h), "{row}: back at what was planned");
     }
-    // The target power does not affect the test; another seed generates other sentences.
+    // The target power does not affect the test, and a different seed generates different sentences.
     h.row("test.target");
     h.slide().keys("l");
     assert!(planned(&h));
@@ -141,8 +141,8 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     assert!(planned(&h), "other sentences");
 }
 
-/// Regression: another seed, which only reorders a file's items, used to allow a new plan. The command shown for an answer under another
-/// margin used to contain the plan.
+/// Regression: a different seed, which only reorders a file's items, used to allow a new plan. The command shown for an answer with a
+/// different margin used to contain the plan.
 #[test]
 fn another_order_of_a_files_items_is_no_new_comparison() {
     let mut start = start();
@@ -212,7 +212,7 @@ fn comparisons_join_the_family_of_the_session() {
     assert_eq!(fold(&h.record).family, h.state.board.family);
 }
 
-/// Regression: the family used to count a comparison again when it was rerun for another power.
+/// Regression: a comparison rerun for a different target power used to be counted in the family again.
 #[test]
 fn the_same_comparison_for_another_power_is_the_same_question() {
     let mut h = has_compared(120, 40);
@@ -229,7 +229,7 @@ fn the_same_comparison_for_another_power_is_the_same_question() {
     assert_eq!(fold(&h.record).family, h.state.board.family);
 }
 
-/// Regression: a typed pilot size used to be rounded down to a power of two, even if the engine had answered for the typed value.
+/// Regression: a typed pilot size used to be rounded down to a power of two, even though the engine had answered for the typed size.
 #[test]
 fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     let mut h = has_compared(120, 40);
@@ -243,7 +243,7 @@ fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     assert_eq!(shown(&h), 300, "{}", h.screen());
 }
 
-/// Regression: the content of the paper's Tables 2 to 4 by number of training sentences used to be missing from the screen.
+/// Regression: power and recommended sizes by number of training sentences (the paper's Tables 2 to 4) used to be missing from the screen.
 #[test]
 fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
     let mut h = has_compared(120, 40);
@@ -257,7 +257,7 @@ fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
     }
 }
 
-/// A plan's own comparison of fewer items has the same words as that of all items, and comes before it.
+/// A plan's comparison of fewer items is worded like the comparison of all items, and precedes it.
 #[test]
 fn the_verdict_quotes_the_comparison_that_it_is_of() {
     let whole = has_compared(120, 40).state.board.family.members()[1].clone();
@@ -280,7 +280,7 @@ fn before_a_comparison_sliders_ask_nothing() {
     assert_eq!(h.state.screens.power.spec.encoder(false), "bert-mini");
 }
 
-/// Adds two tasks of two folders, and the items that changed in them.
+/// Adds two tasks of two folders, and the items whose results differ.
 fn folders(h: &mut Harness) {
     use probity::lab::power::Kind;
     use probity::lab::power::tasks::{FlipFinding, PooledFinding, TaskFinding, TaskVerdict};
@@ -364,7 +364,7 @@ fn a_pair_of_systems_opens_its_tasks() {
     let screen = h.screen();
     assert!(screen.contains("Pairs of systems (3)") && screen.contains("x − w"), "{screen}");
     assert!(screen.contains("x beats w by 30.0 points"), "{screen}");
-    // The first pair has the smallest p.
+    // The first pair has the smallest p-value.
     h.keys("enter");
     let screen = h.screen();
     assert!(screen.contains("Tasks, x − z (2)") && screen.contains("arc"), "{screen}");
@@ -391,14 +391,14 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
     assert!(screen.contains("input: What is it?") && screen.contains("subject=anatomy"), "{screen}");
     let copied = SCREEN.copy(&h.state).unwrap();
     assert!(copied.starts_with("item\tbetter") && copied.contains("\n4\tA"), "{copied}");
-    // All items, and back to the tasks.
+    // Shows all items, then returns to the tasks.
     h.keys("t f");
     assert!(h.screen().contains("Tasks, x − y (2)"), "{}", h.screen());
     h.keys("t f");
     assert!(h.screen().contains("Changed items, x − y (2)"), "{}", h.screen());
 }
 
-/// Regression: long names of both sides used to leave no room for the values of two runs.
+/// Regression: long names of the two sides used to leave no space for the values of two runs.
 #[test]
 fn rows_of_two_runs_have_short_names_and_both_values_at_80_columns() {
     let mut h = has_compared(80, 24);

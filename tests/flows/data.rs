@@ -1,4 +1,4 @@
-//! The data lab: contents of sets, the doctor's report, adding, cancelling.
+//! The data lab: contents of sets, the doctor's report, adding a folder, cancelling.
 
 use probity::engine::data::{DataAnswer, DataQuestion};
 use probity::engine::message::Topic;

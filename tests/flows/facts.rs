@@ -1,4 +1,4 @@
-//! The prompts lab: questions asked by its keys, and the effects of answers.
+//! The prompts lab: questions that its keys send, and the effects of the answers.
 
 use probity::lab::prompts::question::Question as Asked;
 use probity::tui::screens::prompts::{ASKED, FIGURE, INSTANCES, RELATIONS};

@@ -1,4 +1,4 @@
-//! Effects of keys, mouse and engine on the state, and the effects that the state requests.
+//! Effects of keys, mouse and engine events on the state, and the effects that the state requests.
 
 mod clarity;
 mod comparison;
@@ -52,7 +52,7 @@ fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     Some((*ticket, point))
 }
 
-/// The only command sent, a question about a point.
+/// The question about a point, asserted to be the only command sent.
 fn only_point(effects: &[Effect]) -> &PointQuestion {
     match sent(effects)[..] {
         [command] => point(command).expect("a point").1,
@@ -205,10 +205,10 @@ fn enter_in_a_list_of_ticks_wants_the_entry_too() {
     assert_eq!(h.state.popup_name(), Some("choices"));
     h.keys("enter");
     assert_eq!((h.lab().spec.models.join(" "), h.state.popup_name()), ("bert-mini gpt2-mini".into(), None));
-    // Ticked entries stay ticked.
+    // Selected entries stay selected.
     h.keys("enter enter");
     assert_eq!(h.lab().spec.models, ["bert-mini", "gpt2-mini"]);
-    // Regression: this used to undo the last unticking.
+    // Regression: this used to undo the latest deselection.
     h.keys("enter space enter");
     assert_eq!(h.lab().spec.models, ["bert-mini"]);
 }
@@ -429,7 +429,7 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     let setup = inside(compute(&h.state).unwrap().pane(setup::PANE).unwrap());
     mouse(&mut h, MouseKind::Press, setup.x + 10, setup.y + 1);
     assert_eq!(h.lab().spec.models.len(), 2);
-    // The tabs are named in the order of their keys.
+    // The tabs are ordered by their keys.
     mouse(&mut h, MouseKind::Press, 69, 0);
     assert_eq!(h.state.view.screen, models_screen::ID);
     mouse(&mut h, MouseKind::Press, 33, 0);

@@ -4,7 +4,7 @@ use probity::engine::message::{ModelAnswer, ModelQuestion};
 
 use super::*;
 
-/// A folder that exists, because a run is refused without one. Nothing in it is read.
+/// An existing folder, because a run is refused without one; its contents are not read.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/guide");
 
 fn failure() -> Event {
@@ -71,7 +71,7 @@ fn a_model_that_cannot_be_loaded_says_why_in_its_pane_and_in_the_notices() {
     let screen = h.screen();
     assert!(screen.contains("config.json is missing") && screen.contains("could not be loaded"), "{screen}");
     assert!(h.state.notices().iter().any(|n| n.problem.r#where == FOLDER));
-    // Once the folder is repaired, the same question is answered, and the failure is no longer shown.
+    // Once the folder is repaired, the same question is answered and the error disappears.
     h.keys("enter");
     h.event(common::inspected(FOLDER));
     assert!(!h.screen().contains("is missing"), "{}", h.screen());

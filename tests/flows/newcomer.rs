@@ -21,7 +21,7 @@ impl Hands {
         assert!(screen.contains(text), "`{text}` after {} keys:\n{screen}", self.pressed);
     }
 
-    /// Finishes the run of a generation.
+    /// Finishes the run with this generation.
     fn computed(&mut self, generation: u64) {
         self.h.events_of(generation, measured(2400, true));
         let outcome = Outcome::Done;
@@ -36,7 +36,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     h.event(common::ready());
     h.event(common::models());
     let mut hands = Hands { h, pressed: 0 };
-    // An answer is readable without pressing a key: that of a recorded example. One key starts the user's own run.
+    // Without a key press, a readable answer is on the screen: that of a recorded example. One key starts the user's own run.
     hands.sees("Probity tells how far a probe");
     hands.sees("Can the subject number be changed in bert-mini");
     hands.sees("Best at ");
@@ -51,7 +51,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     let effects = hands.press("r");
     assert!(matches!(sent(&effects)[0], Command::Run { generation: 2, .. }));
     hands.computed(2);
-    // The previous run is one key away, and both are shown side by side.
+    // One key reaches the previous run, and both are shown side by side.
     hands.press("D enter");
     hands.sees("models ");
     hands.sees("R of ");
@@ -60,7 +60,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     let effects = hands.press("esc x enter");
     assert!(effects.iter().any(|e| matches!(e, Effect::Export(..))), "{effects:?}");
     assert!(quits(&hands.press("q")));
-    // The next start opens where this one ended, and runs nothing.
+    // The next start opens where this one ended and runs nothing.
     let memory = Some(Memory::of(&hands.h.state));
     let mut again = Harness::of(Start { opening: Opening::Home, memory, ..start() });
     let effects = again.act(Action::Start);

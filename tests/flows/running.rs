@@ -1,4 +1,4 @@
-//! The loop itself, and properties that must be true for any keys at any size.
+//! The program's main loop, and properties that must hold for any keys at any size.
 
 use std::task::Context;
 
@@ -49,9 +49,9 @@ impl Recorder for Tape {
     fn finish(&mut self) {}
 }
 
-/// Effects with which every figure can be written, and one recorded session.
+/// An outside world in which every figure can be written, with one recorded session.
 fn outside() -> Outside {
-    // A small session, because the loop waits for it to be read.
+    // The session is small, because the loop waits until it has been read.
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
     let session = move || Recorded {
         name: "agreement".into(),
@@ -73,8 +73,8 @@ fn outside() -> Outside {
     }
 }
 
-/// Runs the loop on a fake engine while keys arrive, each after this many milliseconds. Returns the board, the reason for the end, the last
-/// screen, and the frames drawn before each key.
+/// Runs the loop on a fake engine while keys arrive, each after a delay in milliseconds. Returns the board, the reason for the end, the
+/// last screen, and the number of frames drawn before each key.
 fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<usize>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
@@ -102,7 +102,7 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
                 let event = KeyEvent::new(key.code, key.modifiers);
                 keyboard.send(Ok(Input::Key(event))).unwrap();
             }
-            // Without a key to quit, the input ends.
+            // If no key quits, the end of the input does.
             drop(keyboard);
         })
     });
@@ -183,7 +183,7 @@ fn order(record: &[Record]) -> Vec<String> {
 fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
     let tape = Tape::default();
     let record = tape.record.clone();
-    // The second run is requested, queued, and begun when the first, which is cancelled, ends.
+    // The second run is requested and queued; it begins when the first, which is cancelled, ends.
     let keys = [(100, "r"), (60, "enter"), (60, "ctrl-c"), (100, "z")];
     let (board, _, screen, _) = looped(tape, &keys);
     assert_eq!(order(&record.borrow()), ["run 1", "cancel 1", "finished 1", "run 2"]);
@@ -320,7 +320,7 @@ proptest! {
             stimulate(&mut h, stimulus, &findings);
             h.buffer();
         }
-        // The run chosen for display is not part of a recording.
+        // A recording does not contain which run is displayed.
         h.state.board.picked.clear();
         prop_assert_eq!(fold(&h.record), h.state.board.clone());
         let replay = replayed(&h.record, 80, 24);

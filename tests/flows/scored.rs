@@ -1,4 +1,4 @@
-//! The saliency lab: questions asked by its keys, effects of answers, and saving of marks.
+//! The saliency lab: questions that its keys send, effects of answers, and saving of marks.
 
 use probity::figure::{Format, Options, render};
 use probity::lab::saliency::question::Question as Asked;
@@ -147,7 +147,7 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
     assert!(h.screen().contains("2 marked, sufficiency 1/3, compactness 2/4"), "{}", h.screen());
     h.keys("t f t f t f");
     assert!(h.screen().contains("compactness 2/4, confidence 3/4"), "{}", h.screen());
-    // Picks up a word of the original, and chooses its new partner.
+    // Selects a word of the original and then its new partner.
     h.keys("t l j l t l t w");
     let effects = h.keys("enter");
     let [Effect::Save(document, existing)] = &effects[..] else { panic!("{effects:?}") };
@@ -185,7 +185,7 @@ fn the_mask_cannot_be_marked_and_marks_are_read_back() {
     assert!(screen.contains("1 sentence was read") && screen.contains("2 marked"), "{screen}");
 }
 
-/// Regression: marks used to count as saved once a name was typed, even if the file was not written, and `q` discarded them.
+/// Regression: marks used to count as saved once a name was typed, even if the file was not written, and were discarded by `q`.
 #[test]
 fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     let quits = |effects: &[Effect]| effects.contains(&Effect::Quit);
@@ -193,7 +193,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     h.keys("t a l l space t w");
     let effects = h.keys("enter");
     let [Effect::Save(document, _)] = &effects[..] else { panic!("{effects:?}") };
-    // The file exists, and the user writes nothing.
+    // The file exists, so the user decides not to write it.
     h.act(Action::Saved(Ok(Saved::Exists(document.clone()))));
     h.keys("j j enter");
     assert!(!quits(&h.keys("q")));
@@ -206,7 +206,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     h.keys("enter");
     h.act(Action::Saved(Ok(Saved::Wrote("/x/rationales-2.jsonl".into()))));
     assert!(quits(&h.keys("q")));
-    // Reading another file than one's own is reported.
+    // If the file read is not the user's own, this is reported.
     h.keys("space t r");
     h.typed("mine.jsonl");
     h.keys("enter");
@@ -249,7 +249,7 @@ fn two_annotators_are_compared_from_their_files() {
     assert!(h.screen().contains("line 1: missing field"), "{}", h.screen());
 }
 
-/// Regression: the screen used to rate masks, but none could be chosen on it. Two files are too few for a rule of three raters.
+/// Regression: the screen used to rate masks, but offered no way to choose one. Two files are too few for a rule about three raters.
 #[test]
 fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
     let mut h = has_scored(120, 40);
@@ -267,7 +267,7 @@ fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
     {
         assert!(rated.contains(part), "{part}: {rated}");
     }
-    // Back on the mask, the answer is restored. Without a mask there is nothing to rate.
+    // Back at the mask, the answer is restored. Without a mask, there is nothing to rate.
     h.keys("t k t f");
     assert!(h.screen().contains("nothing is masked in this sentence"), "{}", h.screen());
     let named = |name: &str, text: &str| Document { path: name.into(), text: text.into() };

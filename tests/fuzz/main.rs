@@ -1,4 +1,4 @@
-//! Tests readers with hostile input: arbitrary and mutated bytes give a value or an error, never a panic, and never take long.
+//! Tests readers with hostile input: arbitrary and mutated bytes must give a value or an error within a short time, and never a panic.
 
 mod rows;
 
@@ -44,7 +44,7 @@ const PREDICTIONS: &str = r#"{"relation":"P36","model":"a","prompt":"The capital
 {"relation":"P1","model":"b","prompt":3,"instance":7,"correct":false}
 "#;
 
-/// Maximum time for a single input; generous, because the machine may be busy.
+/// Maximum time for one input; generous, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change to a text or file.
@@ -59,7 +59,7 @@ enum Edit {
     Token(Index, &'static str),
 }
 
-/// Replacements for numbers and words: limits of types, other types, escape codes.
+/// Replacements for numbers and words: values at the limits of types, values of other types, escape codes.
 const TOKENS: [&str; 18] = [
     "-1",
     "0",
@@ -156,7 +156,7 @@ fn session() -> &'static [u8] {
                 Record::Event(event) => Item::Event(event.clone()),
             };
             let line = Entry { t: k as f64 * 0.01, item }.to_line().unwrap();
-            // Of the many findings, three of each kind.
+            // Only three of the many findings of each kind are kept.
             let kind = line.split("\"kind\":\"").nth(1).and_then(|rest| rest.split('"').next());
             let count = kind.map(|kind| seen.entry(kind.to_owned()).or_default());
             if count.is_none_or(|count| {
@@ -170,7 +170,7 @@ fn session() -> &'static [u8] {
     })
 }
 
-/// Reads a session and, if that succeeds, does everything with it that the program does.
+/// Reads a session and, if that succeeds, uses it in every way that the program does.
 fn open(bytes: &[u8]) {
     let Ok(session) = timed(|| Session::parse(bytes, Path::new("fuzz"))) else { return };
     let printed = |text: &str| assert!(!text.chars().any(char::is_control), "{text:?}");
@@ -205,7 +205,7 @@ fn spec(text: &str) {
     }
 }
 
-/// Two small tensors as safetensors.
+/// Two small tensors in safetensors format.
 fn weights() -> Vec<u8> {
     let header = r#"{"__metadata__":{"format":"pt"},"a.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"b":{"dtype":"F16","shape":[2],"data_offsets":[24,28]}}"#;
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
@@ -263,7 +263,7 @@ fn model() -> &'static Model {
     })
 }
 
-/// Expected values of all kinds for the small model; the numbers need not be right.
+/// Expected values of all kinds for the small model; the numbers need not be correct.
 fn expected() -> &'static (Vec<u8>, String, String) {
     static FILES: OnceLock<(Vec<u8>, String, String)> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -313,7 +313,7 @@ fn expected() -> &'static (Vec<u8>, String, String) {
     })
 }
 
-/// Writes expected values, each broken in its own way or not at all, and compares a model with them.
+/// Writes expected values, each possibly corrupted in its own way, and compares a model with them.
 fn compare(tensors: Option<&[u8]>, json: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("expected.json"), json).unwrap();
@@ -434,7 +434,7 @@ proptest! {
 
     #[test]
     fn session_lines(changes in edits(), which in any::<Index>()) {
-        // All changes are in one line, so that its inner parts are reached too.
+        // All edits are applied to one line, so that its inner parts are reached too.
         let mut lines: Vec<Vec<u8>> = session().split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
         let at = which.index(lines.len());
         lines[at] = mutate(&lines[at], &changes);
@@ -452,7 +452,7 @@ fn the_expected_values_that_are_broken_above_are_read_when_they_are_not() {
     let (tensors, full, rounded) = expected();
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("expected.json"), rounded).unwrap();
-    // The small model has no pooling, so its sentence vector is reported as deviating; every entry is reached.
+    // The small model has no pooling, so its sentence vector is reported as deviating; every entry is still reached.
     assert!(check(model(), dir.path(), &mut NoPulse).unwrap().rows.len() > 6);
     std::fs::write(dir.path().join("expected.json"), full).unwrap();
     std::fs::write(dir.path().join("expected.safetensors"), tensors).unwrap();

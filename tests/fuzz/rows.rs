@@ -1,4 +1,4 @@
-//! Tests the readers of data sets with changed files: one target per format.
+//! Tests the data-set readers with changed files: one target per format.
 
 use super::*;
 use probity::lab::saliency::elsewhere::{Gathered, SizeRule};
@@ -7,14 +7,14 @@ use probity::lab::saliency::metrics::map::Membership;
 use probity::lab::saliency::metrics::summary::cell;
 use probity::lab::saliency::metrics::top_k::Size;
 
-/// Reads a data set and does everything with its rows that the program does.
+/// Reads a data set and uses its rows in every way that the program does.
 pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows").join(file);
     let told = |e: &ReadError| {
         assert_eq!(e.file.parent(), path.parent(), "{e}");
         assert!(!e.what.is_empty() && !e.expected.is_empty() && e.line != Some(0), "{e}");
     };
-    // Documents and prefixes have companion files, found by the name of the unchanged file.
+    // Documents and prefixes have companion files, which are found by the name of the unchanged file.
     let mut doctor = Doctor::new(&Set::open(&path).expect("the unchanged file"), Vec::new(), 5);
     let reading = match timed(|| Reading::stream(Box::new(std::io::Cursor::new(bytes)), &path)) {
         Ok(reading) => reading,
@@ -38,7 +38,7 @@ pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
     }
 }
 
-/// A fuzz target for each reader.
+/// Generates a fuzz target for each reader.
 macro_rules! readers {
     ($($name:ident: $file:literal,)*) => {
         proptest! {
@@ -88,7 +88,7 @@ readers! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// External scores, from reading to the means.
+    /// External scores, from reading them to computing the means.
     #[test]
     fn changed_scores_are_judged_or_refused(changes in edits()) {
         let bytes = mutate(include_bytes!("../rows/scored-rationales.jsonl"), &changes);

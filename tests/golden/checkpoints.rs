@@ -13,7 +13,7 @@ crate::harness::tests! {
     Needs::Models("") => [real_checkpoints_are_reproduced];
 }
 
-/// The expected numbers are rounded to five decimals.
+/// Tolerance for expected numbers rounded to five decimals.
 const ROUNDED: f64 = 2e-4;
 
 fn real_checkpoints_are_reproduced(root: &Path) {
@@ -25,7 +25,7 @@ fn real_checkpoints_are_reproduced(root: &Path) {
         let model = Model::load(&source, device()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let expected = json(&dir.join("expected.json"));
         let mut report = Report::new(&format!("real/{name}"));
-        // The other layout is that of the reference models.
+        // The other possible layout is that of the reference models.
         for case in expected["cases"].as_array().into_iter().flatten() {
             match model.arch().decoder {
                 Some(second) => {
@@ -42,7 +42,7 @@ fn real_checkpoints_are_reproduced(root: &Path) {
     }
 }
 
-/// The decoder's ids refer to a second tokenizer file with other letters.
+/// The decoder's ids refer to a second tokenizer file with a different alphabet.
 fn phonemes(dir: &Path, case: &Value, report: &mut Report) {
     let path = dir.join("tokenizer_phonemes.json");
     let Ok(bytes) = std::fs::read(&path) else { return };
@@ -56,7 +56,7 @@ fn phonemes(dir: &Path, case: &Value, report: &mut Report) {
     report.equal("phonemes", &spelled.as_str(), &case["greedy_phonemes"].as_str().unwrap());
 }
 
-/// Decodes greedily, token by token, and measures the surprisal of the text itself.
+/// Decodes greedily, token by token, and computes the surprisal of the text itself.
 fn continuation(model: &Model, case: &Value, report: &mut Report) {
     let mut all = ids(&case["input_ids"]);
     let given = all.len();
@@ -99,7 +99,7 @@ fn norms<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     arrays.flat_map(row_norms).collect()
 }
 
-/// Mean over queries of the entropy of each head's attention in nats, for one sentence.
+/// Entropy of each head's attention in nats, averaged over the queries of one sentence.
 fn entropies<'a>(patterns: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     let of_layer = |a: &Array| -> Vec<f32> {
         let (t, k) = (a.shape[2], a.shape[3]);
@@ -156,7 +156,7 @@ fn single_stack(model: &Model, case: &Value, report: &mut Report) {
     report.holds("pooling is known", model.pooling().is_some(), format!("{:?}", model.pooling()));
 }
 
-/// A teacher-forced pass over the reference's greedy decoding.
+/// A teacher-forced pass over the greedy output of the reference.
 fn encoder_decoder(model: &Model, layers: usize, case: &Value, report: &mut Report) {
     let text = case["text"].as_str().unwrap();
     let batch = model.batch(&[text]).unwrap();

@@ -1,4 +1,4 @@
-//! Reads reference folders, and compares with a printed tolerance.
+//! Reads reference folders and makes comparisons, printing each tolerance.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::{device, say};
 
-/// Runs `probity models check` on a folder and prints its table; fails on a deviation and on anything that was not checked.
+/// Runs `probity models check` on a folder and prints its table; fails if anything deviates or was not checked.
 pub(crate) fn check_passes(dir: &Path) {
     let name = dir.display();
     let source = ModelSource::Dir(dir.to_owned());
@@ -45,7 +45,7 @@ pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// One array of a reference file, widened to f64.
+/// An array in a reference file, widened to f64.
 #[derive(Clone, Debug)]
 pub(crate) struct Golden {
     pub shape: Vec<usize>,
@@ -62,7 +62,7 @@ impl Golden {
     }
 }
 
-/// All arrays of one safetensors file.
+/// All arrays in a safetensors file.
 pub(crate) struct Tensors {
     path: PathBuf,
     arrays: BTreeMap<String, Golden>,
@@ -87,23 +87,23 @@ impl Tensors {
         Tensors { path: path.to_owned(), arrays: arrays.collect() }
     }
 
-    /// A required array.
+    /// Returns an array, which must exist.
     pub(crate) fn get(&self, name: &str) -> &Golden {
         self.find(name).unwrap_or_else(|| panic!("{}: no {name}", self.path.display()))
     }
 
-    /// An optional array.
+    /// Returns an array if it exists.
     pub(crate) fn find(&self, name: &str) -> Option<&Golden> {
         self.arrays.get(name)
     }
 
-    /// The arrays `prefix0`, `prefix1`, ... that exist.
+    /// Returns the arrays `prefix0`, `prefix1`, ... as far as they exist.
     pub(crate) fn series(&self, prefix: &str) -> Vec<&Golden> {
         (0..).map_while(|i| self.find(&format!("{prefix}{i}"))).collect()
     }
 }
 
-/// Collects comparisons under one heading, prints each, and fails at the end if any failed.
+/// Collects comparisons under one heading and prints each; fails at the end if any of them failed.
 pub(crate) struct Report {
     heading: String,
     checks: usize,
@@ -144,7 +144,7 @@ impl Report {
         self.record(what, ok, if ok { "equal".into() } else { format!("got {got:?}, expected {want:?}") });
     }
 
-    /// Requires any condition.
+    /// Requires a condition to hold.
     pub(crate) fn holds(&mut self, what: &str, ok: bool, said: String) {
         self.record(what, ok, said);
     }
@@ -157,7 +157,7 @@ impl Report {
         }
     }
 
-    /// Fails with everything that failed.
+    /// Fails and lists every comparison that failed.
     pub(crate) fn finish(self) {
         assert!(self.checks > 0, "{}: no check ran", self.heading);
         assert!(self.failures.is_empty(), "{}:\n{}", self.heading, self.failures.join("\n"));

@@ -1,5 +1,5 @@
-//! `reference/stats` and `reference/mdl`: paired tests, power, required n, sequential tests, description lengths, and the sizes published
-//! by Zhu et al.
+//! `reference/stats` and `reference/mdl`: paired tests, power, required n, sequential tests, description lengths, and the sample sizes
+//! published by Zhu et al.
 
 use std::path::Path;
 
@@ -47,13 +47,13 @@ fn mcnemar_tables(dir: &Path) {
         let (plain, edwards) = (mcnemar::chi2(b, c), mcnemar::corrected(b, c));
         let mut got = vec![mcnemar::exact(b, c)];
         let mut want = vec![number(&case["exact"]["p"])];
-        // Without a discordant item statsmodels gives NaN and p = 0; there is no evidence, so p is 1 here.
+        // Without a discordant item, statsmodels returns NaN and p = 0. There is no evidence, so p is 1 here.
         if b + c == 0 {
             assert_eq!((plain.p, edwards.p), (1.0, 1.0));
         } else {
             got.extend([plain.statistic, plain.p]);
             want.extend(["statistic", "p"].map(|key| number(&case["chi2_uncorrected"][key])));
-            // If b = c, statsmodels squares a gap of -1; a correction towards no difference should stop at 0.
+            // If b = c, statsmodels squares a gap of -1, but a correction towards no difference should stop at 0.
             got.extend([edwards.statistic, edwards.p]);
             let corrected = ["statistic", "p"].map(|key| number(&case["chi2_corrected"][key]));
             want.extend(if b == c { [0.0, 1.0] } else { corrected });
@@ -75,7 +75,7 @@ fn power_of_three_tests(dir: &Path) {
         {
             let (got, want) = (power(discord, n, level, test).unwrap(), &case[key]);
             let right = number(&want["power_correct_sign"]);
-            // Without a difference there is no correct sign.
+            // If there is no difference, no sign is correct.
             let right = if p01 == p10 { 0.0 } else { right };
             report.close64(
                 &format!("{key} {p01} {p10} {n}"),
@@ -93,7 +93,7 @@ fn power_of_three_tests(dir: &Path) {
         {
             report.close64("type M, simulated", &[m], &[want], 0.03 * want);
         }
-        // Compares 100,000 simulated samples with the exact sum, within four standard errors.
+        // Compares a result of 100,000 simulated samples with the exact sum; the tolerance is four standard errors.
         let (draws, right) = (number(&simulated["reps"]), number(&simulated["power_correct_sign"]));
         let exact = power(discord, n, level, Test::Exact).unwrap().power;
         let exact = if p01 == p10 { right } else { exact };
@@ -205,13 +205,13 @@ fn corrections_with_ties(dir: &Path) {
     report.finish();
 }
 
-/// The published tables to the last digit from exact fractions. Two exceptions are excluded by name: a misprint, and a fraction that is not
-/// from the table.
+/// Compares with the published tables to the last digit, using exact fractions. Two entries are excluded by name: a misprint, and a
+/// fraction that does not come from the table.
 fn recommended_sizes(dir: &Path) {
     let mut report = Report::new("stats/recommended_n");
     for row in list(&json(&dir.join("recommended_n_published.json")), "rows") {
         let (size, times) = (row["size"].as_f64().unwrap(), row["gap_as_multiple_of_1_over_5_size"].as_f64().unwrap());
-        // One table prints half the gap in the column for the gap.
+        // In one table, the column for the gap contains half the gap.
         let half = row["printed_column_is"].as_str() == Some("half");
         let gap = if half { 2.0 * times / (10.0 * size) } else { times / (5.0 * size) };
         let parameters = row["params"].as_u64().unwrap();
@@ -238,14 +238,14 @@ fn recommended_sizes(dir: &Path) {
     report.finish();
 }
 
-/// Rows of a tab-separated table, by column.
+/// Rows of a tab-separated table, as maps from column to field.
 fn rows(text: &str) -> Vec<std::collections::HashMap<&str, &str>> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split('\t').collect();
     lines.map(|l| names.iter().copied().zip(l.split('\t')).collect()).collect()
 }
 
-/// Every row printed in the published notebook.
+/// Compares with every row printed in the published notebook.
 fn sizes_of_every_published_comparison(dir: &Path) {
     let fraction = |text: &str| {
         let (a, b) = text.split_once('/').unwrap();
@@ -299,7 +299,7 @@ fn online_description_length(dir: &Path) {
         report.close64(name, &[code.bits() / total], &[1.0], 1e-4);
         report.close64(name, &[code.compression()], &[number(&want["compression"])], 1e-3);
         report.close64(name, &[code.first], &[number(&want["first_portion_bits"])], 1e-9);
-        // The probe trained on everything: the cost of its own labels, and how many it gets right.
+        // The probe trained on all data: the cost of its own labels, and how many of them it predicts correctly.
         let probe = Logistic::fit_plain(&data, &settings, &mut || Ok(())).unwrap().model;
         let chances = probe.probabilities(data.x());
         let bits: f64 = data.y().iter().enumerate().map(|(i, y)| -chances.row(i)[*y].log2()).sum();
@@ -341,8 +341,8 @@ fn online_description_length(dir: &Path) {
     report.finish();
 }
 
-/// Terms and gradients of the variational code under given noise, the divergence of a scale against quadrature, and lengths of codes found
-/// by another program.
+/// Compares terms and gradients of the variational code under given noise, the divergence of a scale with quadrature, and code lengths with
+/// those found by an independent program.
 fn variational_description_length(dir: &Path) {
     let dir = dir.join("mdl");
     let file = json(&dir.join("variational.json"));
@@ -377,7 +377,7 @@ fn variational_description_length(dir: &Path) {
             }
         }
     }
-    // An approximation that deviates by less than a hundredth of a nat; its authors show no visible gap.
+    // This approximation deviates by less than a hundredth of a nat; its authors show no visible gap.
     for case in list(&file, "scale") {
         let at = number(&case["log_alpha"]);
         report.close64(&format!("scale {at}"), &[scale_divergence(at)], &[number(&case["divergence"])], 0.01);
@@ -392,7 +392,7 @@ fn variational_description_length(dir: &Path) {
         let got: f64 = bits.iter().map(|c| c.model + c.data).sum::<f64>() / bits.len() as f64;
         let theirs: Vec<f64> = list(case, "bits").iter().map(number).collect();
         let mean = theirs.iter().sum::<f64>() / theirs.len() as f64;
-        // Different seeds of either program end a few percent apart.
+        // Results under different seeds of either program differ by a few percent.
         report.close64(name, &[got / mean], &[1.0], 0.02);
     }
     report.finish();

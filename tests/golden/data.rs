@@ -1,4 +1,4 @@
-//! Real data sets: `PROBITY_DATA` (default `../shared/data`), with counts as stated in their descriptions.
+//! Real data sets (`PROBITY_DATA`, default `../shared/data`), with the counts stated in their descriptions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ fn every_folder_is_read_and_only_its_description_is_left_out(root: &Path) {
         let d = diagnose(&path);
         say!("{}: {} rows, {} dropped, {} unreadable", path.display(), d.rows, d.dropped, d.unread.total());
         assert!(d.rows > 0 && d.left_out.iter().all(|(file, _)| file == "README.md"), "{:?}", d.left_out);
-        // At most a few rows of real files are broken.
+        // Only a few rows in real files may be unreadable.
         assert!(1_000 * d.unread.total() <= d.rows, "{:?}", d.unread);
     }
 }
@@ -73,8 +73,8 @@ fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
     text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-/// Compares the facts that the lab skips, with reasons, relation by relation, with the doctor's report for the same models. The doctor also
-/// drops facts with several objects, which the lab asks.
+/// Compares the facts that the lab skips, by relation and reason, with the doctor's report for the same models. The doctor also drops facts
+/// with several objects, which the lab uses.
 fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
     let (dir, path) = (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
     let spec = dir.path().join("lama.toml");
@@ -102,7 +102,7 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
             }
         }
         assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");
-        // The doctor drops all duplicates, of which the lab asks one, and subjects with several objects.
+        // The doctor drops all duplicates, of which the lab uses one, and subjects with several objects.
         let (least, several) = (number(&printed["kept"]), number(&printed["several_objects"]));
         assert!(
             facts <= number(&printed["facts"]) && least <= kept + long && kept <= least + several,
@@ -141,7 +141,7 @@ fn converted_rows_are_the_same_rows(root: &Path) {
     for path in subfolders(root) {
         let set = Set::open(&path).unwrap();
         set.rows(&mut |_, row, line| {
-            // A sample, because every row of every file has already been parsed once.
+            // Only a sample of rows, because every row of every file has already been parsed once.
             if line % 37 == 0 {
                 rows += 1;
                 let text = plain::line(&row);

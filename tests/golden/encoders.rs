@@ -1,5 +1,5 @@
-//! Sentence encoders: pooling and pooler against transformers and sentence-transformers, the BiLSTM against PyTorch, and the untrained twin
-//! of every reference model.
+//! Sentence encoders: pooling and pooler compared with transformers and sentence-transformers, the BiLSTM with PyTorch, and the untrained
+//! twin of every reference model.
 
 use std::path::Path;
 
@@ -18,9 +18,9 @@ crate::harness::tests! {
     Needs::Fixtures => [the_bilstm_encoder_does_what_pytorch_does, word_vectors_beside_the_encoder_give_the_same];
 }
 
-/// Tolerance of sentence vectors: that of hidden states in the reference's README.
+/// Tolerance for sentence vectors: that for hidden states in the README of the reference.
 const HIDDEN: f64 = 2e-5;
-/// Tolerance of the BiLSTM against PyTorch.
+/// Tolerance for the BiLSTM compared with PyTorch.
 const LSTM: f64 = 1e-5;
 
 fn load(dir: &Path) -> Model {
@@ -45,7 +45,7 @@ fn sentence_vectors_are_those_of_the_reference(root: &Path) {
         let own = model.sentence_vectors(&texts).unwrap().data;
         report.close("as the folder says", &own, &want.get("sentence_embedding").data, HIDDEN);
         report.close("pooler", &pooled(PoolOver::Pooler), &want.get("pooler_output").data, HIDDEN);
-        // The first token at every layer is the hidden state there.
+        // Pooling by the first token gives that token's hidden state at every layer.
         let hidden = want.series("hidden_states.");
         for (l, want) in hidden.iter().enumerate() {
             let at = model.layer_point(l).unwrap();
@@ -79,7 +79,7 @@ fn the_published_minilm_gives_its_published_vectors(dir: &Path) {
     report.finish();
 }
 
-/// Folder of the BiLSTM, which is not a transformer and so not among the models.
+/// Folder of the BiLSTM, which is not among the models because it is not a transformer.
 const BILSTM: &str = "bilstm-max";
 
 fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
@@ -87,7 +87,7 @@ fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
     let (model, want, texts) = (load(&dir), Tensors::load(&dir.join("expected.safetensors")), texts(&dir));
     let mut report = Report::new("bilstm-max");
     let batch = model.batch(&texts).unwrap();
-    // Id 0 is the unknown word, so ids are one above the file's rows.
+    // Id 0 is the unknown word, so ids are one higher than the rows in the file.
     let ids: Vec<Vec<u64>> = json(&dir.join("expected.json"))["ids"]
         .as_array()
         .unwrap()
@@ -104,7 +104,7 @@ fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
     report.close("hidden states", &states.data, &want.get("states").data, LSTM);
     let pooled = model.sentence_vectors(&texts).unwrap();
     report.close("sentence vectors", &pooled.data, &want.get("pooled").data, LSTM);
-    // The gradient of the maximum is that of the states that attain it.
+    // The gradient of a maximum is the gradient of the states at which it is attained.
     let (t, d, c) = (batch.len(), model.embed_dim(), want.get("cotangent"));
     let mut value = Array::zeros([texts.len(), t, d]);
     for b in 0..texts.len() {

@@ -1,5 +1,5 @@
-//! The saliency lab's methods against transformers and captum: integrated gradients, gradient × input and attention of `reference/models`,
-//! and the readings of attention in `reference/saliency`.
+//! The saliency lab's methods compared with transformers and captum: integrated gradients, gradient × input and attention in
+//! `reference/models`, and the ways of reading attention in `reference/saliency`.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ crate::harness::tests! {
     Needs::Larger("saliency") => [attention_is_read_both_ways];
 }
 
-/// Tolerance of the reference's README, as a fraction of the largest score.
+/// Tolerance from the README of the reference, as a fraction of the largest score.
 const SCORE: f64 = 1e-3;
 const ATTENTION: f64 = 2e-5;
 
@@ -51,7 +51,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
         .collect()
 }
 
-/// Largest deviation over the tokens involved, as a fraction of the largest score.
+/// Largest deviation over the relevant tokens, as a fraction of the largest score.
 fn deviation(found: &[Scores], inputs: &[(Input, Vec<u32>)], want: &Golden) -> f64 {
     let width = want.shape[1];
     let largest = want.data.iter().fold(0.0f64, |m, v| m.max(v.abs()));
@@ -99,7 +99,7 @@ fn methods_give_what_others_computed(dir: &Path) {
     assert!(models > 0, "no model was compared");
 }
 
-/// Attention of the slots, layer by layer and head by head.
+/// Compares attention between slots, layer by layer and head by head.
 fn attentions(name: &str, model: &Model, cases: &[Case<'_>], want: &Tensors) {
     let key = if model.arch().decoder.is_some() { "cross_attentions" } else { "attentions" };
     let mut most = 0.0f64;
@@ -146,7 +146,7 @@ fn attention_is_read_both_ways(dir: &Path) {
         let close = |key: String, found: &[f64]| {
             let want = &want.get(&format!("{k}.{key}")).data;
             let most = found.iter().zip(want).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            // The reference is in double precision, our patterns in single.
+            // The reference is in double precision, but our attention patterns are in single precision.
             assert!(found.len() == want.len() && most < 1e-6, "{k}.{key}: {most}");
         };
         close("mask_on_token".into(), &put_together(&from, HeadRef::Mean));

@@ -1,7 +1,7 @@
-//! The list of tests as `cargo test` shows it: comparisons that are impossible on this machine are `ignored`, with the reason.
+//! The list of tests as `cargo test` prints it. Comparisons that are impossible on this machine are `ignored`, with the reason.
 //!
 //! Everything in the reference layout is compared twice: with the project's own fixtures, which are always available, and with the larger
-//! set, if there is one.
+//! set, if available.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,18 +9,18 @@ use std::sync::OnceLock;
 use libtest_mimic::{Arguments, Completion, Trial};
 use probity::model::Device;
 
-/// The reference that a test needs; the test receives its folder.
+/// What a test needs; the test receives the folder.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
-    /// A part of the reference layout: in the fixtures, and in the larger set (`PROBITY_REFERENCE`).
+    /// A part of the reference layout, in the fixtures and in the larger set (`PROBITY_REFERENCE`).
     Reference(&'static str),
-    /// A part that only the larger set has.
+    /// A part that is only in the larger set.
     Larger(&'static str),
     /// Pretrained checkpoints (`PROBITY_MODELS`), or one of them.
     Models(&'static str),
     /// Real data sets (`PROBITY_DATA`), or one of them.
     Data(&'static str),
-    /// Inputs that failed once (`PROBITY_CASES`), or a folder of them.
+    /// Inputs that once failed (`PROBITY_CASES`), or one of their folders.
     Cases(&'static str),
     /// Python 3 with these modules.
     Python(&'static str),
@@ -28,13 +28,13 @@ pub(crate) enum Needs {
 }
 
 pub(crate) struct Test {
-    /// The test's path in the form of `module_path!`.
+    /// The path of the test, in the form of `module_path!`.
     pub name: &'static str,
     pub needs: Needs,
     pub run: fn(&Path),
 }
 
-/// Generates a module's `tests()`: the requirement of each group, and the functions in it.
+/// Generates a module's `tests()` from groups of functions, each with a requirement.
 macro_rules! tests {
     ($($needs:expr => [$($run:ident),+ $(,)?];)+) => {
         pub(crate) fn tests() -> Vec<crate::harness::Test> {
@@ -54,10 +54,10 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")
 }
 
-/// The folder in an environment variable, or its default.
+/// The folder in an environment variable, or the default folder.
 ///
 /// # Errors
-/// The missing folder, and the variable that would locate it.
+/// The folder that is missing, and the environment variable that would locate it.
 fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String> {
     let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
     let dir = root.join(inside);
@@ -90,7 +90,7 @@ pub(crate) fn talks() -> bool {
     *TALKS.get_or_init(|| std::env::args().any(|a| a == "--nocapture" || a == "--no-capture"))
 }
 
-/// Prints a line, if enabled.
+/// Prints a line if printing is enabled.
 macro_rules! say {
     ($($part:tt)*) => { if crate::harness::talks() { println!($($part)*) } };
 }

@@ -1,5 +1,5 @@
-//! `reference/interventions`: probes against scikit-learn and PyTorch, interventions and their scores against plain definitions in NumPy
-//! and, for INLP, the authors' code.
+//! `reference/interventions`: probes compared with scikit-learn and PyTorch, and interventions and their scores with plain definitions in
+//! NumPy and, for INLP, the authors' code.
 
 pub(crate) mod attacks;
 pub(crate) mod erasure;
@@ -31,7 +31,7 @@ crate::harness::tests! {
     Needs::Larger("interventions/official") => [inlp_with_the_authors_classifiers];
 }
 
-/// The data, probes and expectations of one reference folder.
+/// The data, probes and expected values of one reference folder.
 pub(crate) struct Set {
     dir: PathBuf,
     data: Tensors,
@@ -87,7 +87,7 @@ impl Set {
         Labelled::new(self.x(part), self.labels(property, part), self.classes(property)).unwrap()
     }
 
-    /// The probe `mlp.<p>` or `oracle.<p>`; PyTorch stores weights as outputs x inputs.
+    /// The probe `mlp.<p>` or `oracle.<p>`; PyTorch stores weights as outputs × inputs.
     fn mlp(&self, name: &str) -> Mlp {
         let layer = |i: usize| Layer {
             weight: matrix::<f32>(&self.probes, &format!("{name}.w{i}")).transposed(),
@@ -96,7 +96,7 @@ impl Set {
         Mlp::from_layers(vec![layer(1), layer(2)]).unwrap()
     }
 
-    /// The intervention part as training data; the tests here do not use the single validation example.
+    /// The intervention part as training data. The tests here do not use its only validation example.
     fn intervention(&self, property: &str) -> TrainingData<Intervention> {
         let (a, b) = (self.x("int"), self.x("oracle"));
         let x = Matrix::from_vec(a.rows() + b.rows(), a.cols(), [a.data(), b.data()].concat()).unwrap();
@@ -116,7 +116,7 @@ impl Set {
         all.filter(|p| weights.find(&format!("{p}.w")).is_some()).collect()
     }
 
-    /// The stored INLP classifiers (iterations x rows x D).
+    /// The stored INLP classifiers (iterations × rows × D).
     fn directions(&self, file: &str, property: &str) -> Directions {
         let t = self.tensors(file);
         let w = t.get(&format!("{property}.w"));
@@ -195,7 +195,7 @@ fn inlp_with_given_classifiers(dir: &Path) {
     report.finish();
 }
 
-/// Compares INLP with the authors' own code and its classifiers.
+/// Compares INLP with the authors' own code, using its classifiers.
 fn inlp_with_the_authors_classifiers(official: &Path) {
     let set = Set::open(official.parent().unwrap());
     let mut report = Report::new("interventions/official/inlp");
@@ -224,7 +224,7 @@ fn inlp_trained_anew(dir: &Path) {
             let got = directions.subspace(k).unwrap().nullspace_projection();
             report.close64(&format!("{p} P_{k}"), got.data(), &want.data, 1e-3);
         }
-        // Accuracy of each round's classifier. It needs the intercept, so it is refitted on the data of that round.
+        // Compares the accuracy of each round's classifier, which is refitted on that round's data because the intercept is needed.
         let (train, test) = (data.train(), set.labelled(&p, "test"));
         let (mut got_train, mut got_test) = (Vec::new(), Vec::new());
         for k in 0..rounds {
@@ -254,7 +254,7 @@ fn head(m: &Matrix, rows: usize) -> &[f32] {
     &m.data()[..rows * m.cols()]
 }
 
-/// The values after a prefix in the keys of an object, with their spelling.
+/// The values that follow a prefix in the keys of an object, with their spelling.
 fn values_of(object: &Value, prefix: &str) -> Vec<(String, f64)> {
     let keys = object.as_object().unwrap().keys();
     keys.filter_map(|k| k.strip_prefix(prefix)).filter_map(|s| Some((s.to_owned(), s.parse().ok()?))).collect()

@@ -1,7 +1,8 @@
-//! Golden tests: our numbers against those of other implementations.
+//! Golden tests, which compare our numbers with those of other implementations.
 //!
-//! Each runs on `fixtures/`, written by the scripts there, and on the larger set of `PROBITY_REFERENCE` (default `../shared/reference`), or
-//! is ignored if that is missing. Sizes are taken from the files. Run with `--nocapture` to see the largest deviation of each check.
+//! Each test runs on `fixtures/`, which the scripts there write, and on the larger set in `PROBITY_REFERENCE` (default
+//! `../shared/reference`); without that set, the second run is ignored. Sizes are taken from the files. Run with `--nocapture` to see the
+//! largest deviation of each check.
 
 #![allow(clippy::unwrap_used)] // tests throughout
 

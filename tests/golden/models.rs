@@ -1,4 +1,4 @@
-//! Tiny models of every family against Hugging Face transformers: `reference/models`.
+//! Tiny models of every family compared with Hugging Face transformers: `reference/models`.
 
 mod edits;
 
@@ -23,7 +23,7 @@ crate::harness::tests! {
     ];
 }
 
-/// Tolerances of the reference's README.
+/// Tolerances from the README of the reference.
 const HIDDEN: f64 = 2e-5;
 const LOGITS: f64 = 1e-4;
 const PROBABILITY: f64 = 1e-5;
@@ -166,7 +166,7 @@ impl Case {
         report.equal("pad id", &u64::from(tokenizer.pad_id()), &self.info["pad_id"].as_u64().unwrap());
     }
 
-    /// Tokenizers rebuilt from `vocab.txt`, or from vocabulary and merges, must behave like `tokenizer.json`.
+    /// Tokenizers built from `vocab.txt`, or from vocabulary and merges, must behave like `tokenizer.json`.
     fn old_tokenizer_files(&self, dir: &Path, report: &mut Report) {
         let config = std::fs::read_to_string(dir.join("tokenizer_config.json")).ok();
         let extras = Extras { tokenizer_config: config.as_deref(), ..Extras::default() };
@@ -189,7 +189,7 @@ impl Case {
             return;
         };
         let ours = self.model.tokenizer().unwrap();
-        // Other sets need not have either.
+        // Other sets may lack one or the other.
         let list = |key: &str| self.info[key].as_array().map_or(&[][..], Vec::as_slice);
         let texts = list("texts").iter().chain(list("tokenizer_cases").iter().map(|c| &c["text"]));
         let differ: Vec<&Value> = texts
@@ -237,7 +237,7 @@ impl Case {
         }
     }
 
-    /// The second stack of an encoder-decoder.
+    /// Compares the second stack of an encoder-decoder.
     fn decoder(&self, report: &mut Report) {
         let Some(second) = self.model.arch().decoder else { return };
         let input = self.batch.decoder_input(second.start_token);
@@ -278,7 +278,7 @@ impl Case {
         }
         report.equal("top-5 tokens", &got_ids, &ids.indices());
         report.close64("top-5 probabilities", &got_p, &probabilities.data, PROBABILITY);
-        // Requesting only a few vocabulary rows must give the same numbers.
+        // Requesting only a few rows of the vocabulary must give the same numbers.
         let few: Vec<u32> = ids.indices().iter().map(|&i| i as u32).collect();
         let some = self.model.forward(&self.batch, &Plan::default().logits_of(sites, few.clone())).unwrap();
         let some = some.logits.unwrap();
@@ -302,7 +302,7 @@ impl Case {
         out
     }
 
-    /// The explained scalar of each sentence: the target's logit, or component 0 of the pooled vector.
+    /// The scalar to explain in each sentence: the target's logit, or component 0 of the pooled vector.
     fn scalar(&self) -> Scalar {
         self.scalar_over(1)
     }
@@ -341,7 +341,7 @@ impl Case {
         report.close("gradient", &got.data, &self.want.get("grad_embeddings").data, GRADIENT * scale);
         let norms: Vec<f32> = (0..got.rows()).map(|i| got.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect();
         report.close("gradient norms", &norms, &self.want.get("grad_l2").data, GRADIENT * scale);
-        // The same values, starting from the embeddings instead of the ids.
+        // The same values must result when the pass starts from the embeddings instead of the ids.
         let again = Plan::default().from_embeddings(words.clone()).gradient(self.scalar(), &[HookPoint::Embed]);
         let again = self.model.forward(&self.batch, &again).unwrap();
         let want: Vec<f64> = got.data.iter().map(|&v| f64::from(v)).collect();
@@ -381,7 +381,7 @@ impl Case {
         }
     }
 
-    /// Trapezoid rule from the baseline's embeddings to the input's: attributions `[B T, E]` and E.
+    /// Integrates by the trapezoid rule from the baseline's embeddings to those of the input; returns attributions `[B T, E]` and E.
     fn path_gradient(&self, steps: usize, scalar: impl Fn(usize) -> Scalar) -> (Vec<f64>, usize) {
         let rows = self.batch.rows();
         let words = |batch: &Batch| {
@@ -406,7 +406,7 @@ impl Case {
                 let a = s as f32 / steps as f32;
                 let part = &mut x.data[i * input.data.len()..(i + 1) * input.data.len()];
                 for (j, v) in part.iter_mut().enumerate() {
-                    // Padding has no baseline; nothing attends to it.
+                    // Padding has no baseline, and no token attends to it.
                     *v = base.data[j] + a * (input.data[j] - base.data[j]);
                 }
             }
@@ -434,7 +434,7 @@ fn a_gradient_at_a_hidden_state_is_the_derivative_there(root: &Path) {
         if case.model.arch().head == Head::None {
             continue;
         }
-        // The gradient at the input of block 0 equals that at the embeddings if there is no operation in between.
+        // If there is no operation between the embeddings and the input of block 0, the gradients at both are equal.
         let points = [HookPoint::ResidPre(0), HookPoint::ResidPost(0)];
         let trace = case.model.forward(&case.batch, &Plan::default().gradient(case.scalar(), &points)).unwrap();
         let mut report = Report::new(&format!("models/{}", dir.file_name().unwrap().to_string_lossy()));

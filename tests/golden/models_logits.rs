@@ -1,5 +1,5 @@
-//! Families that are run by their logits, against Hugging Face transformers: all folders in `reference/models_logits`. A variant (the same
-//! weights under other settings) must agree too, or be refused with a message.
+//! Families that are run only for their logits, compared with Hugging Face transformers: all folders in `reference/models_logits`. A
+//! variant (the same weights with different settings) must agree too, or be refused with a message.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ crate::harness::tests! {
     Needs::Reference("models_logits") => [families_run_by_their_logits_give_those_of_transformers];
 }
 
-/// Variants computed as in transformers. All others may be refused, because the library deviates there.
+/// Variants computed as in transformers. All others may be refused, because the library deviates for them.
 const AGREE: [&str; 7] =
     ["all_global", "long_decoder", "longrope", "no_caps", "no_window", "partial_rotary", "query_scalar"];
 
-/// Tolerances of the reference's README.
+/// Tolerances from the README of the reference.
 const LOGITS: f64 = 1e-4;
 const PROBABILITY: f64 = 1e-5;
 
@@ -95,8 +95,8 @@ fn predictions(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report
     report.close64("probabilities", &probabilities, &want.get("top5_probabilities").data, PROBABILITY);
 }
 
-/// Texts of one length run together, and each gives the same result as alone. Regression: the library's Mamba step accepts only one text,
-/// and used to fail at the second.
+/// Texts of the same length run together, and each must give the same result as alone. Regression: the library's Mamba step accepts only
+/// one text, and used to fail at the second.
 fn together(model: &Model, want: &Tensors, pad: u32, report: &mut Report) {
     let decoder = want.find("decoder_input_ids").map(|ids| rows(ids, None).swap_remove(0));
     let text = rows(want.get("input_ids"), want.find("attention_mask")).swap_remove(0);
@@ -116,7 +116,7 @@ fn together(model: &Model, want: &Tensors, pad: u32, report: &mut Report) {
     report.close("together", &last(&[text.clone(), turned.clone()]), &alone, LOGITS);
 }
 
-/// All positions, chosen ones in any order, and chosen rows of the vocabulary give the same numbers.
+/// All positions, selected positions in any order, and selected rows of the vocabulary must give the same numbers.
 fn sites(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report) {
     let positions = want.get("position").indices();
     let all = model.forward(batch, &Plan::default().logits_at(Sites::All)).unwrap().logits.unwrap();
@@ -134,7 +134,7 @@ fn sites(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report) {
         .collect();
     report.close("of few words", &few.logits.unwrap().data, &same, LOGITS);
     if batch.output() != batch {
-        // Without separate decoder input, the decoder is asked at the sentinel in the text.
+        // Without a separate decoder input, the decoder predicts at the sentinel in the text.
         let first = Batch::new(&rows(want.get("input_ids"), want.find("attention_mask")), 0).unwrap();
         let mask = model.tokenizer().unwrap().special().mask.unwrap();
         let at: Vec<usize> = first.find_last(mask).into_iter().map(Option::unwrap).collect();
@@ -144,7 +144,7 @@ fn sites(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report) {
     }
 }
 
-/// A listing contains size and use before the weights are read.
+/// A listing must state size and supported labs before the weights are read.
 fn listing(dir: &Path, model: &Model, report: &mut Report) {
     let listed = Model::describe(&ModelSource::Dir(dir.to_owned())).unwrap();
     report.equal("description", &listed, model.arch());

@@ -1,5 +1,5 @@
-//! Compares our BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 with those of candle-transformers, on the folders of `reference/models`. The
-//! two implementations share only the weights and the tensor library.
+//! Compares our BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 with those of candle-transformers on the folders in `reference/models`. The
+//! two implementations have only the weights and the tensor library in common.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,16 +16,16 @@ crate::harness::tests! {
     Needs::Reference("models") => [our_executors_and_candle_transformers_agree];
 }
 
-/// Families that both implement.
+/// Families that both programs implement.
 const FAMILIES: [&str; 5] = ["bert", "distilbert", "llama", "qwen2", "xlm-roberta"];
 
-/// Tolerance of logits, as against transformers.
+/// Tolerance for logits, the same as for transformers.
 const LOGITS: f64 = 1e-4;
 
-/// Logits of one unpadded sentence: of all its tokens, or after the last one.
+/// Function that returns the logits of one unpadded sentence: at all its tokens, or after the last one.
 type Opinion = Box<dyn FnMut(&[u32]) -> candle_core::Result<Tensor>>;
 
-/// Tied tensors, which checkpoints omit but the library requires.
+/// Tied tensors, which checkpoints omit although the library requires them.
 const TIED: [(&str, &str); 2] = [
     ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
     ("cls.predictions.decoder.bias", "cls.predictions.bias"),
@@ -38,14 +38,14 @@ fn config<T: serde::de::DeserializeOwned>(dir: &Path) -> T {
     if value.get("position_embedding_type").is_none() {
         value["position_embedding_type"] = "absolute".into();
     }
-    // A number is required even without a window.
+    // The library requires a number even if there is no window.
     if value.get("sliding_window").is_some_and(serde_json::Value::is_null) {
         value["sliding_window"] = value["max_position_embeddings"].clone();
     }
     serde_json::from_value(value).unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
 }
 
-/// The library's model of a folder, if it is one of the five, and whether it answers only after the last token.
+/// Returns the library's model of a folder, if it is one of the five, and whether it returns logits only after the last token.
 fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>> {
     let cpu = CandleDevice::Cpu;
     let mut tensors = candle_core::safetensors::load(dir.join("model.safetensors"), &cpu)?;
@@ -54,7 +54,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
             tensors.entry(wanted.to_owned()).or_insert(tensor);
         }
     }
-    // The library omits XLM-RoBERTa's last bias.
+    // The library does not apply the last bias of XLM-RoBERTa.
     let left_out = tensors.get("lm_head.bias").cloned();
     let vb = VarBuilder::from_tensors(tensors, DType::F32, &cpu);
     let row = |ids: &[u32]| Tensor::new(ids, &CandleDevice::Cpu)?.unsqueeze(0);
@@ -71,7 +71,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
             let model = distilbert::DistilBertForMaskedLM::load(vb, &config(dir))?;
             let run = move |ids: &[u32]| {
                 let ids = row(ids)?;
-                // Its mask marks hidden positions.
+                // In its mask, one marks a masked position.
                 model.forward(&ids, &Tensor::zeros((ids.dim(1)?, ids.dim(1)?), DType::U8, ids.device())?)
             };
             (Box::new(run) as Opinion, false)
@@ -138,8 +138,8 @@ fn our_executors_and_candle_transformers_agree(root: &Path) {
     reports.into_iter().for_each(Report::finish);
 }
 
-/// The library's DistilBERT always uses the tanh approximation of GELU, whatever the file specifies (a deviation of 7e-3). Ours is set to
-/// the same, so that everything else can be compared.
+/// The library's DistilBERT always uses the tanh approximation of GELU, whatever the file specifies, which deviates by 7e-3. Ours is set to
+/// use it too, so that everything else can be compared.
 fn approximating(dir: &Path) -> Option<tempfile::TempDir> {
     let mut config: serde_json::Value = super::common::json(&dir.join("config.json"));
     if config["model_type"] != "distilbert" || config["activation"] != "gelu" {

@@ -1,6 +1,6 @@
-//! The prompts lab against queries through transformers (in the fixtures and the larger set), statistics in exact fractions
-//! (`reference/prompts`), and the enumerated rank consistencies of `reference/stats`. Also pseudo-log-likelihoods of a fixture trained
-//! here, and families that are run by their logits.
+//! The prompts lab compared with queries through transformers (in the fixtures and the larger set), with statistics in exact fractions
+//! (`reference/prompts`), and with the enumerated rank consistencies in `reference/stats`. Also covers pseudo-log-likelihoods under the
+//! built-in models, and families that are run only for their logits.
 
 mod families;
 mod pll;

@@ -1,4 +1,4 @@
-//! The guide's page on Python and the notebook, run by an interpreter that has the packages.
+//! Runs the guide's page on Python and the notebook with an interpreter that has the packages.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ crate::harness::tests! {
     Needs::Python("pandas, matplotlib, nbclient, ipykernel") => [the_notebook_runs];
 }
 
-/// Runs a program in an empty folder with `probity` on its path.
+/// Runs a program in an empty folder, with `probity` on the path.
 fn run(folder: &Path, program: &str, arguments: &[&str]) {
     let built = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
     let mut command = Command::new(program);
@@ -22,7 +22,7 @@ fn run(folder: &Path, program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The code of a page's blocks in one language.
+/// The code in a page's blocks of one language.
 fn blocks(page: &str, language: &str) -> String {
     let fence = format!("```{language}\n");
     page.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).collect()

@@ -1,4 +1,4 @@
-//! Result files that used to be refused or misread, with correct values (`PROBITY_CASES`).
+//! Result files that used to be refused or misread, with the correct values (`PROBITY_CASES`).
 
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn other_documents_under_the_same_identifiers_are_refused(dir: &Path) {
     assert!(error.contains("60 of 60") && error.contains("doc_hash") && error.contains("`0`"), "{error}");
 }
 
-/// 8 and 3 discordant of 60.
+/// Checks the table: 8 and 3 discordant items of 60.
 fn holds_the_table(c: &ComparisonFinding) {
     assert_eq!((c.only_a, c.only_b), (Some(8), Some(3)), "{c:?}");
     let n = [c.both, c.only_a, c.only_b, c.neither].map(|n| n.unwrap_or(0)).iter().sum::<u64>();

@@ -44,7 +44,7 @@ fn indices(v: &Value) -> Vec<usize> {
     v.as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as usize).collect()
 }
 
-/// Pairs with null if a word has no partner.
+/// Parses pairs, in which null means that a word has no partner.
 fn slots_of(v: &Value) -> Vec<Slot> {
     let index = |v: &Value| v.as_u64().map(|i| i as usize);
     let slot = |p: &Value| Slot { original: index(&p[0]), perturbed: index(&p[1]) };
@@ -155,7 +155,7 @@ fn correlations(dir: &Path) {
     report.finish();
 }
 
-/// A prefix with its saliency vectors by system.
+/// A prefix, with its saliency vectors by system.
 struct Line {
     rationale: Rationale<'static>,
     vectors: BTreeMap<String, Vec<f64>>,
@@ -188,8 +188,8 @@ fn lines(dir: &Path) -> Vec<Line> {
     lines
 }
 
-/// The group of a section: templates with animate and inanimate subjects together, by the numbers of subject and object. Sections with
-/// prepositional phrases are in no group.
+/// Returns the group of a section: templates with animate and inanimate subjects together, by the numbers of subject and object. Sections
+/// with prepositional phrases belong to no group.
 fn group(section: &str) -> Option<(String, String)> {
     let (template, numbers) = section.split_once('.').unwrap();
     if template.starts_with("prep") {
@@ -200,7 +200,7 @@ fn group(section: &str) -> Option<(String, String)> {
 }
 
 const NOISE: f64 = 0.01;
-/// The reference numbers are written with six decimals.
+/// Tolerance for reference numbers, which are written with six decimals.
 const WRITTEN: f64 = 1e-6;
 
 fn published_vectors_within_their_groups(dir: &Path) {
@@ -243,7 +243,7 @@ fn published_vectors_of_two_models(dir: &Path) {
         let r = |l: &Line| pearson(&clamped(l, "sota"), &clamped(l, "distilled")).unwrap().r;
         report.close64(class, &[lines.iter().map(r).sum::<f64>() / n], &[want], WRITTEN);
     }
-    // Treats the second model's ranking as that of a perturbed input.
+    // The ranking by the second model is treated as that of a perturbed input.
     let rules = Rules { membership: Membership::Position, ..Rules::new(Size::Gold) };
     let judged: Vec<Judged> = lines
         .iter()
@@ -268,7 +268,7 @@ fn published_vectors_of_two_models(dir: &Path) {
     report.finish();
 }
 
-/// The calculator gives the same F1 when it joins the rows.
+/// The calculator must give the same F1 from the same rows.
 fn cues_and_published_vectors(dir: &Path) {
     let mut report = Report::new("Ding & Koehn, cues");
     for (system, want) in [("sota_verum", 0.203185), ("distilled_verum", 0.198567)] {
@@ -288,7 +288,7 @@ fn cues_and_published_vectors(dir: &Path) {
     report.finish();
 }
 
-/// Alignments made by hand equal our own subsequences, and a ranking that follows the gold rationales is perfect.
+/// Alignments made by hand equal our own longest common subsequences, and a ranking that follows the gold rationales is perfect.
 fn hand_made_rationales(dir: &Path) {
     let mut report = Report::new("plm_rationale_mini");
     let (mut gathered, mut rows) = (Gathered::default(), Vec::new());
@@ -311,7 +311,7 @@ fn hand_made_rationales(dir: &Path) {
         let pairs: Vec<[u32; 2]> =
             found.iter().filter_map(|s| Some([s.original? as u32, s.perturbed? as u32])).collect();
         report.equal(&format!("alignment of {}", row.id.as_ref().unwrap().as_str()), &Some(pairs), &row.alignment);
-        // Two equal scores agree as far as position can determine, whatever the words.
+        // Two tied scores agree as far as position can determine, whatever the words.
         let (map, _) = map_of(&plain(original), &plain(original), &found, Membership::String);
         report.close64("MAP with itself", &[map], &[1.0], 1e-12);
         aligned += 1;

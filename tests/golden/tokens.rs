@@ -1,4 +1,5 @@
-//! Tokens as `probity models tokens` prints them: the reference's tokens, in columns of their display width (Chinese is wide).
+//! Tokens as printed by `probity models tokens`: they must be those of the reference, in columns aligned by display width (Chinese
+//! characters are wide).
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +13,7 @@ crate::harness::tests! {
     Needs::Reference("models") => [printed_tokens_are_the_references_in_straight_columns];
 }
 
-/// The text from display column `column` on.
+/// The text starting at display column `column`.
 fn from_column(line: &str, column: usize) -> &str {
     let mut width = 0;
     let at = line.char_indices().find(|(_, c)| {
@@ -27,7 +28,7 @@ fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
     let (mut wide, mut compared) = (0, 0);
     for dir in subfolders(root) {
         let info = json(&dir.join("expected.json"));
-        // Other sets may lack the texts of tokens.
+        // Other sets may lack the texts.
         let texts = info["texts"].as_array().map_or(&[][..], Vec::as_slice);
         let spelled = |i: usize| Some((info["tokens"][i].as_array()?, info["ids"][i].as_array()?));
         if (0..texts.len()).all(|i| spelled(i).is_none()) {
@@ -46,7 +47,7 @@ fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
             assert_eq!(lines.len(), tokens.len() + 2, "{}: {printed}", dir.display());
             for ((line, want), want_id) in lines[2..].iter().zip(tokens).zip(ids) {
                 let want = want.as_str().unwrap();
-                // Control characters are shown as something else.
+                // Control characters are displayed in a different form.
                 let plain = !want.chars().any(char::is_control);
                 assert!(!plain || from_column(line, token).starts_with(want), "{want} in {line:?}");
                 let number = from_column(line, id).split_whitespace().next().unwrap();

@@ -1,4 +1,4 @@
-//! Contents of recorded sessions: their folded boards, and every table and figure as exported.
+//! Contents of recorded sessions: their folded boards, and every table and figure in exported form.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Texts and captions of the figures of every shipped session and of made-up ones.
+//! Texts and captions of the figures in every shipped session and in made-up ones.
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static Board)> {
     shipped.chain(BOARDS.iter().filter(|(name, _)| !name.starts_with("sessions/")).map(|(name, board)| (*name, board)))
 }
 
-/// Every figure of every session, in each style and at both widths of a journal's column.
+/// Checks every figure of every session, in each style and at both column widths of a journal.
 #[test]
 fn no_texts_of_a_figure_lie_on_each_other() {
     let widths = [84.0, 174.0].map(|width| (Style::Paper, Some(width)));
@@ -80,7 +80,7 @@ fn named(session: &str, name: &str) -> Figure {
 }
 
 /// Regression: captions used to say "n = 8 to 512 test items" although each point has its own n, and "42 subjects" although intervals are
-/// over 4 relations. They also omitted the arrows of a graph and the experiment behind published numbers.
+/// over 4 relations. They also omitted the meaning of arrows in a graph, and the experiment from which published numbers come.
 #[test]
 fn captions_say_what_a_reader_of_the_picture_needs() {
     let sizes = named("power", "sizes");

@@ -1,4 +1,4 @@
-//! A list of pinned values: `name  value` on each line, compared by name.
+//! A list of pinned values, with `name  value` on each line, compared by name.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn writes() -> bool {
 pub(crate) struct List(Vec<(String, String)>);
 
 impl List {
-    /// Adds a value. Each name is used once.
+    /// Adds a value; each name can be used only once.
     pub(crate) fn add(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
         let (name, value) = (name.into(), value.to_string());
         assert!(!name.contains("  ") && !name.contains('\n') && !value.contains('\n'), "{name}: {value}");
@@ -35,7 +35,7 @@ impl List {
         self.0.push((name, value));
     }
 
-    /// Compares with the list of this name in the folder of pins, or writes it.
+    /// Compares the values with the pinned list of this name, or writes the list.
     pub(crate) fn check(&self, name: &str) {
         let path = file("tests/pins").join(name);
         if writes() {
@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
 }
 
-/// The lines that differ; empty if all are equal and in the same order.
+/// The lines that differ; empty if all lines are equal and in the same order.
 fn differences(pinned: &[(&str, &str)], now: &[(&str, &str)]) -> Option<String> {
     let find =
         |list: &[(&str, &str)], name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());

@@ -1,5 +1,5 @@
 //! Pins: values that refactoring must not change. Each list in this folder records current behaviour, one value per line. A test recomputes
-//! the values and names the lines that differ.
+//! the values and prints the lines that differ.
 //!
 //! | list | contents |
 //! | --- | --- |

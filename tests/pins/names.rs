@@ -24,7 +24,7 @@ fn refused(lab: &dyn Lab, name: &str, details: Details<'_>) -> Vec<String> {
     }
 }
 
-/// A figure in a lab's table that the lab does not draw would be offered and then refused.
+/// Every figure in a lab's table must be known to the lab; otherwise it would be offered and then refused.
 #[test]
 fn every_figure_of_a_table_is_known_to_its_lab() {
     for lab in LABS {
@@ -79,7 +79,7 @@ fn tree(list: &mut List, path: &str, command: &clap::Command) {
     }
 }
 
-/// The list is for Unix, where the program has a few more subcommands.
+/// The list is for Unix, where the program has a few additional subcommands.
 #[cfg(unix)]
 #[test]
 fn every_name_that_users_write_is_there() {

@@ -1,4 +1,4 @@
-//! Recorded lines: reading and writing reproduces them byte for byte, and the digest of a grid's part does not change.
+//! Recorded lines: parsing and writing reproduces them byte for byte, and the digest of a grid part does not change.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use probity::session::record::Record;
 use super::file;
 use super::list::{read, writes};
 
-/// SHA-256 over the findings of `part.jsonl`, without times.
+/// SHA-256 of the findings in `part.jsonl`, without times.
 const PART_DIGEST: &str = "bf7381175ad6a30c";
 
-/// Detects changes that do not alter the board: a key that is renamed in both directions, or that moves.
+/// Detects changes that do not affect the board, such as a key that is moved, or renamed for both reading and writing.
 #[test]
 fn findings_of_the_first_format_are_written_as_they_were_read() {
     for line in read(&file("tests/replay/kinds.jsonl")).lines() {

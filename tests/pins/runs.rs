@@ -1,9 +1,9 @@
 //! The JSON output of a small run of each lab: lines, kinds, keys, words and counts exactly, other numbers within a tolerance.
 //!
-//! Numbers cannot be compared to the last bit: processors with other instructions (AVX2, AVX-512, neither) sum in another order. Between
-//! the three, and with plain loops instead of matrix products, the largest deviation in these runs was 2e-5 of a value (degrees of freedom)
-//! and 3e-6 in values below 1. The number of threads does not change any bit. Interim findings are omitted, as well as times and anything
-//! that names the machine.
+//! Numbers cannot be compared to the last bit, because processors with different instructions (AVX2, AVX-512, neither) sum in different
+//! orders. Between the three, and with plain loops instead of matrix products, the largest deviation in these runs was 2e-5 of a value
+//! (degrees of freedom) and 3e-6 in values below 1. The number of threads does not change any bit. Interim findings are omitted, as well as
+//! times and anything that names the machine.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use super::file;
 use super::list::{read, writes};
 use crate::cli::common::{Probity, json_lines, text};
 
-/// Allowed difference between two machines, relative and absolute.
+/// Allowed difference between two machines: relative, and absolute.
 const TOLERANCE: (f64, f64) = (1e-4, 1e-5);
 
 /// Keys that differ between two runs of the same spec.
@@ -35,7 +35,7 @@ fn findings(lab: &str) -> Vec<Value> {
     all
 }
 
-/// Drops volatile keys, and decimals on which machines disagree.
+/// Drops keys that vary between runs, and decimals on which machines disagree.
 fn clean(value: &mut Value) {
     match value {
         Value::Object(map) => {

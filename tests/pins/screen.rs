@@ -1,5 +1,5 @@
-//! The effect of changes on the screen, independent of wording. The user's own prompts and sentences, queued and replaced runs, and clicks
-//! are covered by the flows.
+//! Effects of changes on the screen, independent of wording. The flow tests cover the user's own prompts and sentences, queued and replaced
+//! runs, and clicks.
 
 use probity::tui::action::Action;
 use probity::tui::setup;
@@ -37,7 +37,7 @@ fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
     assert!(!drawn(&h, &rows[1].1), "{}", h.screen());
 }
 
-/// The answer arrives before the next key, for exactly the typed text.
+/// The answer arrives before the next key and is for exactly the text typed so far.
 #[test]
 fn an_own_sentence_is_shown_with_its_scores_after_each_key() {
     let mut h = has_scored(120, 40);
@@ -71,7 +71,7 @@ fn a_terminal_of_30_by_8_says_what_is_needed_and_keeps_the_run() {
             assert!(small.contains(part), "{part}:\n{small}");
         }
         assert!(small.lines().count() <= usize::from(rows));
-        // Events still arrive; keys work, and their effect is shown once there is room.
+        // Events still arrive, and keys work; their effect is shown once there is space.
         h.event(ready());
         h.event(models());
         h.act(Action::Resize(120, 40));

@@ -1,4 +1,4 @@
-//! Hashes of the shipped specs and of the cells of grids, which name findings, caches and parts.
+//! Hashes of the shipped specs and of grid cells, which identify findings, caches and parts.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use probity::lab::{Spec, grid};
 use super::file;
 use super::list::{List, sha256};
 
-/// A grid of each lab, over axes of every kind of value.
+/// A grid for each lab, with axes over every kind of value.
 const GRIDS: [(&str, &str); 4] = [
     (
         "interventions",
@@ -24,7 +24,7 @@ fn add(list: &mut List, name: &str, spec: &Spec) {
     list.add(format!("{name} TOML"), sha256(spec.to_toml()));
     let json = serde_json::to_string(spec).unwrap();
     list.add(format!("{name} JSON"), sha256(&json));
-    // A written spec is read back unchanged.
+    // A spec that is written and parsed again is unchanged.
     assert_eq!(&Spec::parse(&spec.to_toml(), name).unwrap(), spec, "{name} by TOML");
     assert_eq!(serde_json::from_str::<Spec>(&json).unwrap().hash(), spec.hash(), "{name} by JSON");
 }

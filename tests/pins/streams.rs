@@ -17,15 +17,15 @@ use super::file;
 use super::list::{List, sha256};
 use crate::sources::sources;
 
-/// The calls whose first strings name a stream.
+/// The functions whose first string argument names a stream.
 const STREAMS: [&str; 2] = ["stream(", ".seed("];
 
 /// The call that names a purpose's role and settings, `Purpose::of`. Two string arguments distinguish it from other functions with that
 /// name.
 const PURPOSE: &str = ".of(";
 
-/// The streams' names as spelled in the source, without those in tests. Parts that are filled in at run time stay `{}`. The spelling is
-/// pinned because changing it would change every number drawn under it.
+/// The names of streams as spelled in the source, excluding tests. Parts filled in at run time stay `{}`. The spelling is pinned because a
+/// change would alter every number drawn from the stream.
 fn names() -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in sources("src") {
@@ -58,7 +58,7 @@ fn arguments(code: &str) -> &str {
     &code[..end.unwrap_or(0)]
 }
 
-/// Strings in the code, without the names of variables: `{task}` is `{}`, and `{row:016x}` is `{:016x}`.
+/// The string literals in the code, with variable names removed: `{task}` becomes `{}`, and `{row:016x}` becomes `{:016x}`.
 fn literals(code: &str) -> impl Iterator<Item = String> {
     code.split('"').skip(1).step_by(2).map(|text| {
         let mut pieces = text.split('{');
@@ -114,7 +114,7 @@ fn primitives(list: &mut List) {
     deviates(list);
 }
 
-/// Random deviates drawn from our streams by the distributions library. A few thousand draws reach the rare branches of its method.
+/// Deviates drawn from our streams with the distributions library. A few thousand draws reach even the rare branches of its algorithm.
 fn deviates(list: &mut List) {
     let rng = || stream(7, "pins");
     let (mut single, mut double) = (rng(), rng());

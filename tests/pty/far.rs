@@ -1,4 +1,4 @@
-//! The screen with a remote engine, and with a grid computed remotely, through a script that replaces ssh.
+//! The screen with a remote engine, and with a grid that is computed remotely, through a script that replaces ssh.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     let pid = first.child.process_id().unwrap().to_string();
     assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     first.child.wait().unwrap();
-    // Control depends on whether the far end has already noticed the dead client's link.
+    // The client gets control only if the far end has already noticed that the dead client's link has ended.
     let mut again = there.screen(&["--attach", "one"]);
     again.sees("INLP");
     again.until("a screen that steers or sees", |s| {
@@ -82,7 +82,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     }
 }
 
-/// Regression: the cells' findings used to be shown only for a grid on this machine.
+/// Regression: the findings of cells used to be shown only for a grid on this machine.
 #[test]
 fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
     let there = There::new();

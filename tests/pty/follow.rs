@@ -1,10 +1,10 @@
-//! A grid computed by other processes and followed on the screen.
+//! A grid that other processes compute, followed on the screen.
 
 use std::process::Command;
 
 use super::{SMALL, Screen};
 
-/// Two cells of the small experiment.
+/// Two cells with the small experiment.
 fn grid() -> String {
     SMALL.replace("2000", "800") + "[grid]\nseed = [1, 2]\n"
 }
@@ -23,7 +23,7 @@ fn a_grid_is_followed_on_the_screen_while_its_shards_are_computed() {
     let mut screen = Screen::launch(folder, &["--follow", "out"]);
     screen.sees("2 cells: 1 done, 0 running, 0 failed, 1 waiting");
     screen.sees("seeing out");
-    // The findings of the cells are on the screen of their lab.
+    // The cells' findings are on the screen of their lab.
     screen.press("2");
     screen.sees("INLP");
     screen.press("7");

@@ -10,7 +10,7 @@ pub(crate) fn send(signal: &str, pid: u32) {
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
 }
 
-/// crossterm keeps reading forever if a read returns no bytes. `trap` simulates terminals that send no signal when they close.
+/// If a read returns no bytes, crossterm keeps reading forever. `trap` simulates terminals that send no signal when they close.
 #[test]
 fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
     for shell in ["exec", "trap '' HUP; exec"] {
@@ -43,7 +43,7 @@ fn a_signal_leaves_a_session_with_an_end() {
     assert_eq!(Session::read(&screen.session()).unwrap().losses, Default::default());
 }
 
-/// The only child process of this parent.
+/// Id of the only child process of this parent.
 #[cfg(target_os = "linux")]
 fn child_of(parent: u32) -> Option<u32> {
     let of = |pid: u32| {
@@ -56,11 +56,11 @@ fn child_of(parent: u32) -> Option<u32> {
 }
 
 impl Screen {
-    /// Checks that keys work.
+    /// Checks that the program reacts to keys.
     fn answers(&mut self) {
         self.press("?");
         self.sees("Help");
-        // Sent alone, because together with another key it would mean Alt and that key.
+        // Sent alone, because together with a second key it would mean Alt and that key.
         self.press("\u{1b}");
         self.until("the help gone", |s| !s.contents().contains("Help"));
     }
@@ -102,7 +102,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.press("\"$PROBITY\" replay s\n");
     screen.shown();
     let pid = child_of(shell).unwrap();
-    // Suspends by the key, and by the signal from outside.
+    // Suspends the program by the key, and by a signal from outside.
     for outside in [false, true] {
         if outside {
             send("TSTP", pid);
@@ -114,7 +114,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
         screen.shown();
         screen.answers();
     }
-    // A stop that no program can catch: the shell restores the terminal, then the program sets it up again.
+    // A stop signal that no program can catch: the shell restores the terminal, and later the program sets it up again.
     send("STOP", pid);
     screen.until("the prompt", |s| s.contents().contains("ready>"));
     screen.press("fg\n");
@@ -126,7 +126,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.prompt();
 }
 
-/// Regression: the alternate screen used to be left with the terminal possibly still raw.
+/// Regression: the alternate screen used to be left, but the terminal could stay in raw mode.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_gives_the_terminal_its_settings_back() {
@@ -138,7 +138,7 @@ fn a_signal_gives_the_terminal_its_settings_back() {
     screen.prompt();
 }
 
-/// Ends of a process that runs out of memory: `abort`, and `kill -9` by the system.
+/// Sudden ends, as when memory runs out: `abort`, and `kill -9` by the system.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sudden_end_gives_the_terminal_back() {
@@ -147,7 +147,7 @@ fn a_sudden_end_gives_the_terminal_back() {
     for signal in ["ABRT", "KILL"] {
         screen.press("clear; \"$PROBITY\" replay s\n");
         screen.shown();
-        // The guard needs time to learn what to watch.
+        // The guard process needs time to learn which process to watch.
         std::thread::sleep(Duration::from_millis(300));
         send(signal, child_of(shell).unwrap());
         screen.sees("probity ended without giving the terminal back");
@@ -167,7 +167,8 @@ fn a_program_without_a_shell_around_it_is_not_suspended() {
     assert_eq!(screen.ended(), 0);
 }
 
-/// Regression: if a key and a new size arrived together, crossterm's usual event source used to delay the second one until another key.
+/// Regression: if a key and a new terminal size arrived together, crossterm's usual event source used to delay the second of them until the
+/// next key.
 #[cfg(unix)]
 #[test]
 fn a_key_that_comes_with_a_new_size_is_not_lost() {
@@ -189,8 +190,8 @@ fn a_key_that_comes_with_a_new_size_is_not_lost() {
     assert_eq!(screen.ended(), 0);
 }
 
-/// In a container, the program's session may have begun outside, and the system then reports it as 0. Regression: a library considered that
-/// impossible, and the key that suspends used to end the program.
+/// In a container, the program's session may have begun outside, in which case the system reports its id as 0. Regression: a library
+/// considered this impossible, and the key that suspends used to end the program.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_session_that_began_outside_the_container_is_no_reason_to_end() {

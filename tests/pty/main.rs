@@ -1,4 +1,4 @@
-//! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and restores the terminal.
+//! The program on a real pseudo-terminal: it starts, reacts to keys, survives every terminal size, and restores the terminal.
 
 mod far;
 mod follow;
@@ -18,10 +18,10 @@ use probity::lab::interventions::{self, Results};
 use probity::session::format::{Header, Item, Session};
 use probity::session::record::{Record as _, Recorder};
 
-/// Maximum wait for a text; generous, because the machine may be slow and busy.
+/// Maximum time to wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A small experiment of one second: nothing in it is trained by steps.
+/// A small experiment that takes one second; none of its probes is trained by gradient steps.
 const SMALL: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -62,7 +62,7 @@ fn nonzero(n: u16) -> NonZeroU16 {
     NonZeroU16::new(n).expect("a size")
 }
 
-/// A folder with a small recording `s`.
+/// A folder with a small recording named `s`.
 fn recording() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
@@ -72,7 +72,7 @@ fn recording() -> tempfile::TempDir {
     folder
 }
 
-/// The exit code of a program that must end by itself.
+/// Waits for a program that must end by itself, and returns its exit code.
 fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
     let begun = Instant::now();
     loop {
@@ -87,7 +87,7 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
     }
 }
 
-/// The exit code of a program that must end by itself, and the seconds it took. `after` describes the cause.
+/// Waits for a program that must end by itself, and returns its exit code and the time in seconds. `after` describes the cause.
 fn soon(child: &mut (dyn Child + Send + Sync), after: &str) -> (u32, f64) {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -108,7 +108,7 @@ impl Screen {
         Self::of(env!("CARGO_BIN_EXE_probity"), folder, args)
     }
 
-    /// A shell instead of the program, whose path is in `$PROBITY`.
+    /// Starts a shell instead of the program, whose path is in `$PROBITY`.
     fn shell(folder: tempfile::TempDir, args: &[&str]) -> Self {
         Self::of("sh", folder, args)
     }
@@ -117,7 +117,7 @@ impl Screen {
         Self::with(program, folder, args, &[])
     }
 
-    /// [`Self::of`] with further environment variables.
+    /// Same as [`Self::of`], with additional environment variables.
     fn with(program: &str, folder: tempfile::TempDir, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
@@ -154,11 +154,11 @@ impl Screen {
         Self { master: pair.master, child, keys, screen, closed, reading, folder }
     }
 
-    /// Closes the terminal like a window: nothing has its other end open any more.
+    /// Closes the terminal as if its window were closed: no process has the other end open any more.
     fn close(self) -> (Box<dyn Child + Send + Sync>, tempfile::TempDir) {
         let Self { master, child, keys, closed, reading, folder, .. } = self;
         closed.store(true, Ordering::SeqCst);
-        // The reader waits for output before it exits; a new size causes some.
+        // The reader thread waits for output before it exits, and a new terminal size causes some.
         let mut rows = 40;
         while !reading.is_finished() {
             rows = if rows == 40 { 39 } else { 40 };
@@ -201,14 +201,14 @@ impl Screen {
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
-    /// Waits for the end of the program; returns its exit code after checking that the terminal is restored.
+    /// Waits for the program to end, checks that the terminal is restored, and returns the exit code.
     fn ended(&mut self) -> u32 {
         let code = wait(&mut *self.child);
         self.given_back();
         code
     }
 
-    /// [`Self::ended`] for a program that was asked to end; `after` describes how.
+    /// Same as [`Self::ended`], for a program that was asked to end; `after` describes how.
     fn ended_soon(&mut self, after: &str) -> u32 {
         let (code, _) = soon(&mut *self.child, after);
         self.given_back();
@@ -239,7 +239,7 @@ impl Screen {
     }
 }
 
-/// Regression: a named session without a run used to be discarded, and an earlier session could only be replayed.
+/// Regression: a named session without a run used to be discarded, and an earlier session could only be replayed, not continued.
 #[test]
 fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
     screen.sees("Interventions");
     screen.sees("saved as first");
-    // The whole experiment: the probes' audit, and the values of the curve at its end.
+    // The whole experiment has run: the audit of the probes, and the values at the end of the curve.
     screen.sees("INLP");
     screen.until("the end of the run", |s| s.contents().contains("done in"));
     screen.press("?");
@@ -297,7 +297,7 @@ fn ctrl_c_stops_training_and_never_quits() {
     screen.sees("oracle");
     screen.press("\u{3}");
     screen.sees("cancelled");
-    // Nothing is running now, so the second Ctrl-C ends nothing either.
+    // Nothing is running now, so the second Ctrl-C cancels nothing either.
     screen.press("\u{3}");
     screen.press("q");
     assert_eq!(screen.ended(), 0);
@@ -309,7 +309,7 @@ fn ctrl_c_stops_training_and_never_quits() {
 fn a_killed_run_leaves_a_session_that_replays() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
-    // A recording is written a moment after the event.
+    // An event is recorded shortly after it happens.
     let recorded = |session: &Session| {
         let of = |wanted: fn(&Item) -> bool| session.entries().any(|e| wanted(&e.item));
         of(|item| matches!(item, Item::Command(_))) && of(|item| matches!(item, Item::Event(_)))
@@ -342,7 +342,7 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     drop((keys, master));
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        // The reader thread has a copy of the master, so the signal of a closed window is sent by hand.
+        // The reader thread has a copy of the master, so the signal of a closed window must be sent explicitly.
         let pid = child.process_id().unwrap().to_string();
         std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap();
         assert!(begun.elapsed() < PATIENCE, "it goes on without a terminal");
@@ -351,7 +351,8 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     drop(folder);
 }
 
-/// The terminal library drops colours under this variable by itself. Our own theme for it reverses the selected entry of a list instead.
+/// The terminal library drops colours by itself if this variable is set. Our theme for this case shows the selected list entry in reverse
+/// video.
 #[test]
 fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
     fn cells(screen: &vt100::Screen) -> impl Iterator<Item = &vt100::Cell> {
@@ -363,7 +364,7 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
         let mut screen = Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
         screen.sees("Interventions");
         screen.press(":");
-        // Without this wait, the escape below could arrive together with the colon, and its `q` would be Alt-q.
+        // Without this wait, the escape below could arrive together with the colon, and its `q` would be interpreted as Alt-q.
         screen.sees("Command:");
         if colourless {
             screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));

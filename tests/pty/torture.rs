@@ -1,4 +1,4 @@
-//! Repeated kills, signals, closed terminals and random keys. The test suite runs a few rounds. To run more and print the figures of
+//! Repeated kills, signals, closed terminals and random keys. The test suite runs a few rounds. To run more, and to print the numbers in
 //! `tests/benches/RESULTS.md`: `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture`.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::jobs::send;
 use super::{LARGE, SMALL, Screen, recording, soon};
 
-/// The faults, one per round.
+/// The faults, one of which is used in each round.
 const BLOWS: [&str; 8] = [
     "keys",
     "closed",
@@ -62,7 +62,7 @@ fn pause(rng: &mut ChaCha8Rng, most: u64) {
     std::thread::sleep(Duration::from_millis(rng.random_range(0..=most)));
 }
 
-/// Runs a round. Returns the seconds from the fault to the end, if the program had to end by itself.
+/// Runs a round. Returns the time in seconds from the fault to the end of the program, if it had to end by itself.
 fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     if blow.starts_with("killed") {
         return killed(blow == "killed run", rng);
@@ -93,7 +93,7 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     }
 }
 
-/// Types on an empty recording, on one of a run with all its findings, or in a lab whose model answers; then quits.
+/// Types on an empty recording, on a recording of a complete run, or in a lab whose model answers, and then quits.
 fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
     let mut screen = match blow {
@@ -102,7 +102,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         _ => Screen::launch(recording(), &["replay", "s"]),
     };
     screen.sees("Interventions");
-    // In several bursts, so that keys reach views that earlier keys opened.
+    // Keys are sent in several bursts, so that they reach views that earlier keys opened.
     let mut keys = String::new();
     for _ in 0..4 {
         let stroke = typed(rng, 50);
@@ -111,8 +111,8 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         pause(rng, 100);
     }
     let begun = Instant::now();
-    // Escape closes one layer at a time. In the question about the run and unsaved work, the second entry leaves at once. Keys are sent one
-    // at a time, because an escape followed by a key is read as another key.
+    // Escape closes one layer at a time. In the question about the run and unsaved work, the second entry quits at once. Keys are sent one
+    // at a time, because an escape followed by a key is interpreted as a different key.
     for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}", "q", "j\r"].iter().cycle() {
         if screen.child.try_wait().unwrap().is_some() {
             break;
@@ -131,7 +131,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     Some(seconds)
 }
 
-/// Kills the program during its work: the recording replays, and no unfinished file remains.
+/// Kills the program while it works; the recording must replay, and no unfinished file may remain.
 fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
     let (args, seen): (&[&str], &str) = if headless {
         (&["run", "spec.toml", "--out", "out"], "examples for bert-tiny")

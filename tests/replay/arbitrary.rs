@@ -26,7 +26,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// An operation, with the seconds since the previous one.
+/// An operation, with the time in seconds since the previous one.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Command(Command),
@@ -38,7 +38,7 @@ pub(super) fn text() -> BoxedStrategy<String> {
     prop_oneof!["[a-z]{0,8}", "\\PC{0,4}", Just("\u{1b}[2J\n\"\\\u{202e}".to_owned())].boxed()
 }
 
-/// Few names, so that findings coincide on the board.
+/// Only few names, so that findings coincide on the board.
 pub(super) fn name() -> BoxedStrategy<String> {
     prop_oneof![Just("pgd".to_owned()), Just("inlp".to_owned()), text()].boxed()
 }
@@ -68,7 +68,7 @@ fn banded() -> BoxedStrategy<Banded> {
         .boxed()
 }
 
-/// None, or one of two, so that two settings of one method coincide on the board.
+/// No options or one of two sets, so that two settings of a method coincide on the board.
 pub(super) fn options() -> BoxedStrategy<BTreeMap<String, f64>> {
     let one = prop_oneof![Just(3.0), real()].prop_map(|steps| [("steps".to_owned(), steps)].into());
     prop_oneof![2 => Just(BTreeMap::new()), 1 => one].boxed()
@@ -261,7 +261,7 @@ fn spec() -> BoxedStrategy<Spec> {
         .boxed()
 }
 
-/// Few generations, so that current and stale events both occur.
+/// Only few generations, so that both current and stale events occur.
 fn generation() -> BoxedStrategy<u64> {
     (0..3u64).boxed()
 }

@@ -1,4 +1,4 @@
-//! A recorded run gives exactly the numbers that were extracted from its file by other means.
+//! Checks that a recorded run gives exactly the numbers that were extracted from its file by different means.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn board() -> Board {
     session.board()
 }
 
-/// A cell of the table. Numbers are compared exactly.
+/// A cell in the table; numbers are compared exactly.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 enum Cell<'a> {
     Number(f64),
@@ -31,7 +31,7 @@ fn cells(line: &str) -> Vec<Cell<'_>> {
     line.split('\t').map(|cell| cell.parse().map_or(Cell::Word(cell), Cell::Number)).collect()
 }
 
-/// The board's content in the columns of `first.tsv`.
+/// The contents of the board, in the columns of `first.tsv`.
 fn lines(board: &Board) -> Vec<String> {
     let of = |e: &Estimate| format!("{:?}\t{:?}\t{:?}", e.mean, e.lo, e.hi);
     let results: &Results = board.results();

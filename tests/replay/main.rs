@@ -1,4 +1,4 @@
-//! A replay shows what the live run showed: arbitrary commands and events, recorded and read back, fold to the same board.
+//! Checks that a replay shows what the live run showed: arbitrary commands and events, recorded and read back, fold to the same board.
 
 mod arbitrary;
 mod first;
@@ -82,7 +82,7 @@ proptest! {
         let session = Session::read(&path).unwrap();
         let lines = bytes[header..end].iter().filter(|&&b| b == b'\n').count();
         let loose = bytes[..end].last() != Some(&b'\n');
-        // A line that lacks only its line end is complete.
+        // A line is complete if only its line end is missing.
         let kept = session.entries().count();
         prop_assert!(kept == lines || (loose && kept == lines + 1 && session.losses.cut.is_none()));
         prop_assert_eq!(session.losses.cut.is_some(), loose && kept == lines);
@@ -166,7 +166,7 @@ fn numbers_are_read_back_to_the_last_bit() {
     assert_eq!(session.entries().collect::<Vec<_>>(), [entry], "serde_json needs its feature float_roundtrip");
 }
 
-/// A reader skips the findings of old runs by their kind; one that makes a comparison must not be skipped.
+/// A reader skips findings of old runs by their kind, but must not skip a kind that makes a comparison.
 #[test]
 fn every_kind_that_makes_a_comparison_is_declared() {
     let runs = [Harness::finished(80, 24), has_compared(80, 24), has_scored(80, 24)];

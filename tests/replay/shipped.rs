@@ -1,9 +1,9 @@
-//! The recordings in `sessions/`: one per lab, and the new user's first quarter of an hour.
+//! The recordings in `sessions/`: one per lab, and a new user's first quarter of an hour.
 
 use super::*;
 use probity::lab::by_id;
 
-/// Each recording with the key of its lab's screen and the number of its runs.
+/// Each recording, with the key of its lab's screen and its number of runs.
 const SHIPPED: [(&str, &str, usize); 5] =
     [("interventions", "2", 1), ("prompts", "1", 1), ("power", "3", 1), ("saliency", "4", 1), ("newcomer", "2", 2)];
 
@@ -22,7 +22,7 @@ fn every_shipped_session_opens_and_shows_its_answer() {
         assert_eq!(board.runs.len(), runs, "{name}");
         let run = board.runs.last().unwrap();
         let lab = run.job.spec.lab();
-        // The spec is in the format that this program writes, so it has the current hash.
+        // The spec is in the format that this program writes, so its hash is current.
         assert_eq!(run.job.spec.hash(), run.job.spec_hash, "{name} is current");
         let lines = by_id(lab).answer(&run.results, &run.job.spec).lines();
         let first = lines.first().unwrap_or_else(|| panic!("{name} has no answer"));
@@ -38,7 +38,7 @@ fn every_shipped_session_opens_and_shows_its_answer() {
     }
 }
 
-/// Regression: a bar used to go from 99 % back to 81 %, and showed 0 s while the run continued.
+/// Regression: a progress bar used to go back from 99 % to 81 %, and to show 0 s while the run continued.
 #[test]
 fn progress_of_every_recorded_run_only_rises_and_ends_with_the_run() {
     for (name, ..) in SHIPPED {

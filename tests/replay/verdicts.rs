@@ -1,4 +1,4 @@
-//! Arbitrary findings that compare.
+//! Arbitrary findings that are comparisons.
 
 use super::arbitrary::{estimate, name, options, oracle, real, text};
 use probity::lab::interventions::distance::{DistanceFinding, Unchanged};
@@ -13,7 +13,7 @@ use probity::lab::interventions::verdict::{
 use probity::stats::Estimate;
 use proptest::prelude::*;
 
-/// Verdicts and the comparisons that lead to them.
+/// Verdicts, and the comparisons on which they are based.
 pub(crate) fn verdict() -> BoxedStrategy<Kind> {
     (name(), options(), oracle(), real(), text(), estimate(), 0..7usize)
         .prop_map(|(method, options, oracle, value, reason, e, which)| {

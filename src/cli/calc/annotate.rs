@@ -1,6 +1,7 @@
 //! `probity rationale annotate`: asks one annotator one question about every sentence, from a terminal or a pipe.
 //!
-//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues where it stopped.
+//! The file is written as a whole after every answer, so an interrupt loses nothing. Running the same command again continues where it
+//! stopped.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read, Write};
@@ -59,7 +60,7 @@ enum Task {
 }
 
 impl Task {
-    /// Returns why a sentence is skipped; `None` if it is asked about.
+    /// Returns the reason why a sentence is skipped; `None` if it is not.
     fn passed_over(self, a: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => a.mask().map(|_| "already masked"),
@@ -69,7 +70,7 @@ impl Task {
         }
     }
 
-    /// Describes the part of a saved answer that no longer fits its sentence.
+    /// Names the part of a saved answer that no longer fits its sentence.
     fn conflict(self, own: &Annotation, sentence: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => None,
@@ -93,21 +94,21 @@ impl Task {
         let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
             (Task::Mask | Task::Rationale, true) => format!("{k} *{w}*"),
             (Task::Mask | Task::Rationale, false) => format!("{k} {w}"),
-            // Sufficiency is judged by the rationale alone.
+            // Sufficiency is judged from the rationale alone.
             (Task::Score, false) if a.mask() != Some(k) => "…".to_owned(),
             (Task::Score | Task::Confidence, _) => w.clone(),
         };
         let words: Vec<String> = a.words().iter().enumerate().map(word).collect();
         let whole = (self == Task::Score).then(|| a.words().join(" "));
         let asked = match self {
-            Task::Mask => "word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned(),
+            Task::Mask => "the word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned(),
             Task::Confidence => format!(
                 "{answer}; 4 the only possible answer, 3 among the top three, 2 among the top five, 1 none of these:"
             ),
             Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it depends on:"),
             Task::Rationale => format!("{answer}; words that it depends on (an empty line keeps the starred ones):"),
             Task::Score => format!(
-                "{answer}; can you guess it from only the words shown (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
+                "{answer}; can you guess it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very); for example 3 4:"
             ),
         };
         let refused = match a.refused() {
@@ -171,7 +172,7 @@ fn fields(text: &str) -> impl Iterator<Item = &str> {
 
 /// Parses word numbers and ranges in ascending order.
 fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
-    // Too large for usize: certainly beyond the sentence.
+    // A number too large for usize is certainly beyond the end of the sentence.
     let number = |text: &str| match text.parse::<usize>() {
         Err(e) if *e.kind() != IntErrorKind::PosOverflow => None,
         found => Some(found.unwrap_or(usize::MAX)),
@@ -208,7 +209,7 @@ fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result
     Ok(found)
 }
 
-/// Asks on standard input.
+/// Asks the questions on standard input.
 ///
 /// # Errors
 /// [`CliError::Usage`] for unusable files and answers, [`CliError::Failed`] if the file cannot be written.
@@ -222,9 +223,9 @@ pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), C
 
 struct Own {
     path: PathBuf,
-    /// The text last read or written; `None` before the file exists.
+    /// The text that was last read or written; `None` before the file exists.
     text: Option<String>,
-    /// Annotations of sentences outside the set; they are kept.
+    /// Annotations of sentences that are not in the set; they are kept.
     others: Vec<Annotation>,
 }
 
@@ -258,7 +259,7 @@ struct Work {
     asked: Vec<usize>,
     /// Skipped sentences, by reason.
     passed_over: Vec<(&'static str, usize)>,
-    /// Number of the standard input line that was read last.
+    /// Number of the last line read from standard input.
     line: usize,
 }
 
@@ -268,7 +269,7 @@ impl Work {
         let of = |path: &Path, text: &str| read(text).map_err(|why| usage(path, &why));
         let same = |path: &Path| path.canonicalize().ok();
         if same(&args.sentences).is_some_and(|path| same(&args.to) == Some(path)) {
-            return Err(usage(&args.to, "this file contains the sentences; choose another one with --to"));
+            return Err(usage(&args.to, "this file contains the sentences; choose a different one with --to"));
         }
         let text = load(&args.sentences)?.ok_or_else(|| usage(&args.sentences, "no such file"))?;
         let sentences = of(&args.sentences, &text)?;
@@ -292,7 +293,7 @@ impl Work {
                     if let Some(what) = args.task.conflict(&a, &sentences[*k]) {
                         let what =
                             format!("sentence {} has different {what} in {}", a.sentence(), args.sentences.display());
-                        return Err(usage(&args.to, &format!("{what}; choose another file with --to")));
+                        return Err(usage(&args.to, &format!("{what}; choose a different file with --to")));
                     }
                     made[*k] = Some(a);
                 }
@@ -304,7 +305,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Separates the sentences to ask about from the others. Sentences with a mask are copied to the masks file unchanged, for the raters.
+    /// Separates the sentences to ask about from the others. In the masks file for the raters, sentences that have a mask are copied
+    /// unchanged.
     fn divide(&mut self, args: &AnnotateArgs) {
         for (k, sentence) in self.sentences.iter_mut().enumerate() {
             if args.blank && args.task == Task::Rationale {
@@ -393,7 +395,7 @@ impl Work {
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
-    /// Reports the number of answered sentences and how to continue.
+    /// Reports how many sentences are answered, and how to continue.
     fn report(&self, task: &Task) -> Vec<String> {
         let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
         let all = self.asked.len();

@@ -1,4 +1,4 @@
-//! `probity decorrelate`: the largest uncorrelated subset of a table of two properties.
+//! `probity decorrelate`: the largest subset of a two-property table in which the properties are uncorrelated.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ struct Answer {
     phi: f64,
 }
 
-/// Fails with [`CliError::Usage`] for an input that is not a table or has no uncorrelated subset.
+/// Fails with [`CliError::Usage`] for an input that is not a table or that has no uncorrelated subset.
 pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let table = table(&args.table)?;
     let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;

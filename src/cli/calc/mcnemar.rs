@@ -1,4 +1,4 @@
-//! `probity mcnemar`: tests whether two classifiers differ, from the items on which exactly one is right.
+//! `probity mcnemar`: tests whether two classifiers differ, given the numbers of items on which exactly one of them is right.
 
 use std::io::Write;
 
@@ -10,17 +10,17 @@ use crate::output;
 use base::numbers::whole;
 use stats::mcnemar::{chi2, corrected, exact, mid_p};
 
-/// Maximum accepted count: an f64 represents every integer below it.
+/// Maximum accepted count. An f64 represents every integer up to this one.
 const MOST: u64 = 1 << 52;
 
 /// Test whether two classifiers differ on the same items (McNemar 1947).
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  probity mcnemar 10 2")]
 pub struct McnemarArgs {
-    /// Items that only the first classifier gets right.
+    /// Number of items that only the first classifier gets right.
     #[arg(value_name = "B", allow_negative_numbers = true, value_parser = |b: &str| whole(b, 0..=MOST))]
     b: u64,
-    /// Items that only the second one gets right.
+    /// Number of items that only the second classifier gets right.
     #[arg(value_name = "C", allow_negative_numbers = true, value_parser = |b: &str| whole(b, 0..=MOST))]
     c: u64,
     /// Print one object as JSON.

@@ -1,5 +1,5 @@
-//! Calculators: each answers one question; only `saliency` and `pairs` need a model. `--json` prints one object on one line; otherwise the
-//! answer is a readable line. The numbers come from the labs' own code.
+//! Calculators, each of which answers one question; only `saliency` and `pairs` need a model. With `--json`, the answer is one object on
+//! one line, otherwise a readable line. The numbers are computed by the labs' own code.
 //!
 //! To add a calculator, add a file here and a line to each of the two lists below.
 
@@ -26,11 +26,11 @@ use super::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Calculator {
-    /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
+    /// Score an intervention by an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
     Score(score::ScoreArgs),
     /// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
-    /// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
+    /// Measure how much scores and the ranking of models depend on the prompt, from a table or from predictions.
     Prompts(prompts::PromptsArgs),
     /// Recommend a number of training examples to distinguish two probes (Zhu et al. 2022).
     N(n::NArgs),

@@ -1,4 +1,4 @@
-//! `probity n`: the number of training examples needed to distinguish two probes, from a bound.
+//! `probity n`: the number of training examples needed to distinguish two probes according to a bound.
 
 use std::io::Write;
 
@@ -33,7 +33,7 @@ pub struct NArgs {
     /// Difference of the two accuracies to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
     gap: String,
-    /// Size of the vectors (of the larger encoder); not needed with your own bound.
+    /// Size of the vectors (of the larger encoder); not needed with a bound of your own.
     #[arg(long, value_name = "D", value_parser = |d: &str| whole(d, 1..=1_000_000_000))]
     dim: Option<u64>,
     /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.
@@ -48,13 +48,13 @@ pub struct NArgs {
     /// Difference of the two prequential code lengths, in bits per example.
     #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
     code_gap: Option<String>,
-    /// Maximum bits counted for one label in a prequential code.
+    /// Maximum number of bits counted for one label in a prequential code.
     #[arg(long, value_name = "BITS", default_value = "10", requires = "code_gap")]
     clip: String,
     /// `logreg`, or `mlp:H` with H hidden units.
     #[arg(long, default_value = "logreg")]
     classifier: String,
-    /// Training, validation and test examples.
+    /// Ratio of training, validation and test examples.
     #[arg(long, default_value = "4:1:1", allow_hyphen_values = true)]
     ratio: String,
     /// Print one object as JSON.
@@ -86,7 +86,7 @@ struct Further {
     text: String,
 }
 
-/// Computes recommendations for a difference of selectivities or of code lengths, if requested.
+/// Computes recommendations for a difference of selectivities or of code lengths, if one was requested.
 fn further(
     args: &NArgs,
     (bound, parameters, delta): (Bound, u64, f64),
@@ -106,7 +106,7 @@ fn further(
             return Err(CliError::Usage("--control: give the accuracies of both probes, for example .52,.50".into()));
         };
         if !(0.0..=1.0).contains(&a) || !(0.0..=1.0).contains(&b) {
-            return Err(CliError::Usage("--control: accuracies are between 0 and 1".into()));
+            return Err(CliError::Usage("--control: accuracies must be between 0 and 1".into()));
         }
         of(Score::Selectivity, number(&args.gap)? - (a - b), "selectivity, Theorem 1 with delta/2 for each term".into())
     };
@@ -126,7 +126,7 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if parameters.is_none() && !matches!(bound, Bound::Own(_)) {
         let name = bound.name();
         return Err(usage(&format!(
-            "the {name} bound depends on the number of parameters: give the size of the vectors with --dim"
+            "the {name} bound depends on the number of parameters: give the vector size with --dim"
         )));
     }
     let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;

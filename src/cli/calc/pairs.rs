@@ -41,7 +41,7 @@ pub struct PairsArgs {
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long)]
     model: String,
-    /// Masked models: mask one token at a time (Salazar et al. 2020).
+    /// For masked models: mask one token at a time (Salazar et al. 2020).
     #[arg(long)]
     original: bool,
     /// Score only the first N pairs of each phenomenon.
@@ -50,7 +50,7 @@ pub struct PairsArgs {
     /// Write each pair with its scores as JSON lines, which `probity compare` reads.
     #[arg(long, value_name = "FILE")]
     items: Option<PathBuf>,
-    /// Replace the file of --items if it exists.
+    /// Replace the file given by --items if it exists.
     #[arg(long, requires = "items")]
     force: bool,
     /// Level of the intervals.
@@ -87,11 +87,11 @@ struct Pairs {
     items: Vec<Item>,
     other: u64,
     dropped: u64,
-    /// Number of pairs beyond `--limit`.
+    /// Number of pairs left out because of `--limit`.
     beyond: u64,
 }
 
-/// Fails with [`CliError::Usage`] for an unusable file, model or level; [`CliError::Cancelled`] after Ctrl-C.
+/// Fails with [`CliError::Usage`] for an unusable file, model or level, and with [`CliError::Cancelled`] after Ctrl-C.
 pub fn answer(args: &PairsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !(0.5..1.0).contains(&args.level) {
         return Err(CliError::Usage(format!("--level is {}: it must be between 0.5 and 1", args.level)));
@@ -218,7 +218,7 @@ fn print(
     )?;
     let lost = [
         (too_long, "too long for the model"),
-        (pairs.dropped, "unreadable rows (`probity data show` lists them)"),
+        (pairs.dropped, "unreadable rows (listed by `probity data show`)"),
         (pairs.other, "rows that are not pairs"),
         (pairs.beyond, "beyond --limit"),
     ];

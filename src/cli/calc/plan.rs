@@ -15,7 +15,7 @@ use stats::special::normal_quantile;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Plan without data: asks for whichever of --metric, --accuracy (or --sd) and --difference is missing.
+    /// Plan without data. Whichever of --metric, --accuracy (or --sd) and --difference is missing is asked for.
     #[arg(long)]
     pub plan: bool,
     /// The metric: `accuracy`, or `score` for any other number.
@@ -30,19 +30,19 @@ pub(crate) struct PlanArgs {
     /// Smallest difference that matters.
     #[arg(long, value_name = "D", requires = "plan")]
     difference: Option<String>,
-    /// Correlation of both systems over items.
+    /// Correlation between both systems' results over items.
     #[arg(long, value_name = "R", default_value = ".5", requires = "plan")]
     correlation: String,
     /// Items per cluster, such as the questions on a passage.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=1_000_000), requires = "plan")]
     cluster_size: u64,
-    /// Correlation of differences within a cluster.
+    /// Correlation between the differences of items in a cluster.
     #[arg(long, value_name = "R", default_value = ".1", requires = "plan")]
     within: String,
     /// Runs of each system on every item.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=10_000), requires = "plan")]
     repeats: u64,
-    /// Share of the variance of a difference that changes from run to run.
+    /// Share of a difference's variance that changes from run to run.
     #[arg(long, value_name = "SHARE", default_value = ".3", requires = "plan")]
     noise: String,
     /// Cost of one answer by one system, in any currency.
@@ -57,7 +57,7 @@ struct Planned {
     difference: f64,
     /// Number of items if both systems answer all.
     paired: u64,
-    /// Items per system if each answers different ones.
+    /// Number of items per system if each system answers different ones.
     unpaired: u64,
     design: f64,
     repeats: u64,
@@ -95,7 +95,7 @@ fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliErro
     }
 }
 
-/// Items of a paired and of an unpaired comparison, with independent items, each answered once.
+/// Numbers of items for a paired and an unpaired comparison, with independent items that are each answered once.
 fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f64; 2]), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let metric = ask(args.metric.as_deref(), "What is measured, accuracy or score?", input)?;
@@ -112,7 +112,7 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             let d = between("difference", &text, 0.0, p)?;
             let q = p - d;
             let (first, second) = (p * (1.0 - p), q * (1.0 - q));
-            // Probability that both are right, from the correlation and within the range that the accuracies allow.
+            // Probability that both are right, from the correlation, clamped to the range that the accuracies allow.
             let both = (p * q + r * (first * second).sqrt()).clamp((p + q - 1.0).max(0.0), q);
             let discord = Discord::new(q - both, p - both).map_err(|e| usage(&e))?;
             let paired = required(discord, aim).map_err(|e| usage(&e))?.first as f64;
@@ -152,7 +152,7 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     if unpaired > 1e15 || paired > 1e15 {
         return Err(CliError::Usage("the difference is too small: more than 1e15 items would be needed".into()));
     }
-    // Two answers per item: both systems answer every item, or each answers separate items.
+    // The answers per item number two: both systems answer every item, or each answers separate items.
     let answers = |n: f64| (2.0 * n) as u64 * args.repeats;
     let price = args.cost.as_deref().map(number).transpose()?;
     let cost = |n: f64| price.map(|price| price * answers(n) as f64);

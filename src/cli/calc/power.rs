@@ -28,19 +28,19 @@ pub struct PowerArgs {
     /// Probability that only the second classifier is right.
     #[arg(long, value_name = "P", allow_hyphen_values = true, required_unless_present = "plan")]
     p01: Option<String>,
-    /// Probability that only the first one is right.
+    /// Probability that only the first classifier is right.
     #[arg(long, value_name = "P", allow_hyphen_values = true, required_unless_present = "plan")]
     p10: Option<String>,
-    /// Items in the comparison.
+    /// Number of items in the comparison.
     #[arg(long, value_name = "N", conflicts_with_all = ["target", "plan"], value_parser = |n: &str| whole(n, 1..=stats::power::MOST))]
     n: Option<u64>,
     /// Target power: prints the smallest n that reaches it.
     #[arg(long, value_name = "POWER", allow_hyphen_values = true)]
     target: Option<String>,
-    /// Level of the test.
+    /// Significance level of the test.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
-    /// `mid_p`, `exact`, `chi2` or `corrected` (McNemar's).
+    /// McNemar's test: `mid_p`, `exact`, `chi2` or `corrected`.
     #[arg(long, default_value = "exact")]
     test: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `probity prompts`: sensitivity of results to the prompt, from any program's table or predictions.
+//! `probity prompts`: how sensitive results are to the prompt, from any program's table or predictions.
 
 mod predictions;
 
@@ -18,7 +18,7 @@ use labs::prompts::published::{Report, ScoreTable};
 /// Maximum size of a table, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
+/// Measure how much scores and the ranking of models depend on the prompt, from a table or from predictions.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity prompts scores.tsv
@@ -38,7 +38,7 @@ pub struct PromptsArgs {
     /// The table, or predictions as JSON lines.
     #[arg(value_name = "TABLE.tsv|PREDICTIONS.jsonl")]
     table: PathBuf,
-    /// Order of models with equal scores.
+    /// Ranking of models with tied scores.
     #[arg(long, value_enum, default_value = "earlier-lower")]
     ties: TiesArg,
     #[command(flatten)]
@@ -48,12 +48,12 @@ pub struct PromptsArgs {
     json: bool,
 }
 
-/// Order of models with equal scores.
+/// Ranking of models with tied scores.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TiesArg {
-    /// The model that is earlier in the table gets the lower rank.
+    /// The model that comes first in the table gets the lower rank.
     EarlierLower,
-    /// They share their mean rank.
+    /// Tied models share their mean rank.
     MeanPlace,
 }
 
@@ -66,7 +66,7 @@ impl TiesArg {
     }
 }
 
-/// A JSON object whose keys keep the order of the list.
+/// A JSON object whose keys are in the order of the list.
 struct Ordered<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
@@ -163,7 +163,7 @@ fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         output::line(out, &printable_label(&line))?;
     }
     let unstable = report.unstable;
-    output::line(out, &format!("the order of the models changes with the prompt on {unstable} of {total} relations"))
+    output::line(out, &format!("the ranking of the models changes with the prompt on {unstable} of {total} relations"))
 }
 
 fn answer(report: Report) -> Answer {

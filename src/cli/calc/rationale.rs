@@ -1,4 +1,4 @@
-//! `probity rationale`: agreement of any program's saliency scores with people and between perturbed inputs.
+//! `probity rationale`: agreement of any program's saliency scores with annotators and between perturbed inputs.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ use labs::saliency::metrics::top_k::Size;
 use labs::table::Form;
 use stats::Estimate;
 
-/// Judge saliency scores of any program: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
+/// Evaluate saliency scores from any program: token-F1 against gold rationales, MAP and PCC against perturbed inputs.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -52,22 +52,22 @@ pub struct RationaleArgs {
     /// of the words (.3, 30%), a number of words (5), or `gold` (the size of the gold rationale).
     #[arg(long, default_value = "ratio", value_name = "RULE", allow_hyphen_values = true)]
     k: String,
-    /// Rule by which words of both inputs count as the same for MAP.
+    /// Rule by which words in two inputs count as the same for MAP.
     #[arg(long = "match", value_enum, default_value = "string")]
     matching: Match,
-    /// Choice among several gold rationales: the best single one, or also the best union.
+    /// How several gold rationales are used: the best single one, or also the best union.
     #[arg(long, value_enum, default_value = "united")]
     several: SeveralArg,
     /// Align words that were replaced one for one, instead of pairing each with a virtual word.
     #[arg(long)]
     replaced: bool,
-    /// System to judge, if the files have scores of several.
+    /// System to evaluate, if the files contain scores of several.
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
     /// Level of the intervals.
     #[arg(long, default_value = ".95", value_name = "LEVEL", allow_hyphen_values = true)]
     level: String,
-    /// Print the paper's tables in this form.
+    /// Print tables like those in the paper, in this format.
     #[arg(long, value_enum, conflicts_with = "json", value_name = "FORM")]
     table: Option<FormArg>,
     /// Print one object as JSON.
@@ -78,31 +78,31 @@ pub struct RationaleArgs {
 /// Rule by which words count as the same.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Match {
-    /// Their strings are equal; repeated words match loosely (the paper).
+    /// Their strings are equal; repeated words may match any occurrence (as in the paper).
     String,
-    /// The k-th occurrence of a string is the k-th occurrence of it on the other side.
+    /// They are the same occurrence of the same string.
     Occurrence,
     /// They are aligned.
     Position,
 }
 
-/// Rule for several gold rationales.
+/// How several gold rationales are used.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SeveralArg {
-    /// The best single one.
+    /// The best single rationale.
     Best,
-    /// The best single one or the best union.
+    /// The best single rationale or the best union.
     United,
 }
 
-/// A form of the tables.
+/// Format of the tables.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormArg {
     /// Markdown.
     Md,
     /// LaTeX, with the rules of booktabs.
     Tex,
-    /// Comma-separated, with intervals and n.
+    /// Comma-separated values, with intervals and n.
     Csv,
 }
 
@@ -117,7 +117,7 @@ struct Answer {
     random_f1: Option<f64>,
 }
 
-/// Fails with [`CliError::Usage`] for files that cannot be read or judged, and for invalid rules.
+/// Fails with [`CliError::Usage`] for files that cannot be read or evaluated, and for invalid rules.
 pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(several) = &args.several_people {
         return super::rounds::answer(several, out);
@@ -292,7 +292,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     lines
 }
 
-/// Originals by dimension, in order of appearance.
+/// Originals by dimension, in order of their first appearance.
 fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     let mut groups: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for (dimension, judged) in &found.judged {

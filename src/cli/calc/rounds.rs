@@ -1,4 +1,4 @@
-//! `probity rationale annotate|agree|merge`: masks and rationales of several people, one file each.
+//! `probity rationale annotate|agree|merge`: masks and rationales by several annotators, in one file each.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,21 +18,21 @@ use labs::saliency::annotation::rounds::{
 };
 use stats::Estimate;
 
-/// Commands on the files of several people.
+/// Commands on the files of several annotators.
 #[derive(Debug, Subcommand)]
 pub enum Several {
     /// Ask one annotator about every sentence: masks, confidence, marked words or scores.
     Annotate(super::annotate::AnnotateArgs),
-    /// Measure the agreement of several people: Krippendorff's alpha of marked words and of scores.
+    /// Measure the agreement between annotators: Krippendorff's alpha for marked words and scores.
     Agree(AgreeArgs),
-    /// Decide which masks or rationales pass a round, and merge those (Shen et al. 2022, sections 3.2 and 3.4).
+    /// Decide which masks or rationales pass a round, and merge them (Shen et al. 2022, sections 3.2 and 3.4).
     Merge(MergeArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. People who score are
-    /// checkers, others are annotators; if everybody scores, everybody is both.
+    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Those who score are checkers, the others
+    /// are annotators; if everybody scores, everybody is both.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.
@@ -98,7 +98,7 @@ pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// People, named after their files, and the level of the intervals.
+/// Returns the annotators, who are named after their files, and the level of the intervals.
 fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
     let level = probability_of(&args.level)?;
     if level <= 0.0 || level >= 1.0 {
@@ -111,7 +111,7 @@ fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
         let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
         if people.iter().any(|p| p.name == name) {
             return Err(usage(format!(
-                "another file is also called {name}; give each annotator's file a different name"
+                "a second file is also called {name}; give each annotator's file a different name"
             )));
         }
         people.push(Person { name, made: read(&text).map_err(usage)? });
@@ -126,7 +126,7 @@ fn interval(e: Option<Estimate>) -> String {
 fn agreement(found: &Alphas) -> Vec<String> {
     let mut lines = vec![
         format!(
-            "Krippendorff's alpha of marked words: {}; {} sentences marked by at least two people",
+            "Krippendorff's alpha of marked words: {}; {} sentences marked by at least two annotators",
             interval(found.marks),
             found.sentences
         ),
@@ -158,7 +158,7 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Writes the items that pass, and for each person the items to revise.
+/// Writes the items that pass and, for each annotator, the items to revise.
 fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) -> String) -> Result<(), CliError> {
     if let Some(path) = &args.out {
         Whole::new(path, args.force)?.fill(passed.as_bytes())?;

@@ -32,22 +32,22 @@ pub struct SaliencyArgs {
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long, default_value = "bert-mini")]
     model: String,
-    /// att, ig, gxi, occ, roll or rnd, or the full name.
+    /// Method: att, ig, gxi, occ, roll or rnd, or its full name.
     #[arg(long, default_value = "ig")]
     method: String,
     /// The expected word.
     #[arg(long, value_name = "WORD")]
     answer: Option<String>,
-    /// Attention: the layer, from 1 [default: the last].
+    /// For attention: the layer, from 1 [default: the last].
     #[arg(long, value_name = "N")]
     layer: Option<usize>,
-    /// Attention: the head, from 1 [default: the mean of all].
+    /// For attention: the head, from 1 [default: the mean of all].
     #[arg(long, value_name = "N")]
     head: Option<usize>,
-    /// Integrated gradients and occlusion: pad, mask, zero or mean.
+    /// For integrated gradients and occlusion: pad, mask, zero or mean.
     #[arg(long, default_value = "pad")]
     baseline: String,
-    /// Integrated gradients: steps.
+    /// For integrated gradients: number of steps.
     #[arg(long, value_name = "N", default_value_t = 100)]
     steps: usize,
     /// Explain the logit rather than the probability.
@@ -123,7 +123,11 @@ pub fn answer(args: &SaliencyArgs, out: &mut dyn Write) -> Result<(), CliError> 
     let source = args.model.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))?;
     let model = Model::load(&source, names::device(&args.device)?).map_err(|e| CliError::Usage(e.to_string()))?;
     if let Some(reason) = method.refuses(&model, &spec) {
-        return Err(CliError::Usage(format!("no {} of `{}`: {reason}", method.title(), printable_label(&args.model))));
+        return Err(CliError::Usage(format!(
+            "{} is not available for `{}`: {reason}",
+            method.title(),
+            printable_label(&args.model)
+        )));
     }
     let found = explain(&model, &sentence, &[method], &spec, &mut NoPulse).map_err(told)?;
     let found = found.map_err(|e| CliError::Usage(format!("`{}`: {e}", printable_label(&args.model))))?;
@@ -174,7 +178,7 @@ fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &
     text
 }
 
-/// Draws each word above a bar and a number. Bar height is the share of the largest score; negative scores have a minus sign.
+/// Draws each word above a bar and a number. The height of a bar is relative to the largest score; negative scores have a minus sign.
 fn heat(row: &SaliencyFinding, columns: usize) -> Vec<String> {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let largest = row.scores.iter().fold(0.0f32, |most, s| most.max(s.abs()));

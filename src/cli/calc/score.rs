@@ -11,10 +11,10 @@ use base::matrix::Dense;
 use base::numbers::probability_of as probability;
 use labs::interventions::score::{self, Distance};
 
-/// Largest accepted deviation of a distribution's sum from 1.
+/// Maximum deviation from 1 of a distribution's sum.
 const TOLERANCE: f64 = 1e-6;
 
-/// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
+/// Score an intervention by an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity score --before .5,.3,.2 --after .1,.8,.1
@@ -24,13 +24,13 @@ pub struct ScoreArgs {
     /// Probabilities before the intervention, separated by commas.
     #[arg(long, value_name = "P,P,…", allow_hyphen_values = true)]
     before: String,
-    /// Probabilities after it, in the same order.
+    /// Probabilities after the intervention, in the same order.
     #[arg(long, value_name = "P,P,…", allow_hyphen_values = true)]
     after: String,
     /// Goal of the intervention: the number of a class, from 0, or `uniform` for a nullifying one.
     #[arg(long, value_name = "K|uniform", allow_hyphen_values = true)]
     target: Option<String>,
-    /// Distance behind the scores: `tv`, total variation as in the paper, or `js`, Jensen-Shannon divergence in bits.
+    /// Distance on which the scores are based: `tv`, total variation as in the paper, or `js`, Jensen-Shannon divergence in bits.
     #[arg(long, value_name = "DISTANCE", default_value = "tv")]
     distance: String,
     /// Print one object as JSON.

@@ -1,4 +1,4 @@
-//! `probity states`: exports hidden states, labels and parts of an interventions experiment to other programs.
+//! `probity states`: exports the hidden states of an interventions experiment, with labels and parts, for other programs.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -23,7 +23,7 @@ pub struct MakeArgs {
     /// Number of sentences, facts, or originals of the rationale benchmark [default: 12000 if any number can be drawn, otherwise all].
     #[arg(short, long = "examples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
     n: Option<u64>,
-    /// The seed of everything that is drawn.
+    /// The seed for everything that is drawn at random.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// File to write [default: standard output].
@@ -38,7 +38,7 @@ pub struct MakeArgs {
     /// Leave out the rows that `doctor` drops.
     #[arg(long)]
     clean: bool,
-    /// With --clean: model whose vocabulary counts; may be given several times.
+    /// With --clean: model whose vocabulary is used; may be given several times.
     #[arg(long, requires = "clean")]
     model: Vec<String>,
 }
@@ -130,8 +130,11 @@ pub(crate) fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let size = set.fixed_rows().map_or("any size".to_owned(), |n| format!("{n} rows"));
         say(out, &format!("  {:<22} {}; {size}; as {}", set.id, set.title, formats.join(" or ")))?;
     }
-    output::line(out, "  `probity data make NAME -n 1200 -o FILE` writes one; `probity data show FILE` reads it")?;
-    output::line(out, "formats, recognised by content, plain or .gz")?;
+    output::line(
+        out,
+        "  `probity data make NAME -n 1200 -o FILE` writes one to a file; `probity data show FILE` reads it",
+    )?;
+    output::line(out, "formats, recognised by content (plain or .gz)")?;
     for format in FORMATS {
         say(out, &format!("  {:<22} {}", format.id, format.title))?;
         say(out, &format!("  {:<22}   {}", "", format.columns.join(", ")))?;

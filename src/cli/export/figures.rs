@@ -1,4 +1,4 @@
-//! Appearance of figures, and the choice of figures that are written.
+//! Appearance of figures, and the choice of figures to write.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use session::name;
 /// Appearance of figures.
 #[derive(Debug, Clone, Args)]
 pub struct FigureArgs {
-    /// Style of figures: lab-book (title and provenance on the page), paper (neither; 8 point type, the caption as a
-    /// separate text file), slides, dark.
+    /// Style of figures: lab-book (title and provenance on the page), paper (neither of them; 8-point type, and the caption in a separate
+    /// text file), slides, dark.
     #[arg(long, value_parser = style, default_value = "lab-book")]
     pub style: Style,
     /// Width of figures in millimetres, for example 84mm or 174mm, the column widths of a journal [default: 84mm in the
@@ -53,7 +53,7 @@ fn millimetres(text: &str) -> Result<f64, String> {
     number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
-/// Adds a figure unless the same picture already exists under another name.
+/// Adds a figure unless the same picture already has a different name.
 fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
     let is_new = !figures.iter().any(same);
@@ -61,11 +61,12 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
-/// The figures of a run: all, or only its headline figures. File names are unique. A picture has one name: the one in the lab's table.
+/// Returns the figures of a run: all, or only its headline figures. File names are unique. Each picture has only one name, the one in the
+/// lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
-    // Figures of measurements that the run lacks are skipped.
+    // Figures that need measurements missing from the run are skipped.
     let named = named.filter_map(|e| lab.figure(e.name, &Details::default(), &run.results, engine).ok());
     let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
     let mut figures = Vec::new();
@@ -74,7 +75,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     }
     let mut taken = BTreeSet::new();
     let mut distinct = |figure: Figure| {
-        // The last parts of two models' names may be equal.
+        // The names of two models may have the same last part.
         let stem = name::sanitise(&figure.name);
         let numbered = (2..).map(|k| format!("{stem}-{k}"));
         let free = std::iter::once(stem.clone()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or(stem);
@@ -84,7 +85,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     figures.into_iter().map(&mut distinct).collect()
 }
 
-/// Writes all figures and tables of a session to a folder and returns the paths; several runs get a subfolder each.
+/// Writes all figures and tables of a session to a folder and returns the paths. If there are several runs, each has a subfolder.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.
@@ -129,7 +130,7 @@ pub(super) fn write_all(
 mod tests {
     use super::*;
 
-    /// Regression: `--all` used to write the curves of AlterRep twice, as `figure-2` and as `reliability-…`.
+    /// Regression: `--all` used to write the curves for AlterRep twice, as `figure-2` and as `reliability-…`.
     #[test]
     fn a_picture_is_written_under_one_name() {
         let mut there = Vec::new();

@@ -8,7 +8,7 @@ use base::text::printable;
 use engine::board::Board;
 use labs::Details;
 
-/// Returns a caption up to the first full stop before a capital letter; the rest are notes.
+/// Returns the caption up to the first full stop that precedes a capital letter; what follows are notes.
 fn first_sentence(caption: &str) -> &str {
     let ends = caption.match_indices(". ").find(|(at, _)| caption[at + 2..].starts_with(char::is_uppercase));
     ends.map_or(caption, |(at, _)| &caption[..=at])

@@ -1,4 +1,4 @@
-//! Shows a written PNG in the terminal with the protocol of kitty or iTerm2 or as sixels, chosen by the environment.
+//! Shows a written PNG in the terminal with kitty's or iTerm2's protocol or as sixels, depending on the environment.
 //!
 //! The sixel encoder is in this workspace ([`figure::sixel`]), because `icy_sixel` 0.7, the maintained crate, has 36 dependencies.
 
@@ -39,7 +39,7 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     sixel.then_some(Protocol::Sixel)
 }
 
-/// Width of the terminal in pixels; assumes eight per column if unknown.
+/// Width of the terminal in pixels; if unknown, eight pixels per column are assumed.
 fn pixels() -> usize {
     let exact = crossterm::terminal::window_size().ok().map(|size| usize::from(size.width)).filter(|w| *w > 0);
     exact.unwrap_or_else(|| crossterm::terminal::size().map_or(640, |(columns, _)| 8 * usize::from(columns)))
@@ -53,7 +53,7 @@ pub(super) fn show(path: &Path) {
     }
     let Some(protocol) = protocol(&|name| std::env::var(name).ok()) else { return };
     if let Ok(bytes) = base::read::bytes(path, MOST_BYTES) {
-        // A picture that cannot be shown is still in its file.
+        // A picture that cannot be shown is still available in its file.
         let _ = std::io::stderr().write_all(message(protocol, &bytes).as_bytes());
     }
 }

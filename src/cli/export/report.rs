@@ -14,11 +14,11 @@ use engine::board::{Board, Run};
 use figure::{Options, caption, notes, sources};
 use labs::table::{Entry, Form, Table};
 
-/// Maximum rows of a table printed in full and of a shortened one; maximum columns.
+/// Maximum number of rows of a table printed in full and of a shortened table; maximum number of columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
-/// Provenance that all figures of a run share.
+/// Keys of the provenance that all figures of a run share.
 const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
 
 /// Writes the report, with its figures in a folder next to it, and returns the paths.
@@ -35,7 +35,7 @@ pub(super) fn write(
     if board.runs.is_empty() {
         return Err(CliError::Usage(format!("{session}: it contains no runs")));
     }
-    // Fails before anything is drawn.
+    // Checked before anything is drawn.
     let whole = Whole::new(path, force)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.with_file_name(format!("{stem}-figures"));
@@ -134,8 +134,8 @@ fn name_of(session: &str) -> String {
     file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
 }
 
-/// Shortens a table to fit a page; also returns whether it is complete. Kept are the run's rows, published rows on the same subject, and of
-/// many columns the last group (the total).
+/// Shortens a table to fit a page, and returns whether it is still complete. It keeps the run's rows, published rows on the same subject,
+/// and, if there are many columns, the last group (the total).
 fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     let mut all: Vec<Vec<String>> = Vec::new();
     for entry in &table.entries {
@@ -177,7 +177,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Regression: the report of one run used to have 160 lines, most of them published rows of other tasks.
+    /// Regression: the report on a single run used to have 160 lines, most of them published rows for other tasks.
     #[test]
     fn a_long_table_keeps_the_rows_of_the_run_and_of_its_subject() {
         let entry = |row: [&str; 2], column: &str| Entry {

@@ -1,4 +1,4 @@
-//! `probity export SESSION --script DIR`: specs and commands that recompute the numbers of a session.
+//! `probity export SESSION --script DIR`: specs and commands that recompute the numbers in a session.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) fn write(board: &Board, session: &str, folder: &Path, force: bool) ->
     if runs.is_empty() {
         return Err(CliError::Usage(format!("{session}: none of its runs has finished")));
     }
-    // The script runs in its own folder: a session file needs an absolute path, while a name works anywhere.
+    // The script runs in its own folder, so the path of a session file must be absolute, while a name works anywhere.
     let original = match std::fs::canonicalize(session) {
         Ok(path) => quoted(&path.display().to_string())?,
         Err(_) => quoted(session)?,

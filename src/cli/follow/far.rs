@@ -1,4 +1,4 @@
-//! `probity follow --remote`: shows a grid on another machine, where `probity follow` reads it.
+//! `probity follow --remote`: shows a grid on another machine, where `probity follow` reads the folder.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,7 +29,7 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
             Ok(true) => ControlFlow::Break(Ok(())),
             Err(error) => ControlFlow::Break(Err(error)),
         },
-        // Not requested.
+        // Results of cells were not requested.
         Told::Entry(_) | Told::Whole(_) => ControlFlow::Continue(()),
     };
     let broke = |error: &RemoteError| {
@@ -39,8 +39,8 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
     watch(address, &args.dir, (kind, false), take, broke)?
 }
 
-/// Passes reported states to `take` until it stops; with `found`, also the results of each finished cell once. If the link breaks after the
-/// first message, `broke` decides whether to reconnect.
+/// Passes reported states to `take` until it stops; with `found`, also passes the results of each finished cell once. If the link breaks
+/// after the first message, `broke` decides whether to reconnect.
 pub(super) fn watch<T>(
     address: &Address,
     dir: &Path,
@@ -62,7 +62,7 @@ pub(super) fn watch<T>(
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let said = std::thread::spawn(move || {
             let mut text = Vec::new();
-            // Unreadable output is not quoted.
+            // If its standard error cannot be read, it is not quoted.
             let _ = stderr.map(|pipe| pipe.take(MAX_LINE).read_to_end(&mut text));
             String::from_utf8_lossy(&text).into_owned()
         });
@@ -72,7 +72,7 @@ pub(super) fn watch<T>(
             let mut line = String::new();
             while over.is_none() && stdout.by_ref().take(MAX_LINE).read_line(&mut line).is_ok_and(|n| n > 0) {
                 match Told::read(&line) {
-                    // A cut line means that the link broke; other output is not from `follow`.
+                    // A truncated line means that the link broke. Any other output does not come from `follow`.
                     _ if heard && !line.ends_with('\n') => break,
                     Some(told) => {
                         if let Told::Whole(cell) = told {
@@ -91,7 +91,7 @@ pub(super) fn watch<T>(
             }
         }
         if let Some(over) = over {
-            // The process has already ended, or ends when its output closes.
+            // The process has already ended, or will end when its output closes.
             let _ = child.kill();
             let _ = child.wait();
             return Ok(over);

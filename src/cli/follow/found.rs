@@ -1,4 +1,4 @@
-//! Results of finished cells of a followed grid: read from a local folder, or printed as lines for a remote follower.
+//! Results of finished cells in a followed grid: read from a local folder, or received as lines from the remote machine.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,7 +12,7 @@ use session::parts::folder::Folder;
 use session::parts::part::Reader;
 use session::parts::watch::{View, sign};
 
-/// Maximum number of finished cells read between two looks at the folder.
+/// Maximum number of finished cells read before the folder is checked again.
 const AT_ONCE: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,9 +31,9 @@ struct WholeLine {
 }
 
 impl Told {
-    /// Parses a line of `probity follow --json`; `None` for any other.
+    /// Parses a line from `probity follow --json`; `None` for any other line.
     pub(super) fn read(line: &str) -> Option<Self> {
-        // serde would accept a list in place of an object.
+        // serde would accept a list instead of an object.
         let line = Some(line.trim_end()).filter(|line| line.starts_with('{'))?;
         let view = serde_json::from_str(line).map(|view| Told::View(Box::new(view)));
         let whole = |_| serde_json::from_str(line).map(|WholeLine { whole }| Told::Whole(whole));
@@ -64,7 +64,7 @@ impl<'a> Found<'a> {
         Self { folder, told }
     }
 
-    /// Reports cells finished since the last call; returns true if there are more. Stops when `each` fails.
+    /// Reports cells finished since the last call; returns true if there are more. Stops if `each` fails.
     pub(super) fn tell<E>(&mut self, view: &View, mut each: impl FnMut(Told) -> Result<(), E>) -> Result<bool, E> {
         let done = view.map.chars().enumerate().filter(|(_, s)| *s == sign::DONE).map(|(i, _)| i);
         let fresh: Vec<usize> = done.filter(|i| self.told.get(*i) == Some(&false)).collect();
@@ -72,7 +72,7 @@ impl<'a> Found<'a> {
             self.told[index] = true;
             let name = self.folder.cells[index].name_of(self.folder.cells.len());
             each(Told::Entry(Box::new(Entry { t: 0.0, item: Item::Note(name) })))?;
-            // A part that cannot be read counts as failed in the next look.
+            // A part that cannot be read counts as failed the next time that the folder is checked.
             let Ok(mut part) = Reader::open(&self.folder.part(index)) else { continue };
             while let Ok(Some(entry)) = part.entry() {
                 each(Told::Entry(Box::new(entry)))?;

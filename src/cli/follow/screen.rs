@@ -1,4 +1,4 @@
-//! `probity --follow DIR`: shows all shards of a grid as one live session on the screen.
+//! `probity --follow DIR`: shows all shards of a grid on the screen as one live session.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use tui::outside::Submitter;
 use tui::run::Source;
 use tui::state::{Followed, ReplayState};
 
-/// Maximum number of results waiting for the screen, so that a large folder is read no faster than it is shown.
+/// Maximum number of results waiting for the screen, so that a large folder is not read faster than it is shown.
 const QUEUE: usize = 256;
 
 /// Opens the screen on a local or a remote folder.
@@ -62,7 +62,7 @@ fn problem(error: &CliError, place: &str) -> Problem {
     )
 }
 
-/// Opens the screen after the first message: until then, ssh may ask for a password on this terminal.
+/// Opens the screen after the first message, because until then ssh may ask for a password on this terminal.
 fn show(
     args: &TuiArgs,
     mut actions: Receiver<Action>,
@@ -92,15 +92,15 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
     while !actions.is_closed() {
         let seen = match Folder::open(folder.dir()) {
             Ok(there) if there.head == folder.head => Ok(Box::new(watch.look(folder))),
-            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it again")),
+            Ok(_) => Err(problem_of(folder, "a different grid has replaced it", "open it again")),
             Err(error) => Err(problem_of(folder, &error.to_string(), "the last known state is shown")),
         };
-        // Sent first: the screen opens only once it has a state.
+        // The state is sent first, because the screen opens only once it has one.
         if last.as_ref() != Some(&seen) && actions.blocking_send(Action::Followed(seen.clone())).is_err() {
             return;
         }
         let play = |told| action(told).map_or(Ok(()), |action| actions.blocking_send(action));
-        // Ends when the screen has closed.
+        // The loop ends when the screen has closed.
         let behind = seen.as_ref().is_ok_and(|view| found.tell(view, play).unwrap_or_default());
         last = Some(seen);
         if !behind {
@@ -124,14 +124,14 @@ fn action(told: Told) -> Option<Action> {
 
 #[cfg(unix)]
 mod far {
-    //! The same through ssh.
+    //! Feeds the screen through ssh.
 
     use std::ops::ControlFlow;
 
     use super::{Action, Path, Problem, Sender};
     use remote::{Address, RemoteError};
 
-    /// Sends the remote follower's output to the screen until the screen closes.
+    /// Sends the output of the remote `probity follow` to the screen until the screen closes.
     pub(super) fn feed(address: &Address, dir: &Path, actions: &Sender<Action>) {
         let told = |what: String, hint: &str| {
             let problem = Problem::new(what, address.to_string(), hint);

@@ -23,14 +23,14 @@ const PLAIN_EVERY: Duration = Duration::from_secs(30);
 /// Minimum interval between redraws of the progress line on a terminal.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// Trains the models that are missing.
+/// Trains the models that do not exist yet.
 ///
 /// # Errors
 /// [`CliError::Usage`] for invalid names, numbers and folders, [`CliError::Cancelled`] after Ctrl-C,
 /// [`CliError::Reported`] if a training run failed.
 pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let only = args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
-    // In gallery order, each name once.
+    // Each name is used once, in gallery order.
     let recipes: Vec<Recipe> = RECIPES.iter().filter(|r| only.is_empty() || only.contains(&r.name)).cloned().collect();
     let dir = args.out.clone().unwrap_or_else(|| FOLDER.into());
     let like = options(args, &dir)?;
@@ -44,7 +44,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
         Event::Done(made) => {
             let line = board.done(job, made.map(|card| card.training.seconds));
             if let Some(Err(error)) = line.map(|line| output::line(out, &line)) {
-                // The reader of the output has gone: stop the current training runs, keep the files already written.
+                // The reader of the output has exited: current training runs are stopped, and files already written are kept.
                 closed.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }
@@ -65,7 +65,7 @@ struct Running {
     progress: Progress,
     /// Start of the current stage.
     since: Instant,
-    /// Time of its last progress line.
+    /// Time of the stage's last progress line.
     told: Instant,
 }
 
@@ -134,7 +134,7 @@ impl Board {
         });
     }
 
-    /// Returns the message for a finished training; a failure goes to standard error instead.
+    /// Returns the message for a finished training run; a failure is written to standard error instead.
     fn done(&mut self, job: &Job, made: Result<f64, GalleryError>) -> Option<String> {
         self.running.remove(&name(job));
         let folder = output::full(&job.out);
@@ -166,7 +166,7 @@ impl Board {
     }
 }
 
-/// Completed share of a training; the later measurements take little time.
+/// Completed share of a training run; the measurements after it take little time.
 fn share(p: Progress) -> f64 {
     match p.stage {
         Stage::Train => p.done as f64 / p.total.max(1) as f64,
@@ -185,7 +185,7 @@ fn line(name: &str, running: &Running) -> String {
         text += &format!(", loss {:.2}", p.loss);
     }
     let spent = running.since.elapsed().as_secs_f64();
-    // The first step is slower than the others and would mislead the estimate.
+    // The first step is slower than the others and would distort the estimate.
     if p.done > 1 {
         text += &format!(", {} left", seconds(spent / p.done as f64 * (p.total - p.done) as f64));
     }

@@ -14,7 +14,7 @@ use gallery::spread::{self, BarSpread, Spread};
 use gallery::{Card, seeds};
 use pretraining::RECIPES;
 
-/// Print minimum, median and maximum of every score over the seeds of each model, or put them on its card.
+/// Print minimum, median and maximum of every score over the seeds of each model, or write them to its card.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity gallery judge gallery-seeds
@@ -23,10 +23,10 @@ use pretraining::RECIPES;
 pub(crate) struct JudgeArgs {
     /// The folder that `probity gallery train --all` writes.
     dir: PathBuf,
-    /// Put the scores of all seeds on the cards CARDDIR/NAME/card.json, in addition to existing ones.
+    /// Write the scores of all seeds to the cards CARDDIR/NAME/card.json, in addition to existing ones.
     #[arg(long, value_name = "CARDDIR")]
     into: Option<PathBuf>,
-    /// With --into: replace different numbers of the same seed on a card.
+    /// With --into: replace the numbers of a seed that is already on the card if they differ.
     #[arg(long, requires = "into")]
     replace: bool,
     /// Print one JSON object.
@@ -49,7 +49,7 @@ struct Answer<'a> {
     models: Vec<Judged<'a>>,
 }
 
-/// Prints the scores of all seeds and, if requested, writes the cards: all or none.
+/// Prints the scores of all seeds and, if requested, writes either all cards or none.
 ///
 /// # Errors
 /// [`CliError::Usage`] for seeds that do not belong together, with the file and a remedy.
@@ -101,13 +101,13 @@ fn judged(card: &Card) -> Judged<'_> {
     }
 }
 
-/// Formats a model's table and the meaning of each score; notes a training run that differs from this program's recipe.
+/// Formats a model's table and the meaning of each score, and notes if the training differed from this program's settings.
 fn text(card: &Card) -> String {
     let mut lines =
         vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];
     let usual = RECIPES.iter().find(|r| r.name == card.name).map_or(0, |r| r.steps);
     if usual != card.training.steps {
-        lines.push(format!("  note: trained for {} steps; the recipe has {usual}", card.training.steps));
+        lines.push(format!("  note: trained for {} steps instead of the usual {usual}", card.training.steps));
     }
     lines.extend(spread::lines(card));
     lines.push("  where".to_owned());

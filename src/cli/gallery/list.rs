@@ -1,4 +1,4 @@
-//! `probity gallery list`: shape and scores of every built-in model, over seeds if several are known.
+//! `probity gallery list`: shape and scores of every built-in model, and over several seeds if these are known.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use gallery::{Card, bars};
 
 const NAME: usize = 13;
 
-/// Formats a few lines per model: shape, scores of the shipped model, and minimum, median and maximum over seeds; minis also list their
-/// targets.
+/// Formats a few lines per model: shape, scores of the shipped model, and minimum, median and maximum over seeds. Mini models also list
+/// their targets.
 pub(crate) fn text(cards: &[Card]) -> String {
     let mut text = format!(
         "{:<NAME$} {:<8} {:<15} {:>10} {:>5}  {:<16} {:<16} P@1 %\n",
@@ -63,7 +63,7 @@ fn columns(score: &dyn Fn(&str) -> Option<f64>) -> String {
     )
 }
 
-/// Adds the targets of a mini, each with the results of its seeds below it.
+/// Adds the targets of a mini model, each with its results over seeds below it.
 fn bars_of(card: &Card, text: &mut String) {
     let verdicts = bars::verdicts(card);
     let _ = writeln!(text, "\n{}: {}, seed {}", card.name, bars::count(&verdicts), card.seed);
@@ -107,7 +107,7 @@ mod tests {
             };
             card.seeds = (1..=seeds).map(seed).collect();
         }
-        // A single seed has no spread, and the list notes this.
+        // With a single seed there is no spread, which the list states.
         cards[7].seeds.truncate(1);
         let text = text(&cards);
         for line in text.lines() {

@@ -1,4 +1,4 @@
-//! The guide's tables, generated from the declarations that the program itself uses.
+//! Tables of the guide, generated from the declarations that the program itself uses.
 
 use corpus::readers::FORMATS;
 use corpus::sets::built_in;
@@ -152,7 +152,7 @@ fn settings(lab: LabId) -> String {
     )
 }
 
-/// Describes a lab's kinds of finding, each by a heading, a sentence and its keys.
+/// Describes a lab's kinds of finding, each with a heading, a sentence and its keys.
 fn kinds(lab: LabId) -> String {
     let of_kind = labs::kinds(lab).iter().map(|kind| {
         let keys = (kind.columns)().into_iter().map(|c| [format!("`{}`", c.key), c.doc.to_owned()]);

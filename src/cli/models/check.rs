@@ -1,4 +1,4 @@
-//! `probity models check`: reports deviations from another implementation's numbers.
+//! `probity models check`: reports deviations from the numbers of a different implementation.
 
 use std::io::Write;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) ->
 }
 
 fn lines(report: &Report) -> Vec<String> {
-    let against = if report.reference.is_empty() { "values of unknown origin" } else { &report.reference };
+    let against = if report.reference.is_empty() { "values from an unknown source" } else { &report.reference };
     let head = printable_label(&format!("{} on {}, against {against}", report.model, report.device));
     let mut out = Vec::new();
     base::text::section(&mut out, &head, &COLUMNS, report.rows.iter().map(cells).collect());
@@ -89,7 +89,7 @@ mod tests {
         };
         let text = lines(&report).join("\n");
         assert!(!text.contains('\u{1b}'));
-        for part in ["0 differ", "3.0e-6", "2.0e-5", "hidden_states.2", "not checked", "no head", "unknown origin"] {
+        for part in ["0 differ", "3.0e-6", "2.0e-5", "hidden_states.2", "not checked", "no head", "unknown source"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(text.ends_with("DEVIATES: 1 of 3 quantities, 1 not checked"), "{text}");

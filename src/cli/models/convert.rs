@@ -15,10 +15,12 @@ pub(crate) fn convert(from: &Path, to: &Path, out: &mut dyn Write) -> Result<(),
     let mut line = |text: String| output::line(out, &printable_label(&text));
     line(format!("{}: {} tensors, {}", to.display(), done.tensors, size::show(done.bytes)))?;
     for (dropped, kept) in &done.shared {
-        line(format!("  {dropped} equals {kept}: written once"))?;
+        line(format!("  {dropped} equals {kept} and is written only once"))?;
     }
     if done.fairseq {
-        line("  fairseq's names were replaced; the tokenizer must number tokens as fairseq's dictionary does".into())?;
+        line(
+            "  names from fairseq were replaced; the tokenizer must number tokens as fairseq's dictionary does".into(),
+        )?;
     }
     match &done.copied[..] {
         [] => {}
@@ -26,6 +28,6 @@ pub(crate) fn convert(from: &Path, to: &Path, out: &mut dyn Write) -> Result<(),
     }
     match done.copied.iter().any(|name| name == "config.json") {
         true => Ok(()),
-        false => line("  no config.json found: put it and the tokenizer's files next to the weights".into()),
+        false => line("  config.json was not found; put it and the tokenizer files next to the weights".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! `probity models pull`: fetches a model from the hub into the cache, with progress on stderr.
+//! `probity models pull`: fetches a model from the hub into the cache and shows progress on stderr.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(5);
 pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {
-        return Err(CliError::Usage(format!("{id}: this is not a hub id; write organisation/name")));
+        return Err(CliError::Usage(format!("{id} is not a hub id; write organisation/name")));
     };
     let mut meter = Meter::default();
     let settings = Settings::of_process();
@@ -32,7 +32,7 @@ pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, &printable_label(&dir.map_err(failure)?.display().to_string()))
 }
 
-/// Download progress: a bar per file on a terminal, otherwise plain lines.
+/// Download progress: one bar per file on a terminal, otherwise plain lines.
 #[derive(Default)]
 pub(crate) struct Meter {
     bar: Option<ProgressBar>,

@@ -16,7 +16,7 @@ pub(crate) fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), 
 
 /// Lists position, id, spelling and byte range of each token, in columns aligned by display width.
 fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
-    // The labs write [MASK] for every model's mask token.
+    // In the labs, [MASK] stands for the mask token of any model.
     let text = match tokenizer.mask_token() {
         Some(mask) => text.replace("[MASK]", &mask),
         None => text.to_owned(),

@@ -17,7 +17,7 @@ use session::name;
 use session::record::{Record as _, Recorder};
 
 pub(super) const FINDINGS: &str = "findings.jsonl";
-/// File for the findings of an unfinished run if complete results already exist.
+/// Name of the file for the findings of an unfinished run if complete results already exist.
 const INCOMPLETE: &str = "findings-incomplete.jsonl";
 pub(super) const FIGURES: [&str; 3] = ["png", "svg", "csv"];
 
@@ -25,11 +25,11 @@ pub(super) type Written = (Box<dyn Write>, PathBuf);
 
 pub(super) struct Report {
     pub(super) recorder: Option<Recorder>,
-    /// Reason why there is no recorder.
+    /// Reason why the run is not recorded.
     pub(super) unkept: Option<String>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
-    /// True to draw every figure rather than only the headline ones.
+    /// True if every figure is drawn rather than only the headline ones.
     all_figures: bool,
     options: figure::Options,
     force: bool,
@@ -82,7 +82,7 @@ impl Report {
             return Ok(());
         }
         findings.place()?;
-        // An earlier stopped run's file is obsolete.
+        // The file of an earlier run that was stopped is obsolete.
         let stale = folder.join(INCOMPLETE);
         if stale.symlink_metadata().is_ok() {
             std::fs::remove_file(&stale).map_err(|e| cannot(&stale, &e))?;
@@ -117,7 +117,7 @@ fn record(
         let header =
             Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.cell.spec.clone()));
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
-        // The engine introduces itself only once; each session needs the introduction.
+        // The engine introduces itself only once, but each session needs its description.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
         Ok::<_, session::SessionError>(recorder)
     };

@@ -1,4 +1,4 @@
-//! `probity submit --again`: resubmits the jobs of a grid whose cells failed or were left unfinished.
+//! `probity submit --again`: resubmits those jobs of a grid whose cells failed or were left unfinished.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,13 +11,13 @@ use session::parts::folder::{Folder, State};
 use session::parts::status::Status;
 use session::parts::watch::{Pace, View, Watch};
 
-/// Text that precedes the number of shards in a script.
+/// Text before the number of shards in a script.
 pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 
-/// Resubmits these jobs; returns a line that reports them.
+/// Resubmits these jobs and returns a line that reports them.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that was never submitted or has nothing to do; [`CliError::Failed`] if sbatch is missing or fails.
+/// [`CliError::Usage`] for a folder that was never submitted or has nothing left to do; [`CliError::Failed`] if sbatch is missing or fails.
 pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let folder = Folder::open(dir)?;
     let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));
@@ -25,13 +25,13 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let jobs = match base::read::text(&script, 1 << 20) {
         Ok(text) => jobs_of(&text).ok_or_else(|| {
             CliError::Usage(format!(
-                "{shown}: no longer contains `--shard \"{TASK}N\"`, so failed cells cannot be matched to jobs; resubmit everything with \
+                "{shown}: it no longer contains `--shard \"{TASK}N\"`, so failed cells cannot be matched to jobs; resubmit everything with \
                  `sbatch {shown}`: finished cells are skipped"
             ))
         })?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(CliError::Usage(format!(
-                "{shown}: does not exist, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes what failed, `probity submit --slurm SPEC --out DIR` submits it"
+                "{shown}: it does not exist, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes what failed, `probity submit --slurm SPEC --out DIR` submits it"
             )));
         }
         Err(e) => return Err(CliError::Failed(format!("{shown}: {e}"))),
@@ -71,20 +71,20 @@ fn jobs_of(script: &str) -> Option<usize> {
 
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
-    /// Numbers from 1.
+    /// Numbers of the jobs, from 1.
     jobs: BTreeSet<usize>,
-    /// Number of cells that they will compute.
+    /// Number of cells that the jobs will compute.
     cells: usize,
-    /// Tasks with unfinished cells that are still running.
+    /// Tasks that have unfinished cells but are still running.
     busy: BTreeSet<usize>,
 }
 
-/// Selects tasks with cells that failed, stopped, are unreadable, or were left unfinished. Tasks that run or wait in the scheduler's queue
-/// are not selected.
+/// Selects tasks with cells that failed, stopped, are unreadable, or were left unfinished. Tasks that are running or waiting in the
+/// scheduler's queue are not selected.
 fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let given = folder.shares(jobs);
     let named = |shard: &str| {
-        // The name of a job with several lanes is `2/8.1/2`.
+        // A job with several lanes has a name such as `2/8.1/2`.
         let (task, of) = shard.split('.').next()?.split_once('/')?;
         (of.parse() == Ok(jobs)).then(|| task.parse::<usize>().ok()).flatten()
     };
@@ -138,7 +138,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let text = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2, 3, 4]\n";
         let folder = Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
-        // Five tasks, each with one cell.
+        // Five tasks with one cell each.
         let look = || wanted(&folder, &Watch::default().look(&folder), 5);
         assert_eq!(look(), Wanted::default(), "all of them wait in the queue");
         let stopped = |index: usize| {
@@ -159,7 +159,7 @@ mod tests {
         stopped(3);
         Reporter::new(&folder, "4/5.1/2", 1).begin(5, 1, 0);
         let all = look();
-        // Its job ended before its first cell; a second job waits in the queue.
+        // The job ended before its first cell; a second job is waiting in the queue.
         let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
         assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2");
         std::fs::remove_file(folder.dir().join("shards/4-of-5.1-of-2.json")).unwrap();

@@ -1,4 +1,4 @@
-//! `probity submit --remote`: sends specs and files to the login node through ssh, which then submits.
+//! `probity submit --remote`: sends specs and files through ssh to the login node, which then submits them.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use labs::grid;
 use remote::parcel::inner;
 use remote::{Address, failed};
 
-/// Folder of the received files, within the grid's folder.
+/// Name of the folder for received files, within the grid's folder.
 const SPECS: &str = "specs";
-/// Maximum parcel size in bytes; larger data should be copied to the machine once.
+/// Maximum size in bytes of what is sent; larger data should be copied to the machine once.
 const MOST: u64 = 256 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Sent {
     /// Name as in the spec, relative to the spec's folder.
     name: String,
-    /// In base64.
+    /// Contents in base64.
     bytes: String,
     /// SHA-256 of the bytes.
     sha256: String,
@@ -53,7 +53,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
         (arguments(args, dir), parcel)
     };
     let said = command(address, true, &arguments, &parcel)?;
-    // The last line is a command to run there; to run here it needs the address.
+    // The last line is a command to run there; to be run here, it needs the address.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),
@@ -84,14 +84,14 @@ pub(crate) fn command(
     let cannot =
         |e: std::io::Error| CliError::Failed(format!("{}: {} cannot be started: {e}", address.host(), address.ssh()));
     let mut child = command.spawn().map_err(cannot)?;
-    // A program that fails early does not read its input; its own error matters more than the broken pipe.
+    // A program that fails early does not read its input; its own error is more important than the broken pipe.
     let _ = child.stdin.take().map(|mut pipe| pipe.write_all(input));
     let done = child.wait_with_output().map_err(cannot)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !done.status.success() {
         return Err(failed(address, done.status.code(), &text(&done.stderr)).into());
     }
-    // Passes remote warnings on to the user.
+    // Warnings from the remote machine are passed on to the user.
     text(&done.stderr).lines().for_each(|line| output::say(&printable_label(line)));
     Ok(text(&done.stdout).lines().map(printable_label).collect::<Vec<_>>().join("\n"))
 }
@@ -107,7 +107,7 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
             )));
         }
         let sent = wrap(name, path, &mut room)?;
-        // Reports errors of the spec here, under its local name.
+        // Errors in the spec are reported here, under its local name.
         grid::read(path)?;
         parcel.specs.push(sent);
     }
@@ -142,8 +142,7 @@ pub(super) struct Arrived {
 /// Unpacks received files into a temporary folder.
 ///
 /// # Errors
-/// [`CliError::Usage`] for an invalid or damaged parcel, or one with paths outside the folder; [`CliError::Failed`] if nothing can be
-/// written.
+/// [`CliError::Usage`] for invalid or damaged data, or paths outside the folder; [`CliError::Failed`] if nothing can be written.
 pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(2 * MOST).read_to_end(&mut text);
@@ -162,10 +161,10 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     let beside = folder_in(dir).map_err(cannot)?;
     let put = |sent: &Sent| {
         let bad = |what: &str| CliError::Usage(format!("{}: {what}", printable_label(&sent.name)));
-        let name = inner(&sent.name).ok_or_else(|| bad("leads out of the folder of the grid"))?;
+        let name = inner(&sent.name).ok_or_else(|| bad("its path leads out of the grid's folder"))?;
         let bytes = BASE64_STANDARD.decode(&sent.bytes).unwrap_or_default();
         if hex(&Sha256::digest(&bytes)) != sent.sha256 {
-            return Err(bad("arrived corrupted; submit it again"));
+            return Err(bad("it arrived corrupted; submit it again"));
         }
         let path = beside.path().join(&name);
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(cannot)?;
@@ -174,12 +173,12 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     };
     let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
     let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
-    // New specs may refer to files of earlier parcels.
+    // New specs may refer to files that were sent earlier.
     link(&dir.join(SPECS), beside.path()).map_err(cannot)?;
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
 }
 
-/// Hard-links every file below a folder into another one, unless its name is taken.
+/// Hard-links every file in a folder and its subfolders into a second folder, unless its name is taken there.
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     if !from.is_dir() {
         return Ok(());
@@ -203,7 +202,7 @@ impl Arrived {
         self.specs.iter().map(|name| self.beside.path().join(name)).collect()
     }
 
-    /// Rewrites an error to use final paths: the temporary ones no longer exist when it is read.
+    /// Rewrites an error so that it contains the final paths, because the temporary ones no longer exist when it is read.
     pub(super) fn told(&self, error: CliError) -> CliError {
         let (now, then) = (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
         match error {
@@ -212,11 +211,11 @@ impl Arrived {
         }
     }
 
-    /// Moves everything to its final place and returns the paths of the specs. The caller has checked that the folder belongs to their
+    /// Moves all files to their final locations and returns the paths of the specs. The caller has checked that the folder belongs to their
     /// grid.
     ///
     /// # Errors
-    /// [`CliError::Usage`] for an existing file with other contents, [`CliError::Failed`] if nothing can be written.
+    /// [`CliError::Usage`] for an existing file with different contents; [`CliError::Failed`] if nothing can be written.
     pub(super) fn place(self) -> Result<Vec<PathBuf>, CliError> {
         let home = self.dir.join(SPECS);
         let cannot = |path: &Path| {
@@ -226,7 +225,7 @@ impl Arrived {
         for (name, data) in self.files.iter().map(|n| (n, true)).chain(self.specs.iter().map(|n| (n, false))) {
             let path = home.join(name);
             let bytes = base::read::bytes(&self.beside.path().join(name), MOST).map_err(cannot(&path))?;
-            // Existing cells were computed from it.
+            // Existing cells were computed from this file.
             if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
                     "{}: exists with different contents, and cells were computed from it; name another folder with \
@@ -264,13 +263,13 @@ mod tests {
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["specs"], "nothing is left beside it");
-        // A spec that comes without files can use those sent earlier, and messages contain the final paths.
+        // A spec sent without files can use those sent earlier, and messages contain the final paths.
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
         assert_eq!(second.told(wrong).to_string(), format!("{}, line 3: no", dir.join("specs/g.toml").display()));
         drop(second);
-        // A spec may change its wording; data that cells were computed from may not change.
+        // The wording of a spec may change, but data from which cells were computed may not.
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();

@@ -7,10 +7,10 @@ use base::files::Whole;
 use session::name;
 use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
 
-/// Writes a figure to `folder` in each of its formats; `existing` decides about existing files.
+/// Writes a figure to `folder` in each of its formats; `existing` decides what happens to existing files.
 pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
     let Export { figure, options: ExportOptions { look, formats, folder: chosen } } = wanted;
-    // An absolute path can be opened from any folder.
+    // An absolute path is independent of the current folder.
     let folder = folder.join(chosen);
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     std::fs::create_dir_all(&folder).map_err(|e| {
@@ -51,7 +51,7 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
 /// Maximum size of a text file, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Writes a document; a relative path is resolved in `folder`. `existing` decides about an existing file.
+/// Writes a document; a relative path is resolved in `folder`. `existing` decides what happens to an existing file.
 pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
     let path = folder.join(&document.path);
     let path = std::path::absolute(&path).unwrap_or(path);

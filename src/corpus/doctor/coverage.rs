@@ -1,4 +1,4 @@
-//! Share of running text covered by model vocabularies, counted by occurrence.
+//! Share of running text that model vocabularies cover, counted by word occurrence.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::task::MASK;
 pub struct TextCount {
     /// Words that are a single token.
     pub single: u64,
-    /// Words split into several tokens.
+    /// Words that are split into several tokens.
     pub several: u64,
-    /// Words without tokens in the vocabulary.
+    /// Words that contain an unknown token.
     pub outside: u64,
 }
 
@@ -52,7 +52,7 @@ impl Coverage {
         self.counts.resize(models.len(), TextCount::default());
         for word in text.split_whitespace().filter(|w| !w.contains(MASK)) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            // No vocabulary has an entry this long, and tokenizers may take quadratic time.
+            // No vocabulary has an entry this long, and some tokenizers take quadratic time.
             if word.is_empty() || word.len() > MAX_NAME {
                 continue;
             }

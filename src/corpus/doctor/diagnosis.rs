@@ -8,16 +8,16 @@ use super::{Doctor, Finding, TextCount};
 use crate::overview::not_read;
 use crate::readers::{Drops, RelationKind, Report, Set};
 
-/// A property is skewed if its largest label reaches this multiple of the even share.
+/// Factor for skew: a property is skewed if its most frequent label is at least this many times as frequent as in a balanced set.
 const SKEW: f64 = 1.25;
-/// Maximum number of objects per relation whose frequencies are counted.
+/// Maximum number of different objects per relation that are counted.
 const MAX_OBJECTS: usize = 10_000;
 /// Maximum number of labels and words listed, and the default number of relations.
 pub const LISTED: usize = 8;
-/// A relation counts as N-M if at least this share of its facts is ambiguous; with fewer, the source is assumed to contain errors.
+/// Minimum share of ambiguous facts for a relation to count as N-M; with fewer, errors in the source are assumed.
 const MUCH: f64 = 0.05;
 
-/// Function that returns the number of tokens of a word, or `None` for an unknown token.
+/// Function that returns the number of tokens in a word, or `None` if a token is unknown.
 pub type Tokens<'v> = Box<dyn Fn(&str) -> Option<usize> + 'v>;
 
 /// Name and tokenizer of a model, used to check words.
@@ -30,11 +30,11 @@ pub struct Vocabulary<'v> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelCount {
     pub model: String,
-    /// Rows whose word is one token.
+    /// Rows whose word is a single token.
     pub single: u64,
-    /// Rows whose word is several tokens.
+    /// Rows whose word is split into several tokens.
     pub several: u64,
-    /// Rows whose word is outside the vocabulary.
+    /// Rows whose word contains an unknown token.
     pub outside: u64,
     pub text: TextCount,
 }
@@ -72,13 +72,13 @@ pub struct RelationCount {
     /// Facts fit for use.
     pub kept: u64,
     pub prompts: u64,
-    /// Facts whose subject also has another object.
+    /// Facts whose subject also has a different object.
     pub several_objects: u64,
-    /// Facts whose object already occurred with another subject.
+    /// Facts whose object has already occurred with a different subject.
     pub(crate) shared_objects: u64,
     /// Type stated by the source.
     pub stated: Option<RelationKind>,
-    /// Share of the most frequent object among the facts kept: the accuracy of always answering it.
+    /// Share of the most frequent object among the facts kept, which is the accuracy of always answering with it.
     pub majority: Option<f64>,
     /// Number of distinct objects among the facts kept.
     pub objects: u64,
@@ -104,7 +104,7 @@ impl RelationCount {
         }
     }
 
-    /// Returns the share of facts whose subject also has another object.
+    /// Returns the share of facts whose subject also has a different object.
     pub(crate) fn ambiguous(&self) -> f64 {
         self.several_objects as f64 / self.facts.max(1) as f64
     }
@@ -120,7 +120,7 @@ impl RelationCount {
 pub struct PropertyCount {
     pub labels: BTreeMap<String, u64>,
     pub majority: f64,
-    /// True if `majority` is at least [`SKEW`] times the even share, for a property that can be probed.
+    /// True if a property that can be probed is skewed: `majority` is at least [`SKEW`] times the share in a balanced set.
     pub(crate) skewed: bool,
 }
 
@@ -204,7 +204,8 @@ impl Doctor<'_> {
     }
 }
 
-/// Summarizes label counts. Only probed properties can be skewed; a paradigm of minimal pairs is not a label, so a file may have just one.
+/// Summarizes the label counts of a property. Only probed properties can be skewed. A paradigm of minimal pairs is not a label, so a file
+/// may have only one paradigm.
 fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
     let total: u64 = labels.values().sum();
     let majority = labels.values().max().map_or(0.0, |m| *m as f64 / total as f64);
@@ -324,7 +325,7 @@ impl Diagnosis {
             let asked = m.single + m.several + m.outside;
             if asked > 0 {
                 out.push(format!(
-                    "  {:<10} {} words of one token, {} of several, {} outside the vocabulary",
+                    "  {:<10} {} single-token words, {} split into several tokens, {} outside the vocabulary",
                     m.model, m.single, m.several, m.outside
                 ));
             }
@@ -340,7 +341,7 @@ impl Diagnosis {
             let dots = if words.len() > LISTED { ", …" } else { "" };
             let all = if self.models.len() > 1 { "all models" } else { "the model" };
             out.push(format!(
-                "  shared     {} of {} words are one token in {all}: {}{dots}",
+                "  shared     {} of {} words are single tokens in {all}: {}{dots}",
                 words.len(),
                 self.words,
                 shown.join(", ")

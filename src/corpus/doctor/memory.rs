@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 /// Maximum number of hashes (about 32 bytes each); rows beyond it are not compared.
 pub(crate) const MOST: usize = 16_000_000;
 
-/// Hashes a value, identically in every run. Among 10 million values the probability of a collision is 3e-6.
+/// Hashes a value, with the same result in every run. Among 10 million values, the probability of a collision is 3e-6.
 pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -47,7 +47,7 @@ impl Memory {
         self.full
     }
 
-    /// Formats a position, omitting the file name if it is the current file.
+    /// Formats a position; the file name is omitted if it is the current file.
     pub(crate) fn place(&self, file: u32, line: u32) -> String {
         match self.files.get(file as usize) {
             Some(name) if file != self.file => format!("{name} line {line}"),
@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// Records a row and returns the position of an earlier equal row, if any.
+    /// Records a row and returns the position of an equal earlier row, if any.
     pub(crate) fn seen(&mut self, row: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST {
             self.full = true;

@@ -1,7 +1,7 @@
 //! The data doctor: finds rows that are unfit for probing, with reasons, and reports warnings about the others.
 //!
-//! Rows are examined in one pass. To handle millions of rows, only counts, the first rows of each finding and 64-bit hashes are kept.
-//! Hashes reveal duplicates and subjects with several objects; a [`Survey`] collects such subjects in an earlier pass.
+//! Rows are examined in one pass. To handle millions of rows, only counts, the first rows with each finding, and 64-bit hashes are kept.
+//! Hashes reveal duplicates and subjects with several objects; a [`Survey`] finds such subjects in an earlier pass.
 
 mod coverage;
 mod diagnosis;
@@ -29,19 +29,19 @@ use super::readers::{Fact, Pair, Prompt, Rationale, Row, Sentence, Set};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// An object, answer or verb form that a model splits into several tokens.
+    /// An object, answer or verb form that some model splits into several tokens.
     MultiToken,
-    /// An object, answer or verb form that is not in a model's vocabulary.
+    /// An object, answer or verb form that is not in some model's vocabulary.
     OutsideVocabulary,
     /// A row equal to an earlier one.
     Duplicate,
-    /// A sentence that occurs earlier with other labels.
+    /// A sentence that occurs earlier with different labels.
     Conflict,
-    /// A subject that also has another object, so none of its facts has a unique answer.
+    /// A subject that also has a different object, so that none of its facts has a unique answer.
     SeveralObjects,
     /// No gold rationale.
     EmptyRationale,
-    /// A minimal pair of equal sentences.
+    /// A minimal pair whose two sentences are equal.
     EqualPair,
     NoSubject,
     /// The object is part of the subject's name, which gives it away.
@@ -50,11 +50,11 @@ pub enum Finding {
     NoAlias,
     /// A rationale that covers the whole input.
     WholeRationale,
-    /// A prompt that continues after `[Y]`, which causal models cannot answer.
+    /// A prompt that continues after `[Y]`, so that causal models cannot answer it.
     ObjectInside,
-    /// A prompt with the object before the subject, which causal models would have to answer before reading the subject.
+    /// A prompt with the object before the subject, which causal models would have to answer before they have read the subject.
     ObjectFirst,
-    /// A prompt that also occurs in another source within the set.
+    /// A prompt that also occurs in a different source within the set.
     RepeatedPrompt,
     ControlCharacters,
 }
@@ -78,7 +78,7 @@ impl Finding {
     /// Short description for tables.
     pub fn title(self) -> &'static str {
         match self {
-            Finding::MultiToken => "word of several tokens",
+            Finding::MultiToken => "multi-token word",
             Finding::OutsideVocabulary => "word outside a vocabulary",
             Finding::Duplicate => "duplicate",
             Finding::Conflict => "same sentence, different labels",
@@ -101,13 +101,13 @@ impl Finding {
 const MAX_LABELS: usize = 1_000;
 /// Maximum number of relations and properties counted separately.
 const MAX_NAMES: usize = 10_000;
-/// Maximum number of distinct words whose token counts are cached.
+/// Maximum number of different words whose token counts are cached.
 const MAX_WORDS: usize = 1_000_000;
-/// Longest word, name or label in bytes; longer ones are not tokenized, and only their beginning is stored.
+/// Maximum length of a word, name or label in bytes. Longer ones are not tokenized, and only their beginning is stored.
 const MAX_NAME: usize = 1_000;
-/// Longest subject, in bytes, that is searched for its object.
+/// Maximum length in bytes of a subject that is searched for its object.
 const MAX_SUBJECT: usize = 10_000;
-/// Longest remark about one row, in bytes.
+/// Maximum length in bytes of a remark about one row.
 const MAX_SAID: usize = 1_000;
 
 /// Examines the rows of a set and collects findings.
@@ -123,7 +123,7 @@ pub struct Doctor<'v> {
     /// Label counts by property, and by file for labels without a property name.
     properties: BTreeMap<(Option<usize>, String), BTreeMap<String, u64>>,
     model_counts: Vec<ModelCount>,
-    /// Number of tokens of each word, by model.
+    /// Number of tokens in each word, for each model.
     words: HashMap<String, Vec<Option<usize>>>,
     flagged: Vec<Example>,
     examined: u64,
@@ -190,7 +190,7 @@ impl<'v> Doctor<'v> {
                 what: beginning(what, MAX_SAID),
             });
         }
-        // Rows with only warnings would crowd out dropped rows.
+        // Rows with only warnings would leave no space for dropped rows.
         if drops && self.flagged.len() < self.keep {
             let findings = found.iter().map(|f| f.0).collect();
             let what = found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
@@ -237,7 +237,7 @@ impl<'v> Doctor<'v> {
         if let Some(place) = &same {
             found.push((Finding::Duplicate, format!("{name}: `{subject}`, `{object}`: the same as {place}")));
         } else if let Some(place) = &other {
-            let what = format!("{name}: `{subject}` has `{object}`, but another object at {place}");
+            let what = format!("{name}: `{subject}` has `{object}`, but a different object at {place}");
             found.push((Finding::SeveralObjects, what));
         }
         if contains_words(subject, object) {
@@ -258,7 +258,7 @@ impl<'v> Doctor<'v> {
         }
     }
 
-    /// Checks a word against all models; true if it is not a single token in some model.
+    /// Checks a word against all models; returns true if some model does not have it as a single token.
     fn word(&mut self, word: &str, found: &mut Found) -> bool {
         if self.models.is_empty() {
             return false;
@@ -330,8 +330,8 @@ impl<'v> Doctor<'v> {
         self.text([text], found);
         let bare = sentence.label.iter().map(|l| ("label", l.as_str()));
         let labels: Vec<(&str, &str)> = bare.chain(sentence.named_labels()).collect();
-        // Labels without a name belong to the task of their file: the same sentence may have a different label in
-        // another task.
+        // Labels without a property name belong to the task of their file, so the same sentence may have a different label in a different
+        // file.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));
         if let Some(first) = self.memory.seen(hash(&("sentence", text, place, &labels))) {
@@ -426,8 +426,8 @@ fn beginning(text: &str, bytes: usize) -> String {
     format!("{}…", &text[..whole])
 }
 
-/// True if `outer` contains `inner` as whole words, ignoring case. Texts above [`MAX_SUBJECT`] are not searched, which could take
-/// quadratic time.
+/// True if `outer` contains `inner` as whole words, ignoring case. Texts longer than [`MAX_SUBJECT`] are not searched, because that could
+/// take quadratic time.
 fn contains_words(outer: &str, inner: &str) -> bool {
     if outer.len() > MAX_SUBJECT {
         return false;

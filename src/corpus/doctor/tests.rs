@@ -28,7 +28,7 @@ fn count(d: &Diagnosis, finding: Finding) -> u64 {
     d.findings.get(&finding).map_or(0, |c| c.count)
 }
 
-/// A vocabulary with one token per `longest` letters, and none for words with an x.
+/// A vocabulary with one token per `longest` letters, in which words with an x are unknown.
 fn model(name: &str, longest: usize) -> Vocabulary<'static> {
     let tokens = move |w: &str| (!w.contains('x')).then_some(w.len().div_ceil(longest));
     Vocabulary { name: name.to_owned(), tokens: Box::new(tokens) }
@@ -84,11 +84,11 @@ fn no_fact_of_a_subject_with_several_objects_is_kept_whichever_comes_first() {
         .collect();
     let d = diagnose(&text, vec![]);
     assert_eq!((d.kept, count(&d, Finding::SeveralObjects)), (1, 2));
-    assert!(d.examples[0].what.contains("`Winchester`, but another object at line 3"), "{:?}", d.examples[0]);
+    assert!(d.examples[0].what.contains("`Winchester`, but a different object at line 3"), "{:?}", d.examples[0]);
     assert_eq!((d.relations["P36"].kept, d.relations["P36"].objects), (1, 1));
 }
 
-/// Regression: one ambiguous row in 900 used to make a relation N-M.
+/// Regression: a single ambiguous row out of 900 used to make a relation N-M.
 #[test]
 fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed() {
     let row = |relation: &str, subject: &str, object: &str| {
@@ -137,7 +137,7 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: the same as line 1"), "{printed}");
 }
 
-/// Regression: a file of minimal pairs used to be reported with "0 of 0 words" and a paradigm with "one label only".
+/// Regression: a file of minimal pairs used to be reported with "0 of 0 words", and a paradigm with "one label only".
 #[test]
 fn pairs_are_told_by_the_words_of_their_text() {
     let pairs = "{\"good\": \"The dog barks.\", \"bad\": \"The dog barkses.\", \"paradigm\": \"agreement\"}\n\
@@ -230,7 +230,7 @@ fn words_inside_words_are_no_overlap() {
     assert!(contains_words("日本 語", "語"));
 }
 
-/// Time and memory per row grow linearly with its length, and its findings stay below about 1,000 bytes.
+/// Time and memory for a row grow linearly with its length, and each of its findings stays below about 1,000 bytes.
 #[test]
 fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
     let (subject, object) = ("a".repeat(4 << 20), "a".repeat(1 << 20));
@@ -238,7 +238,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
     };
     let text = [
-        // The format is detected from the beginning of a file, which a name of several megabytes would fill.
+        // The format is detected from the beginning of a file, which a name of several megabytes would fill completely.
         row("P0", "Norway", "Oslo"),
         row("P1", &subject, &object),
         row("P1", &subject, &object),

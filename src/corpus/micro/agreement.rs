@@ -1,7 +1,7 @@
 //! Subject-verb agreement: sentences with or without a singular or plural noun between subject and verb.
 //!
 //! `[fronted] subject [relative clause | prepositional attractor] [adverb] VERB complement [final]`. Only the subject noun determines the
-//! number of the verb: other words are neutral, or are nouns whose number is drawn independently.
+//! number of the verb. Other words are neutral, or are nouns whose number is drawn independently.
 
 use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Sentence {
     pub(crate) relative_clause: bool,
     /// Number of nouns between subject and verb.
     pub(crate) intervening: usize,
-    /// Number of those nouns that differ in number from the subject: attractors in the sense of Linzen et al. (2016).
+    /// Number of those nouns whose number differs from the subject's: attractors in the sense of Linzen et al. (2016).
     pub opposing: usize,
 }
 
@@ -49,8 +49,8 @@ impl Sentence {
         join(&tokens)
     }
 
-    /// Returns the counterfactual: the same sentence with the subject in the other number and the verb form that agrees with it. No other
-    /// word depends on the subject's number.
+    /// Returns the counterfactual: the same sentence with the other number for the subject and its verb. No other word depends on the
+    /// subject's number.
     pub fn twin(&self) -> Sentence {
         let number = self.subject_number.other();
         let mut tokens = self.tokens.clone();
@@ -71,20 +71,20 @@ mod share {
     pub(crate) const FRONTED: f64 = 0.20;
     /// Share of fronted phrases that name a place (`in the garden ,`).
     pub(crate) const FRONTED_PLACE: f64 = 0.35;
-    /// Share of `the` among determiners; the rest are possessives.
+    /// Share of `the` among determiners; the others are possessives.
     pub(crate) const THE: f64 = 0.55;
     pub(crate) const SUBJECT_ADJECTIVE: f64 = 0.35;
-    /// Share of other nouns with an adjective.
+    /// Share of nouns other than the subject that have an adjective.
     pub(crate) const OTHER_ADJECTIVE: f64 = 0.15;
     /// Share of sentences without an attractor that have a relative clause.
     pub(crate) const RELATIVE_CLAUSE: f64 = 0.15;
-    /// Share of relative clauses whose own subject is another noun (`that the man bought`).
+    /// Share of relative clauses with their own subject (`that the man bought`).
     pub(crate) const OBJECT_RELATIVE: f64 = 0.5;
     /// Share of relative clauses that end with an adverb.
     pub(crate) const CLAUSE_ADVERB: f64 = 0.4;
-    /// Share of sentences with an attractor that have a second noun before it (`the key to the door of the house`).
+    /// Share of sentences with an attractor that have a further noun before it (`the key to the door of the house`).
     pub(crate) const NESTED: f64 = 0.15;
-    /// Share of sentences that have an adverb before the verb, among those without an attractor and with a verb other than the copula.
+    /// Share of sentences with an adverb before the verb, among those that have neither an attractor nor the copula.
     pub(crate) const PREVERBAL: f64 = 0.15;
     /// Share of objects with a prepositional phrase after them.
     pub(crate) const OBJECT_PHRASE: f64 = 0.3;
@@ -220,7 +220,7 @@ impl<R: Rng> Builder<'_, R> {
         }
     }
 
-    /// Writes `[the | possessive] (adjective) noun`; only the noun is marked for number.
+    /// Writes `[the | possessive] (adjective) noun`; only the noun shows the number.
     fn noun_phrase(&mut self, noun: &Noun, number: Number, adjective: f64) {
         if self.flip(share::THE) {
             self.tokens.push("the");
@@ -263,7 +263,7 @@ impl<R: Rng> Builder<'_, R> {
         self.tokens.push(",");
     }
 
-    /// Writes a clause such as `who arrived late` or `that the man bought yesterday`: in the past tense, not ending in a noun.
+    /// Writes a clause such as `who arrived late` or `that the man bought yesterday`, in the past tense and not ending in a noun.
     fn relative_clause(&mut self, head: &Noun) {
         self.tokens.push(if head.kind == Kind::Person { "who" } else { "that" });
         if self.flip(share::OBJECT_RELATIVE) {
@@ -318,7 +318,7 @@ impl<R: Rng> Builder<'_, R> {
         self.prepositional(except, number);
     }
 
-    /// Writes an object with a matching determiner; its number is drawn independently of everything else.
+    /// Writes an object with a matching determiner; the object's number is drawn independently.
     fn object(&mut self, except: &Noun, kinds: Kinds) {
         let (noun, number) = (self.noun(kinds, Some(except)), self.number());
         self.word(if number == Number::Sg { lexicon::OBJECT_SG } else { lexicon::OBJECT_PL });

@@ -60,7 +60,8 @@ proptest! {
         }
     }
 
-    /// A twin is a correctly annotated sentence of the grammar, differs only in subject and verb, and has the original as its twin.
+    /// A twin is a correctly annotated sentence of the grammar. It differs only in the subject and its verb, and its own twin is the
+    /// original.
     #[test]
     fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };
@@ -108,15 +109,15 @@ fn sides_do_not_overlap() {
     let overlap = held.iter().filter(|s| texts.contains(&s.text())).count();
     println!("verbatim overlap of {} held with {} training sentences: {overlap}", held.len(), texts.len());
     assert_eq!(overlap, 0);
-    // Prefixes, the input of causal models, do repeat: sentences may differ only after them.
+    // Prefixes, which are the input of causal models, do repeat, because sentences may differ only after them.
     let beginnings: HashSet<String> = train.iter().map(Sentence::prefix).collect();
     let repeated = held.iter().filter(|s| beginnings.contains(&s.prefix())).count();
     println!("of the words before the verb: {repeated}");
-    // Sentences do repeat within one side; otherwise this test could not fail.
+    // Sentences do repeat within a side; otherwise this test could not fail.
     assert!(texts.len() < train.len());
 }
 
-/// A classifier that sees every word except subject and verb, with its distance from the verb, performs at chance.
+/// A classifier that receives every word except subject and verb, with the word's distance from the verb, performs at chance.
 #[test]
 fn other_words_tell_nothing_about_the_number() {
     let features = |s: &Sentence| -> Vec<(i32, String)> {
@@ -137,7 +138,7 @@ fn other_words_tell_nothing_about_the_number() {
     };
     let accuracy = test.iter().filter(|s| guess(s)).count() as f64 / test.len() as f64;
     println!("naive Bayes without subject and verb: {accuracy:.3}");
-    // Six standard deviations of a fair coin are 0.03.
+    // Six standard deviations of a fair coin's mean are 0.03.
     assert!((accuracy - 0.5).abs() < 0.03, "{accuracy}");
 }
 

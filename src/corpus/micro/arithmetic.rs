@@ -1,7 +1,7 @@
 //! Sums and differences of numbers from zero to twenty, in words.
 //!
-//! `seven plus five is twelve .`, `seven and five make twelve .`, `twelve minus five is seven .`, `five from twelve leaves seven .` One in
-//! five sums (in either order) and differences is held out from training.
+//! `seven plus five is twelve .`, `seven and five make twelve .`, `twelve minus five is seven .`, `five from twelve leaves seven .` A fifth
+//! of the sums (each in both orders) and of the differences is held out from training.
 
 use rand_chacha::rand_core::Rng;
 
@@ -14,7 +14,7 @@ pub const NUMBERS: [&str; 21] = [
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 ];
 
-/// True if a sum (in either order) or a difference is held out from training.
+/// True if a sum (in both orders) or a difference is held out from training.
 pub(crate) fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
     let (a, b) = if plus { (a.min(b), a.max(b)) } else { (a, b) };
     held_out(if plus { "sum" } else { "difference" }, &[NUMBERS[a], NUMBERS[b]])

@@ -1,15 +1,15 @@
-//! Simple commonsense: a wish that follows from an event.
+//! Simple commonsense: the wish that an event causes.
 //!
-//! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because CAUSE
-//! .` Causes and effects come in groups (cold, hunger, darkness, ...); each cause combines with every effect of its group. One in five pairs
-//! of cause and effect is held out from training, so a model must infer it from other pairs with the same cause or effect.
+//! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because CAUSE .`
+//! Causes and effects come in groups (cold, hunger, darkness, ...); each cause combines with every effect of its group. A fifth of the
+//! pairs of cause and effect is held out from training, so a model must infer these from other pairs with the same cause or effect.
 
 use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
 
-/// Causes and effects that combine freely.
+/// Causes and effects, each of which can be combined with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     pub name: &'static str,
@@ -66,7 +66,7 @@ pub(crate) fn is_held_out(cause: &str, effect: &str) -> bool {
     held_out("cause and effect 2", &[cause, effect])
 }
 
-/// Draws the next sentence; its wrong word is an effect of another group.
+/// Draws the next sentence; its wrong word is an effect from a different group.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let (group, cause, effect) = loop {
@@ -107,7 +107,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     text.end(focus, Some(other), shape != 2)
 }
 
-/// Every word that can occur at the focus.
+/// Returns every word that can occur at the focus.
 pub fn answers() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().flat_map(|g| g.effects)
 }

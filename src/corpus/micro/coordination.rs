@@ -1,4 +1,4 @@
-//! Coordination: verbs whose number depends on how nouns, verbs or clauses are joined.
+//! Coordination: the number of the verb depends on how nouns, verbs or clauses are joined.
 //!
 //! `A and B VERB` (always plural), `A verb and VERB` (number of A), `A verb , but B VERB` (number of B).
 
@@ -23,7 +23,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let (number, said) = match shape {
         0 => {
             text.words("and");
-            // Both nouns combine with the verb on this side.
+            // Draws a second noun that also combines with the verb on this side.
             let (second, _) = loop {
                 let (noun, _) = text.pair(side, &[verb]);
                 if noun != first {

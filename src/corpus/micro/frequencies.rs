@@ -21,7 +21,7 @@ pub enum FrequencyError {
         /// Upper end of the range allowed.
         hi: f64,
     },
-    /// A share is negative, infinite or NaN, or one subject number never occurs.
+    /// A share is negative, infinite or NaN, or one of the subject numbers never occurs.
     #[error("the shares {0:?} are invalid: each must be finite and at least 0, and each row needs a positive sum")]
     Cells([[f64; 3]; 2]),
 }
@@ -34,7 +34,7 @@ pub struct Frequencies {
     cells: [[f64; 3]; 2],
 }
 
-/// Table 1 of Canby et al.: thousands of test sentences.
+/// Table 1 of Canby et al., in thousands of test sentences.
 pub const TABLE_1: [[f64; 3]; 2] = [[176.0, 31.0, 5.0], [78.0, 10.0, 4.0]];
 
 impl Frequencies {
@@ -48,8 +48,8 @@ impl Frequencies {
         Self::scaled([[1.0; 3]; 2])
     }
 
-    /// Returns the natural margins with the correlation `phi` between the two numbers, in sentences that have both. The share of sentences
-    /// with an attractor keeps its natural value for either subject number.
+    /// Returns the natural margins with correlation `phi` between the two numbers in sentences that have both. For either subject number,
+    /// the share of sentences with an attractor keeps its natural value.
     ///
     /// # Errors
     /// [`FrequencyError::Phi`] with the range that these margins allow.
@@ -95,7 +95,7 @@ impl Frequencies {
         self.cells
     }
 
-    /// Returns the correlation of subject and attractor number in sentences that have both; 0 if one of them is constant.
+    /// Returns the correlation between subject and attractor number in sentences that have both; 0 if one of them is constant.
     pub fn phi(&self) -> f64 {
         let [[_, a, b], [_, c, d]] = self.cells;
         let scale = ((a + b) * (c + d) * (a + c) * (b + d)).sqrt();
@@ -117,7 +117,7 @@ impl Frequencies {
                 }
             }
         }
-        // Rounding can leave the sum of shares below the number drawn.
+        // Because of rounding, the number drawn can exceed the sum of the shares.
         last
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         let f = Frequencies::natural();
         let sg: f64 = f.cells()[0].iter().sum();
         let none: f64 = f.cells()[0][0] + f.cells()[1][0];
-        // The paper states 69.8 % and "about 83 %"; these values follow from its rounded counts.
+        // The paper states 69.8 % and "about 83 %", which follow from its rounded counts.
         assert!((sg - 212.0 / 304.0).abs() < 1e-12 && (none - 254.0 / 304.0).abs() < 1e-12);
         let ze_sg = (f.cells()[0][1] + f.cells()[1][1]) / (1.0 - none);
         assert!((ze_sg - 0.82).abs() < 1e-12, "{ze_sg}");
@@ -201,7 +201,7 @@ mod tests {
                 counts[zc.index()][ze.map_or(0, |z| 1 + z.index())] += 1.0;
             }
             for (count, share) in counts.iter().flatten().zip(f.cells().iter().flatten()) {
-                // Tolerance of six standard deviations.
+                // The tolerance is six standard deviations.
                 let tolerance = 6.0 * (n as f64 * share * (1.0 - share)).sqrt() + 1e-9;
                 prop_assert!((count - n as f64 * share).abs() <= tolerance, "{count} for {share}");
             }

@@ -1,4 +1,4 @@
-//! Lengths: sentences of 5 to 28 tokens, equally distributed, in which the verb of the last clause agrees with its subject.
+//! Lengths: sentences of 5 to 28 tokens, all lengths equally likely, in which the verb of the last clause agrees with its subject.
 //!
 //! `A (near B) verb complement (, and C (near D) VERB complement)*`: clauses are joined up to the length drawn.
 
@@ -22,7 +22,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let length = shortest + text.index(longest - shortest + 1);
     loop {
-        // Clauses have 3 to 12 tokens and can add up to every length, so the loop ends.
+        // Clauses have 3 to 12 tokens, which can add up to every length, so the loop ends.
         text.tokens.clear();
         if let Some((focus, other)) = fill(&mut text, side, length, &verbs) {
             return text.end(focus, Some(other), true);
@@ -79,7 +79,7 @@ mod tests {
             assert_eq!(form(&s.tokens[s.focus[0]], &verbs), Some(subject), "{}", s.text());
             assert!(!s.tokens[s.focus[0]..].contains(&",".to_owned()), "{}", s.text());
         }
-        // 200 each are expected; 4.5 standard deviations are 62.
+        // The expected count is 200; 4.5 standard deviations are 62.
         assert!(counts.iter().all(|c| (138..=262).contains(c)), "{counts:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Semantic kind of a noun, which restricts its combination with other words. Sets of kinds are bit masks.
+/// Semantic kind of a noun, which restricts the words that it combines with. Sets of kinds are bit masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
@@ -52,11 +52,11 @@ pub enum Frame {
     Linking,
     /// Object of one of these kinds.
     Transitive(Kinds),
-    /// Nothing, an adverb or a prepositional phrase.
+    /// No complement, an adverb or a prepositional phrase.
     Intransitive,
 }
 
-/// A verb in the present tense, third person.
+/// A present-tense verb in the third person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verb {
     /// Singular and plural, indexed by [`super::Number::index`].
@@ -284,14 +284,14 @@ pub(crate) const FINAL: &[&[&str]] = &[
     &["quickly"],
 ];
 
-/// One in this many subject-verb pairs is held out from training.
+/// Inverse of the share of subject-verb pairs held out from training.
 pub(crate) const HELD_OUT_ONE_IN: u64 = 5;
 
 const SALT: u64 = 13;
 
-/// True if a subject-verb pair is held out from training, in both numbers. Takes FNV-1a over the noun's singular, a bar and the verb's
-/// plural, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. [`SALT`] is the first that leaves each noun at least two verbs on
-/// either side and most of the weight in training.
+/// True if a subject-verb pair is held out from training, in both numbers. The pair is hashed (FNV-1a over the noun's singular, a bar and
+/// the verb's plural, finished as in MurmurHash3) and held out if the hash is 0 modulo [`HELD_OUT_ONE_IN`]. [`SALT`] is the first that
+/// leaves each noun at least two verbs on either side and most of the weight in training.
 pub(crate) fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
     let bytes = subject.forms[0].bytes().chain(*b"|").chain(verb.forms[1].bytes());
     super::hash(SALT, bytes).is_multiple_of(HELD_OUT_ONE_IN)
@@ -326,7 +326,7 @@ mod tests {
         assert!(irregular >= 30, "{irregular}");
     }
 
-    /// Forms that are both noun and verb, or both singular and plural, would make annotations ambiguous.
+    /// A form that is both noun and verb, or both singular and plural, would make annotations ambiguous.
     #[test]
     fn every_form_has_one_category_and_number() {
         let mut owner: HashMap<&str, String> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Micro-English: a seeded grammar that generates fully annotated English sentences.
 //!
-//! Each construction has a file (`agreement`, `tense`, `order`, `coordination`, `lengths`, `causes`, `arithmetic`); all share one
+//! Each construction has its own file (`agreement`, `tense`, `order`, `coordination`, `lengths`, `causes`, `arithmetic`); all share one
 //! `lexicon`. The label of a construction depends only on the annotated words: determiners, adjectives, adverbs and relative clauses are
 //! neutral in number, and objects draw their number independently.
 
@@ -46,8 +46,8 @@ impl Number {
     }
 }
 
-/// Side of the split between training and evaluation. Both sides share words and structures but no subject-verb pair
-/// ([`lexicon::is_held_out`]), so they have no sentence in common.
+/// Side of the split between training and evaluation. The sides have the same words and structures but no common subject-verb pair
+/// ([`lexicon::is_held_out`]), and thus no common sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -60,17 +60,17 @@ pub enum Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Construction {
-    /// [`agreement`]: the verb agrees with its subject despite nouns of either number in between.
+    /// [`agreement`]: the verb agrees with its subject, even if there are nouns of either number in between.
     Agreement,
-    /// [`tense`]: the tense of the verb fits the expression of time.
+    /// [`tense`]: the tense of the verb matches the expression of time.
     Tense,
-    /// [`order`]: the connective fits the order of two events.
+    /// [`order`]: the connective matches the order of two events.
     Order,
     /// [`coordination`]: the verb agrees with the coordinated subject.
     Coordination,
     /// [`lengths`]: the last verb agrees with its subject in short and long sentences.
     Lengths,
-    /// [`causes`]: the effect fits the cause.
+    /// [`causes`]: the effect matches the cause.
     Causes,
     /// [`arithmetic`]: the result is correct.
     Arithmetic,
@@ -121,8 +121,8 @@ impl From<agreement::Sentence> for Annotated {
     }
 }
 
-/// Returns the words that must be a single token in every built-in model: all answers of all constructions and all words of agreement,
-/// each once.
+/// Returns the words that must be single tokens in every built-in model: all answers of all constructions and all words of agreement
+/// sentences, each once.
 pub fn whole_words() -> Vec<&'static str> {
     let mut all = lexicon::words();
     all.extend(tense::answers());
@@ -134,7 +134,7 @@ pub fn whole_words() -> Vec<&'static str> {
     all
 }
 
-/// FNV-1a from a salted offset, finished as in MurmurHash3. Splits depend on it, so it must never change.
+/// FNV-1a hash with a salted offset, finished as in MurmurHash3. Splits depend on it, so it must never change.
 pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash =
         bytes.fold(0xcbf2_9ce4_8422_2325_u64 ^ salt, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -144,8 +144,8 @@ pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// True if a combination of a construction is held out from training, as about one in five are. The number in a construction's name is the
-/// first that leaves each part of a combination on both sides.
+/// True if a combination of parts is held out from training; about a fifth are. The number in a construction's name is the first for which
+/// every part occurs on both sides.
 pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     let parts = parts.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     hash(0, construction.bytes().chain(parts)).is_multiple_of(5)

@@ -34,7 +34,7 @@ pub const ACTORS: &[[&str; 2]] = &[
 
 pub const CONNECTIVES: [&str; 2] = ["after", "before"];
 
-/// Draws the next sentence. One in five combinations of actor and events is held out from training.
+/// Draws the next sentence. A fifth of the combinations of actor and events are held out from training.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let ([actor, pronoun], [first, second]) = loop {

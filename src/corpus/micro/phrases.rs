@@ -1,4 +1,4 @@
-//! Sentence drafts and annotated sentences, shared by all constructions except agreement.
+//! Drafts and annotated sentences, used by all constructions except agreement.
 
 use rand_chacha::rand_core::Rng;
 
@@ -11,9 +11,9 @@ use stats::rng::{below, unit};
 pub struct Annotated {
     /// Lower-case words and punctuation.
     pub tokens: Vec<String>,
-    /// Indices of the words that contain the answer.
+    /// Indices of the words in which the answer shows.
     pub focus: Vec<usize>,
-    /// A word that is wrong at the first focus and right in another sentence, if there is exactly one.
+    /// A word that is wrong at the first focus but right in a different sentence, if there is exactly one such word.
     pub other: Option<String>,
     /// True if the words before the first focus determine the answer, so that left-to-right models can be tested.
     pub settled_before: bool,
@@ -58,12 +58,12 @@ impl<'a, R: Rng> Draft<'a, R> {
         unit(self.rng) < share
     }
 
-    /// Draws a uniform number below `len`.
+    /// Draws an index below `len` uniformly.
     pub(crate) fn index(&mut self, len: usize) -> usize {
         below(self.rng, len as u32) as usize
     }
 
-    /// Draws a uniform entry of a list.
+    /// Draws an entry of a list uniformly.
     pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.index(list.len())]
     }
@@ -84,7 +84,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.tokens.len() - 1
     }
 
-    /// Draws a uniform noun of these kinds.
+    /// Draws a noun of these kinds uniformly.
     pub(crate) fn noun(&mut self, kinds: Kinds) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[self.index(lexicon::NOUNS.len())];
@@ -119,7 +119,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         if fits.is_empty() { None } else { Some(self.pick(&fits)) }
     }
 
-    /// Draws a noun and one of `verbs` that combines with it on this side. At least one such pair must exist.
+    /// Draws a noun, and one of `verbs` that combines with it on this side. There must be at least one such pair.
     pub(crate) fn pair(&mut self, side: Side, verbs: &[&'static Verb]) -> (&'static Noun, &'static Verb) {
         loop {
             let noun = self.noun(u8::MAX);
@@ -158,7 +158,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         }
     }
 
-    /// Adds the full stop.
+    /// Adds the full stop and the annotation.
     pub(crate) fn end(mut self, focus: usize, other: Option<&str>, settled_before: bool) -> Annotated {
         self.tokens.push(".");
         Annotated {

@@ -1,4 +1,4 @@
-//! Tense: an expression of time determines whether the verb is past or present.
+//! Tense: an expression of time determines whether the verb is in the past or the present tense.
 //!
 //! `time , subject VERB complement .` or `subject VERB complement time .`
 
@@ -10,7 +10,7 @@ use super::lexicon::{self, Verb};
 use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
-/// Present plural and past of verbs whose tense shows in a single word.
+/// Present plural and past form of verbs whose tense shows in one word.
 #[rustfmt::skip]
 pub(crate) const PASTS: &[(&str, &str)] = &[
     ("walk", "walked"), ("run", "ran"), ("sleep", "slept"), ("wait", "waited"), ("sit", "sat"), ("swim", "swam"),
@@ -68,7 +68,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     text.end(focus, Some(other), fronted)
 }
 
-/// Every word that can occur at the focus.
+/// Returns every word that can occur at the focus.
 pub fn answers() -> impl Iterator<Item = &'static str> {
     VERBS.iter().flat_map(|(v, past)| Number::ALL.map(|n| v.forms[n.index()]).into_iter().chain([*past]))
 }

@@ -1,4 +1,4 @@
-//! Examples from users' files: rows used and dropped, samples, labels of any name, and positions.
+//! Examples from users' files: rows used and dropped, samples, labels with any name, and positions.
 
 use super::*;
 use crate::agreement::Position;
@@ -74,7 +74,7 @@ fn what_cannot_be_run_names_the_file_and_the_fix() {
     assert!(of(&folder.path().join("none")).contains("cannot open"));
 }
 
-/// Rows with a property of three values, a property present in some rows, and no forms.
+/// Rows without forms that have a three-valued property and a property given only in some rows.
 fn own_rows() -> String {
     let value = |k: usize| ["past", "present", "future"][k % 3];
     let row = |k: usize| {
@@ -115,10 +115,10 @@ fn any_labels_of_a_table_make_a_task() {
     );
     let error = told("tense", &[]);
     assert!(error.contains("`task.keep`") && error.contains("the file has `voice` (active, passive)"), "{error}");
-    assert!(told("tense", &["tense"]).contains("named twice"));
+    assert!(told("tense", &["tense"]).contains("given twice"));
 }
 
-/// Regression: the error used to mention agreement sentences and none of the file's labels.
+/// Regression: the error used to mention agreement sentences but not the file's labels.
 #[test]
 fn a_file_with_other_labels_is_told_which_it_has() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     assert_eq!(suggested(&file, "subject_number"), None, "nothing would be left to keep");
     let error = super::task(&file, "tense", &[], &mut NoPulse).unwrap_err().to_string();
     assert!(error.contains("`tense` is the only label of the file"), "{error}");
-    // Regression: the error for a file with one label used to mention masks.
+    // Regression: the error for a file with a single label used to mention masks.
     let read = || examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
         read().contains("the file has `tense` (future, past, present): name it as task.target, and add a column"),

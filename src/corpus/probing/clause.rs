@@ -1,4 +1,4 @@
-//! One clause with its annotation: numbers, tense and the depth of its phrase-structure tree.
+//! A single clause with its annotation: numbers, tense, and depth of the phrase-structure tree.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -24,14 +24,14 @@ pub(crate) enum Among<'w> {
 pub(crate) struct Wish<'w> {
     /// Words allowed at the probed position.
     pub among: Among<'w>,
-    /// True for a main verb in the past tense.
+    /// True if the main verb is in the past tense.
     pub past: bool,
     pub subject: Number,
     /// Number of the direct object; `None` allows any complement.
     pub object: Option<Number>,
     /// Maximum number of nested phrases in subject and complement.
     pub(crate) nesting: usize,
-    /// True to allow phrases before and after the clause.
+    /// True if phrases before and after the clause are allowed.
     pub extras: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Wish<'w> {
 pub(crate) struct Clause {
     /// Lower-case words.
     pub tokens: Vec<String>,
-    /// Levels of the tree between sentence and words: S over NP over noun is 2.
+    /// Number of tree levels between sentence and words: for S over NP over a noun, 2.
     pub depth: usize,
     /// Number of words before the final phrase, if any.
     pub body: usize,
@@ -63,8 +63,8 @@ pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     Clause { body, depth: text.depth, tokens: text.tokens }
 }
 
-/// Draws two clauses: one about a subject, and one with another subject and a pronoun for the first as its object. Both end in a phrase of
-/// time or place, so that only the pronoun reveals their order. Returns `None` if the pronoun is ambiguous or no verb fits.
+/// Draws two clauses. The second has a different subject, and as its object a pronoun for the subject of the first. Both end in a phrase of
+/// time or place, so that only the pronoun reveals their order. Returns `None` if the pronoun would be ambiguous or no verb fits.
 pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);
@@ -87,7 +87,7 @@ pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[V
     Some([first, text.tokens])
 }
 
-/// Returns the object pronoun for a noun, or `None` if its gender is open.
+/// Returns the object pronoun for a noun, or `None` if the noun does not determine its gender.
 fn pronoun(noun: &Noun, number: Number) -> Option<&'static str> {
     const SHE: [&str; 10] =
         ["queen", "aunt", "sister", "daughter", "girl", "woman", "lady", "wife", "nurse", "princess"];
@@ -231,7 +231,7 @@ impl Text<'_> {
     }
 }
 
-/// Returns the verbs whose pair with this subject is held out from training.
+/// Returns the verbs whose pairs with this subject are held out from training.
 fn held(noun: &Noun, transitive: bool) -> impl Iterator<Item = &'static Verb> {
     let noun = *noun;
     lexicon::VERBS.iter().filter(move |v| {

@@ -1,16 +1,16 @@
-//! Words divided into groups, so that training and test have different probed words, as in SentEval.
+//! Word groups: probed words are divided so that training and test have different ones, as in SentEval.
 
 use super::clause::Among;
 use crate::micro::lexicon::{self, Frame, Kind, Noun, Verb};
 use stats::rng::{shuffle, stream};
 
-/// Number of word groups. Twelve can be split 10 : 1 : 1 as in SentEval, 4 : 1 : 1, or into six folds.
+/// Number of word groups. Twelve groups can be split 10 : 1 : 1 as in SentEval, 4 : 1 : 1, or into six folds.
 pub const GROUPS: usize = 12;
 
-/// Words that are divided into groups.
+/// Kind of words that is divided into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dealt {
-    /// No words: the label belongs to the whole sentence.
+    /// No words, because the label belongs to the whole sentence.
     Nothing,
     /// Nouns in subject position.
     Subjects,
@@ -28,7 +28,7 @@ pub(crate) struct Deck {
 }
 
 impl Deck {
-    /// Divides the words at random, with kinds of noun and frames of verbs spread evenly over the groups.
+    /// Divides the words at random, with noun kinds and verb frames spread evenly over the groups.
     pub(crate) fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
         let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
         let mut rng = stream(seed, &format!("probing {task} words"));

@@ -1,9 +1,9 @@
-//! Probing tasks over whole Micro-English sentences, after Conneau et al. (2018), "What you can cram into a single vector". They are
-//! seeded, balanced and of any size; a task is one line in [`PROBING`].
+//! Probing tasks on whole Micro-English sentences, after Conneau et al. (2018), "What you can cram into a single vector". They are seeded,
+//! balanced and of any size. A task is one line in [`PROBING`].
 //!
-//! Labels have SentEval's names. SentEval takes sentences from books; here a grammar draws length, depth, number and tense independently
-//! of the words. Where SentEval separates the probed words of training and test (tense, number of subject and object), they are divided
-//! into [`GROUPS`] groups. [`super::shortcuts`] measures how well surface features alone predict the label.
+//! Labels have SentEval's names. SentEval takes its sentences from books; here, a grammar draws length, depth, number and tense
+//! independently of the words. Where SentEval uses different probed words for training and test (tense, number of subject and object), they
+//! are divided into [`GROUPS`] groups. [`super::shortcuts`] measures how well surface features alone predict the label.
 
 mod clause;
 mod dealt;
@@ -34,9 +34,9 @@ pub struct ProbingTask {
     /// Property in words.
     pub title: &'static str,
     pub labels: &'static [&'static str],
-    /// Words that are divided into groups.
+    /// Kind of words that is divided into groups.
     dealt: Dealt,
-    /// Draws a sentence with this label; `None` if the attempt fails.
+    /// Draws a sentence with this label; returns `None` if the attempt fails.
     write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
 }
 
@@ -57,17 +57,17 @@ pub struct Labelled {
     pub text: String,
     /// Index into the task's labels.
     pub label: usize,
-    /// Group of the probed word, below [`GROUPS`], if the task groups words. Each word has one group.
+    /// Group of the probed word, below [`GROUPS`], if the task divides words into groups. Each word is in one group.
     pub group: Option<usize>,
 }
 
-/// Sentences with everything needed to reproduce them.
+/// Sentences with everything that is needed to reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledSet {
     pub task: &'static str,
     pub seed: u64,
-    /// Distinct sentences. Every consecutive block of as many sentences as labels has each label once. A shorter set is a prefix of a
-    /// longer one.
+    /// Distinct sentences. Every consecutive block with as many sentences as there are labels contains each label once. A shorter set is a
+    /// prefix of a longer one.
     pub examples: Vec<Labelled>,
     /// SHA-256 of labels and texts, in hexadecimal.
     pub hash: String,
@@ -93,7 +93,7 @@ pub enum ProbingError {
     },
 }
 
-/// Maximum number of consecutive attempts that fail or repeat a sentence.
+/// Maximum number of consecutive attempts that fail or repeat an earlier sentence.
 const TRIES: usize = 100_000;
 
 impl ProbingTask {
@@ -109,7 +109,7 @@ impl ProbingTask {
         self.dealt != Dealt::Nothing
     }
 
-    /// Draws `n` distinct sentences with balanced labels. No subject-verb pair occurs in the training of built-in models.
+    /// Draws `n` distinct sentences with balanced labels. None of their subject-verb pairs occurs in the training of built-in models.
     ///
     /// # Errors
     /// [`ProbingError::Exhausted`] if the grammar repeats sentences too often.
@@ -154,11 +154,11 @@ impl ProbingTask {
     }
 }
 
-/// Validation and test each get one in this many sentences, as in SentEval (100,000, 10,000 and 10,000).
+/// Validation and test each get one sentence in this many, as in SentEval (100,000, 10,000 and 10,000).
 const SHARE: usize = 12;
 
 impl LabelledSet {
-    /// Returns the part of each sentence, 10 : 1 : 1: by word group if there is one, otherwise at random within each label.
+    /// Returns the part of each sentence, divided 10 : 1 : 1 by word group, or at random within each label if there are no groups.
     pub(crate) fn splits(&self) -> Vec<Split> {
         let mut parts = vec![Split::Train; self.examples.len()];
         if self.examples.iter().any(|e| e.group.is_some()) {

@@ -14,7 +14,8 @@ const MORE: [(&str, &str); 8] = [
     ("feel", "felt"),
 ];
 
-/// Returns the past form of a verb from its two present forms, or `None` if it has none here. Only the copula depends on `number`.
+/// Returns the past form of a verb from its two present forms, or `None` if it is not listed here. Only the past form of the copula depends
+/// on `number`.
 pub(crate) fn past(forms: [&str; 2], number: usize) -> Option<&'static str> {
     if forms[1] == "are" {
         return Some(["was", "were"][number]);

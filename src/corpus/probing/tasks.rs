@@ -1,4 +1,4 @@
-//! Generators of the probing tasks' sentences.
+//! Generators of sentences for the probing tasks.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ fn number(rng: &mut ChaCha8Rng) -> Number {
     Number::ALL[below(rng, 2) as usize]
 }
 
-/// Draws all constraints at random.
+/// Draws every constraint at random.
 fn any<'w>(rng: &mut ChaCha8Rng) -> Wish<'w> {
     Wish {
         among: Among::Any,
@@ -47,8 +47,8 @@ pub(crate) fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>)
     one(rng, wish)
 }
 
-/// Share of past tense, in which the verb does not reveal the subject's number. At 0.5, a bag of words could predict over three quarters
-/// of the labels from verb forms alone.
+/// Share of sentences in the past tense, in which the verb does not reveal the subject's number. At 0.5, a bag of words could predict more
+/// than three quarters of the labels from verb forms alone.
 const PAST_SUBJECTS: f64 = 0.65;
 
 /// Draws a sentence with a singular or plural subject.
@@ -68,7 +68,7 @@ pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
-    // Both labels draw a position, so that only the swap distinguishes them.
+    // A position is drawn for both labels, so that only the swap distinguishes them.
     let places: Vec<usize> = (0..tokens.len() - 1).filter(|&i| breaks(&tokens, i, body)).collect();
     let at = *places.get(below(rng, places.len().max(1) as u32) as usize)?;
     let mut tokens = whole(tokens)?;
@@ -78,7 +78,7 @@ pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> 
     Some(tokens)
 }
 
-/// True if swapping this word and the next leaves no English sentence. Excluded are swaps that could leave one:
+/// True if swapping this word and the next certainly gives a sentence that is not English. Excluded are swaps of:
 /// - a word before the phrase of time ("walks slowly", "old at night");
 /// - two verbs ("who slept sings");
 /// - a verb after its relative pronoun ("the house burned that stands here");
@@ -109,8 +109,8 @@ fn is_verb(word: &str) -> bool {
     FORMS.contains(word)
 }
 
-/// Draws two clauses in their order or inverted. The second has the subject of the first as its object, as a pronoun. Both begin with a
-/// noun phrase, so the first word reveals nothing.
+/// Draws two clauses in their original order or inverted. The second has as its object a pronoun for the subject of the first. Both begin
+/// with a noun phrase, so the first word reveals nothing.
 pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
     let mut clauses = pair_of_clauses(rng, wish)?;
@@ -121,10 +121,10 @@ pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Amon
     whole(clauses.join(&[",".to_owned(), joint.to_owned()][..]))
 }
 
-/// Draws a sentence with a length in the bin.
+/// Draws a sentence with a length in the given bin.
 pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let (low, high) = BINS[label];
-    // All lengths of a bin are equally likely.
+    // All lengths in a bin are equally likely.
     let length = low + below(rng, (high - low + 1) as u32) as usize;
     let mut tokens = Vec::new();
     while tokens.len() + 1 < length {

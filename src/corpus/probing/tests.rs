@@ -38,7 +38,7 @@ fn lengths_lie_in_their_bins() {
     }
 }
 
-/// A shifted sentence has the words of a sentence and becomes one again when two neighbours are swapped.
+/// A shifted sentence consists of the words of a regular sentence, and swapping two neighbouring words restores it.
 #[test]
 fn labels_are_written_into_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;
@@ -77,7 +77,7 @@ fn labels_are_written_into_the_sentences() {
     }
 }
 
-/// Frozen hashes: specs with these tasks keep their meaning.
+/// Hashes are fixed, so that specs with these tasks keep their meaning.
 #[test]
 fn lengths_and_depths_are_stable() {
     let hash = |id: &str| ProbingTask::named(id).unwrap().examples(12_000, 0).unwrap().hash;
@@ -114,7 +114,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
     }
 }
 
-/// The word categories of a shifted sentence never form a sentence of the grammar, nor one of the other English sentences that a swap can
+/// The word categories of a shifted sentence never form a sentence of the grammar, nor any other English sentence that a swap could
 /// produce.
 #[test]
 fn shifted_sentences_are_no_sentences() {

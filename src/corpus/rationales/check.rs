@@ -1,10 +1,10 @@
-//! Checks of every benchmark instance, made at generation so that they apply under every seed.
+//! Checks of every benchmark instance, made when it is generated so that they apply under every seed.
 
 use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
 
-/// True if the benchmark keeps this instance. Every second sum of a template (in either order) belongs to the benchmark under all seeds;
-/// models are trained on the others. Instances without a sum or without English number words always belong to it.
+/// True if the instance belongs to the benchmark. For each template, half of all sums (in either order) belong to the benchmark under all
+/// seeds, and models are trained on the others. An instance without a sum or without English number words always belongs to the benchmark.
 pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;
@@ -19,7 +19,7 @@ pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     hash(0, key.bytes()).is_multiple_of(2)
 }
 
-/// True if the sentence contains the answer or, unless the question is about form, a word with the same stem.
+/// True if the sentence contains the answer or, unless the question is about the word form, a word with the same stem.
 pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     let answer = i.answer.to_lowercase();
     let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
@@ -29,7 +29,7 @@ pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     })
 }
 
-/// True if one word is a prefix of the other with at least four characters.
+/// True if one word is a prefix of the other and has at least four characters.
 pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
     short.chars().count() >= 4 && long.starts_with(short)
@@ -43,7 +43,7 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
         ));
     }
     if from_text && !i.sent_token.contains(&i.answer) {
-        return Err(format!("'{text}' lacks its answer '{}', which should be one of its words", i.answer));
+        return Err(format!("'{text}' does not contain its answer '{}', although it should", i.answer));
     }
     if !from_text && gives_away(language, i) {
         return Err(format!("'{text}' gives its answer '{}' away", i.answer));
@@ -78,8 +78,8 @@ fn begins_with_a_vowel(word: &str) -> bool {
     silent || (word.starts_with(['a', 'e', 'i', 'o', 'u']) && !spoken)
 }
 
-/// Checks a partner against its original: a dispensable perturbation leaves the rationale unchanged, an important one changes only words
-/// of it.
+/// Checks a partner against its original: a dispensable perturbation leaves the rationale unchanged, and an important one changes only
+/// words of the rationale.
 pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
     let fold = |i: &Instance| i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
     let say = |what: &str| Err(format!("'{}' and '{}': {what}", original.sent_text, partner.sent_text));

@@ -1,8 +1,8 @@
-//! The built-in rationale benchmark: sentences with a masked word, the tokens sufficient to predict it, and perturbed partners.
+//! The built-in rationale benchmark: sentences with a masked word, the tokens that suffice to predict it, and perturbed partners.
 //!
 //! The five dimensions and three perturbations follow "An Interpretability Benchmark for PLMs" (sections 3.1 to 3.4). Answers and
-//! rationales come from templates (`assets/rationales/*.toml`), not from annotators. English is for built-in and user models, Chinese for
-//! user models. Each line is a JSON object with the field names of the authors' public gold format.
+//! rationales come from templates (`assets/rationales/*.toml`), not from annotators. The English set is for built-in models and the user's
+//! own, the Chinese set only for the user's own. Each line is a JSON object with the field names of the authors' public gold format.
 
 mod check;
 mod template;
@@ -64,12 +64,12 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All five, in the order of the paper.
+    /// All five dimensions, in the paper's order.
     pub const ALL: [Dimension; 5] =
         [Dimension::Grammar, Dimension::Semantics, Dimension::Knowledge, Dimension::Reasoning, Dimension::Computation];
 }
 
-/// Kind of perturbation of a partner (section 3.3 of the paper).
+/// Kind of perturbation that distinguishes a partner from its original (section 3.3 of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Perturbation {
@@ -82,7 +82,7 @@ pub enum Perturbation {
 }
 
 impl Perturbation {
-    /// All three, in the order of the paper.
+    /// All three perturbations, in the paper's order.
     pub const ALL: [Perturbation; 3] = [Perturbation::Dispens, Perturbation::Import, Perturbation::Trans];
 }
 
@@ -104,18 +104,18 @@ pub struct Instance {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub perturbation: Option<Perturbation>,
     pub dimension: Dimension,
-    /// The sentence as written, with [`MASK`] once.
+    /// The written sentence, which contains [`MASK`] once.
     pub sent_text: String,
     /// Tokens of the sentence, one per word.
     pub sent_token: Vec<String>,
     pub mask_index: usize,
     /// The masked word.
     pub answer: String,
-    /// Other words that fit equally well: the gold answer is a set.
+    /// Other words that fit equally well, since the gold answer is a set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub other_answers: Vec<String>,
-    /// True if the answer needs several masks: built-in vocabularies split it (English), or it has several characters (Chinese). All other
-    /// answers are one token or one character.
+    /// True if the answer needs several masks: built-in vocabularies split it (English), or it has several characters (Chinese). Every
+    /// other answer is a single token or character.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub several_tokens: bool,
     /// Token indices of the rationale, ascending, without the mask.
@@ -127,8 +127,8 @@ pub struct Instance {
     /// Original of a partner.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ori_id: Option<u64>,
-    /// Pairs (index in the original, index in the partner) of a case-insensitive longest common subsequence; ties prefer deletions.
-    /// Replaced words are not aligned. Empty for originals and syntactic transformations.
+    /// Pairs (index in the original, index in the partner) from a case-insensitive longest common subsequence; ties prefer deletions.
+    /// Replaced words are not aligned. Empty for syntactic transformations; `None` for originals.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alignment: Option<Vec<(usize, usize)>>,
 }
@@ -186,7 +186,7 @@ pub fn benchmark(language: Language, seed: u64) -> Result<Vec<Instance>, Templat
     Ok(instances)
 }
 
-/// Returns the shipped English benchmark (seed 0), created once and shared.
+/// Returns the shipped English benchmark (seed 0), which is created once and shared.
 ///
 /// # Errors
 /// [`TemplateError`] for an unusable template.
@@ -195,7 +195,7 @@ pub fn shipped() -> Result<&'static [Instance], TemplateError> {
     MADE.get_or_init(|| benchmark(Language::English, 0)).as_deref().map_err(Clone::clone)
 }
 
-/// Returns every gold answer of the English benchmark that must be a single token in the built-in models.
+/// Returns every gold answer in the English benchmark that must be a single token in the built-in models.
 ///
 /// # Errors
 /// [`TemplateError`] for an unusable template.
@@ -204,7 +204,7 @@ pub fn one_token_answers() -> Result<BTreeSet<String>, TemplateError> {
     Ok(one_token.flat_map(Instance::answers).map(str::to_owned).collect())
 }
 
-/// Returns every word of the English benchmark, including the answers.
+/// Returns every word in the English benchmark, including the answers.
 ///
 /// # Errors
 /// [`TemplateError`] for an unusable template.

@@ -9,14 +9,14 @@ use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, Templ
 use crate::micro::arithmetic::NUMBERS;
 use stats::rng::below;
 
-/// Maximum number of attempts at a new filling. An attempt fails if it repeats an earlier one, if a number has no word, or if the result
-/// equals a given number.
+/// Maximum number of attempts to find a new filling. An attempt fails if it repeats an earlier filling, if a number has no word, or if the
+/// result equals a given number.
 const TRIES: usize = 200;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {
-    /// In file order.
+    /// Templates in file order.
     #[serde(rename = "template")]
     pub templates: Vec<Template>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Template {
     /// Other words that fit.
     #[serde(default)]
     also: Vec<String>,
-    /// True if the answer occurs in the sentence.
+    /// True if the answer occurs elsewhere in the sentence.
     #[serde(default)]
     from_text: bool,
     /// True if built-in models split the answer into several tokens.
@@ -74,7 +74,7 @@ const CHINESE: [&str; 21] = [
     "十七", "十八", "十九", "二十",
 ];
 
-/// Returns the word for a number. Chinese 2 has none, because it becomes 两 before a measure word.
+/// Returns the word for a number. The Chinese 2 has none, because it becomes 两 before a measure word.
 fn word(language: Language, n: u32) -> Option<&'static str> {
     match language {
         Language::English => NUMBERS.get(n as usize).copied(),
@@ -100,8 +100,8 @@ impl Template {
         std::iter::once(&self.original).chain(partners.into_iter().flatten()).map(String::as_str)
     }
 
-    /// Generates originals, each followed by its partners: one per row unless the template sets `instances`. No two have the same answer
-    /// and rationale.
+    /// Generates originals, each followed by its partners: one original per row unless the template sets `instances`. No two have the same
+    /// answer and rationale.
     pub(crate) fn groups(&self, language: Language, rng: &mut impl Rng) -> Result<Vec<Vec<Instance>>, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: self.name.clone(), what };
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
@@ -115,7 +115,7 @@ impl Template {
         let mut seen = HashSet::new();
         let mut groups = Vec::new();
         for i in 0..wanted {
-            // Small numbers allow few sums, so running out of attempts is not an error.
+            // Small numbers allow only few sums, so running out of attempts is not an error.
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
                 let Some(group) = self.group(language, &filling).map_err(wrong)? else { continue };
@@ -206,7 +206,7 @@ impl Template {
         Ok(Some(group))
     }
 
-    /// Returns the masked words.
+    /// Returns the answer, that is, the masked words.
     pub(crate) fn answer(&self, filling: &Filling<'_>) -> Result<String, String> {
         Ok(self.render(&self.answer, filling)?.0.join(" "))
     }
@@ -272,7 +272,7 @@ impl Template {
     }
 }
 
-/// Splits off the mark of a token.
+/// Splits a token into its mark and its text.
 fn mark(token: &str) -> (bool, &str) {
     token.strip_prefix('*').map_or((false, token), |rest| (true, rest))
 }

@@ -1,4 +1,4 @@
-//! Properties of every instance of the shipped benchmark.
+//! Properties of all instances in the shipped benchmark.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ fn lines(instances: &[Instance]) -> String {
     instances.iter().map(|i| serde_json::to_string(i).unwrap() + "\n").collect()
 }
 
-/// The shipped files equal the generator's output for seed 0. `UPDATE_ASSETS=1 cargo test` rewrites them.
+/// The shipped files equal the output of the generator for seed 0. `UPDATE_ASSETS=1 cargo test` rewrites them.
 #[test]
 fn the_shipped_files_are_what_the_generator_writes() {
     for language in Language::ALL {
@@ -49,7 +49,7 @@ fn every_dimension_has_enough_originals_with_partners_of_all_kinds() {
         println!("{}: {originals:?} {partners:?}", language.code());
         for dimension in Dimension::ALL {
             assert!(originals[&dimension] >= least, "{dimension:?}: {}", originals[&dimension]);
-            // Counts distinct questions: the same question in another context is not new.
+            // Distinct questions are counted: the same question in a different context is not new.
             let (all, different) = (originals[&dimension], distinct[&dimension].len());
             println!("{dimension:?}: {different} of {all} differ");
             assert!(different * 10 >= all * 9, "{dimension:?}: {different} of {all}");
@@ -176,7 +176,7 @@ fn check(all: &[Instance]) {
     }
 }
 
-/// A dispensable perturbation keeps the rationale; an important one changes its tokens.
+/// A dispensable perturbation preserves the rationale; an important one changes its tokens.
 #[test]
 fn perturbations_do_what_their_names_say() {
     for language in Language::ALL {

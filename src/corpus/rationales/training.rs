@@ -1,5 +1,5 @@
-//! Training text for the benchmark's constructions: its patterns with other words, and its words in other patterns
-//! (`assets/rationales/train.toml`). It never contains a sentence of the benchmark under any seed; a test enumerates both.
+//! Training text for the benchmark's constructions: its patterns with different words, and its words in different patterns
+//! (`assets/rationales/train.toml`). It never contains a benchmark sentence, whatever the seed; a test enumerates both.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::facts::{self, Fact, Relation};
 use base::packed;
 use stats::rng::{below, unit};
 
-/// Share of lines with the first gold answer, if there are several.
+/// Share of lines with the first gold answer, if an item has several.
 const FIRST: f64 = 0.75;
 
 /// A sentence with its answer filled in.
@@ -29,13 +29,13 @@ struct Entries {
     entry: Vec<Entry>,
 }
 
-/// Fillings of one template, which may have several entries.
+/// Fillings for one template, which may have several entries.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     /// Name of the benchmark template.
     name: String,
-    /// Overrides the template's columns.
+    /// Columns that replace those of the template.
     columns: Option<Vec<String>>,
     #[serde(default)]
     rows: Vec<Vec<String>>,
@@ -43,9 +43,10 @@ struct Entry {
     facts: Option<String>,
     #[serde(default)]
     free: BTreeMap<String, Vec<String>>,
-    /// Overrides the template's patterns: the wording used to train the built-in models, if the benchmark has changed since.
+    /// Patterns that replace those of the template: the wording with which the built-in models were trained, if the benchmark has changed
+    /// since.
     patterns: Option<Vec<String>>,
-    /// Patterns outside the benchmark, for these rows and the benchmark's.
+    /// Patterns that the benchmark does not have, for these rows and those of the benchmark.
     #[serde(default)]
     elsewhere: Vec<String>,
 }
@@ -65,7 +66,8 @@ pub struct Training {
     total: f64,
 }
 
-/// Share of lines for a dimension. Word forms need the most examples; computation gets the fewest because it is meant to stay weakest.
+/// Share of lines for a dimension. Word forms need the most examples; computation gets the fewest because it is intended to stay the
+/// weakest.
 fn share(dimension: Dimension) -> f64 {
     match dimension {
         Dimension::Grammar => 0.35,
@@ -76,7 +78,7 @@ fn share(dimension: Dimension) -> f64 {
 }
 
 impl Training {
-    /// Parses the fillings and drops rows that state facts rejected by `may_write`. Facts tested by the benchmark are always written.
+    /// Parses the fillings and drops rows that state facts rejected by `may_write`. Facts that the benchmark tests are always written.
     ///
     /// # Errors
     /// [`TemplateError`] for an unusable entry; a test checks the shipped ones.
@@ -118,8 +120,8 @@ impl Training {
                 left -= s.weight;
                 left < 0.0
             });
-            // A draw fails for sums that are reserved for the benchmark or have no number word. Errors were ruled out when the patterns
-            // were parsed.
+            // A draw fails for sums that are reserved for the benchmark or have no number word. Errors have been ruled out by parsing the
+            // patterns.
             if let Some(Ok(Some(sentence))) = chosen.map(|s| s.draw(rng)) {
                 return sentence;
             }
@@ -170,7 +172,7 @@ impl Entry {
     }
 }
 
-/// Returns subject and object of a relation's facts, except for subjects in the template.
+/// Returns subject and object of each fact in a relation, except for subjects that the template uses.
 fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Result<Vec<Vec<String>>, String> {
     let relation = relations.iter().find(|r| r.id == relation).ok_or(format!("no relation '{relation}'"))?;
     let asked: Vec<String> = template.rows.iter().flatten().map(|cell| bare(cell)).collect();
@@ -179,16 +181,16 @@ fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Resul
     Ok(facts.map(|f| vec![f.subject.clone(), f.object.clone()]).collect())
 }
 
-/// Facts that must not be stated: subject names, singular and plural, by object.
+/// Facts that must not be stated: subject names, in singular and plural, by object.
 type Kept = HashMap<String, HashSet<String>>;
 
-/// True if a row contains the object and subject of such a fact.
+/// True if a row contains both the object and the subject of such a fact.
 fn states(row: &[String], kept: &Kept) -> bool {
     let cells: Vec<String> = row.iter().map(|cell| bare(cell)).collect();
     cells.iter().filter_map(|object| kept.get(object)).any(|names| cells.iter().any(|c| names.contains(c)))
 }
 
-/// Lower-cases a cell or name and removes marks and the article.
+/// Converts a cell or name to lower case and removes marks and the article.
 fn bare(text: &str) -> String {
     let text = text.replace('*', "").to_lowercase();
     text.strip_prefix("the ").map_or(text.clone(), str::to_owned)
@@ -281,7 +283,7 @@ mod tests {
         i.answers().map(|a| i.with(a).0.to_lowercase())
     }
 
-    /// Compares all questions of the benchmark under any seed, with every gold answer, to all sentences that can be written.
+    /// Compares all questions of the benchmark under any seed, with every gold answer, with all sentences that can be written.
     #[test]
     fn no_sentence_of_the_benchmark_is_written() {
         let mut asked = HashSet::new();
@@ -316,7 +318,7 @@ mod tests {
         }
     }
 
-    /// The benchmark's facts do not occur in the benchmark's patterns: the rows there differ, and none states such a fact.
+    /// Facts in the benchmark do not occur in the benchmark's patterns: the rows used there differ, and none states such a fact.
     #[test]
     fn rows_of_the_benchmark_stand_in_other_patterns() {
         let book = Book::parse(Language::English).unwrap();
@@ -328,11 +330,11 @@ mod tests {
             let of = training.sources.iter().filter(|s| s.template.name == template.name);
             let mut found = 0;
             for source in of {
-                // Some patterns have the benchmark's wording as of the training of the models.
+                // Some patterns keep the benchmark's wording from when the models were trained.
                 let shared = source.patterns.iter().filter(|p| theirs.contains(p.as_str())).count();
                 found += source.patterns.len();
                 let repeated = source.template.rows.iter().find(|r| asked.contains(&bare(r)));
-                // Computation needs no separate vocabulary: its sums are disjoint, so its nouns may overlap.
+                // Computation needs no separate vocabulary: its sums are disjoint from the benchmark's, so nouns may overlap.
                 assert!(shared == 0 || repeated.is_none(), "{}: {repeated:?}", template.name);
             }
             assert!(found > 0, "'{}' is not trained", template.name);

@@ -3,9 +3,9 @@
 //! Every row becomes a [`Sentence`] with `[MASK]` for the verb, its forms (singular, plural), the label `subject_number` (Z_c) and, if
 //! known, `attractor_number` (Z_e).
 //!
-//! LGD counts tokens from 1 and tags verbs as VBZ or VBP. It lacks the other form of the verb, which [`verbs`] derives, and does not mark
-//! the object of a preposition. Z_e is therefore the number of the last intervening noun under three conditions. A preposition but no
-//! relative clause comes between subject and verb, and the verb directly follows the noun (no comma, no adverb in *-ly*).
+//! LGD counts tokens from 1 and tags verbs as VBZ or VBP. It does not contain the other form of the verb, which [`verbs`] derives, and does
+//! not mark prepositional objects. Z_e is therefore the number of the last intervening noun if three conditions hold: a preposition comes
+//! between subject and verb, a relative clause does not, and the verb directly follows the noun (without a comma or an adverb in *-ly*).
 
 use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse, Parser};
@@ -55,7 +55,7 @@ pub(crate) const TEST_SET: Format = Format {
     parser: |head, _| lines(head, test_set),
 };
 
-/// Gulordava's nonce sentences, each on two lines: one with the correct and one with the wrong form.
+/// Gulordava's nonce sentences, each on two lines: one with the correct and one with the wrong verb form.
 pub(crate) const NONCE: Format = Format {
     id: "nonce",
     title: "nonce agreement sentences (Gulordava)",
@@ -74,14 +74,14 @@ fn lines(head: &Head<'_>, parse: Line) -> Result<Parser, ReadError> {
     })
 }
 
-/// Builds the labels from `Sg` or `Pl` of the subject and of the attractor.
+/// Builds the labels from the numbers of subject and attractor (`Sg` or `Pl`).
 fn labels<'a>(subject: &'static str, attractor: Option<&'static str>) -> Option<Labels<'a>> {
     let mut labels = vec![("subject_number".into(), subject.into())];
     labels.extend(attractor.map(|a| ("attractor_number".into(), a.into())));
     Some(Labels(labels))
 }
 
-/// Returns the number marked by a tag: NN(P) and VBZ are singular, NN(P)S and VBP plural.
+/// Returns the number that a tag marks: NN(P) and VBZ are singular, NN(P)S and VBP plural.
 fn number(tag: &str) -> Option<&'static str> {
     match tag {
         "NN" | "NNP" | "VBZ" => Some("Sg"),
@@ -98,7 +98,7 @@ fn sg_or_pl(column: &str, value: &str) -> Result<&'static str, Unread> {
     }
 }
 
-/// Orders both forms by label.
+/// Orders the two forms by label.
 fn ordered<'a>(number: &str, form: Text<'a>, other: Text<'a>) -> [Text<'a>; 2] {
     if number == "Sg" { [form, other] } else { [other, form] }
 }
@@ -165,7 +165,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
         .filter(|_| tag.starts_with('V'))
         .ok_or_else(|| Unread::new(DropKind::Label, format!("`verb_pos` is `{tag}`; expected VBZ or VBP")))?;
     if let Some(other) = fields.optional("subj_pos").and_then(number).filter(|n| *n != subject) {
-        let what = format!("the verb is tagged {subject}, its subject {other}");
+        let what = format!("the verb is tagged {subject}, but its subject {other}");
         return Err(Unread::new(DropKind::Label, what));
     }
     let (sentence, verb) = (fields.text("orig_sentence")?, fields.text("verb")?);
@@ -186,7 +186,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     })
 }
 
-/// Returns the number of the noun right before the verb, if LGD implies it; see the module documentation.
+/// Returns the number of the noun directly before the verb if it is a prepositional object; see the module documentation.
 fn attractor(fields: &Fields<'_, '_>, sentence: &str, subject: usize, verb: usize) -> Option<&'static str> {
     const PREPOSITIONS: &[&str] = &[
         "of", "in", "on", "at", "to", "for", "from", "with", "by", "about", "against", "between", "into", "through",
@@ -203,7 +203,7 @@ fn attractor(fields: &Fields<'_, '_>, sentence: &str, subject: usize, verb: usiz
     if direct && governed { number(fields.optional("last_intervening")?) } else { None }
 }
 
-/// Joins the two lines of a sentence.
+/// Parser that joins the two lines of each sentence.
 struct Nonce {
     header: Header,
     first: Option<String>,

@@ -32,7 +32,7 @@ pub(crate) const METADATA: Format = Format {
     parser: |_, context| stateless(context, metadata),
 };
 
-/// Scores by a model.
+/// Scores computed by a model.
 pub(crate) const RESULTS: Format = Format {
     id: "bear-results",
     title: "BEAR results",
@@ -103,7 +103,7 @@ fn result(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unre
     let keys: ResultKeys<'_> = json(text)?;
     let answers = keys.pll_scores.len();
     if keys.answer_idx as usize >= answers {
-        let what = format!("`answer_idx` {} of {answers} answers", keys.answer_idx);
+        let what = format!("`answer_idx` is {}, but there are {answers} answers", keys.answer_idx);
         return Err(Unread::new(DropKind::Index, what));
     }
     let mut ranking: Vec<u32> = (0..answers as u32).collect();

@@ -102,7 +102,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Regression: tables of pairs used to go unrecognised.
+    /// Regression: tables of minimal pairs used to be unrecognised.
     #[test]
     fn pairs_are_read_of_tables_with_commas_and_tabs() {
         let dir = tempfile::tempdir().unwrap();

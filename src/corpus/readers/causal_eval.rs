@@ -27,7 +27,7 @@ pub(crate) const SAMPLES: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// Published results and other tables of this form: key columns identify the measurement, the others are values.
+/// Published results and similar tables: key columns identify what was measured, and the other columns contain values.
 pub(crate) const TABLES: Format = Format {
     id: "results-table",
     title: "published result tables (causalEval, data requirements)",
@@ -40,7 +40,7 @@ pub(crate) const TABLES: Format = Format {
     },
 };
 
-/// Key columns in any known table.
+/// Names of key columns in all known tables.
 const KEYS: &[&str] = &[
     "relation",
     "label",
@@ -56,7 +56,7 @@ const KEYS: &[&str] = &[
     "power_above_0.8",
 ];
 
-/// First columns of known tables. In some, the remaining columns are models and the metric is fixed.
+/// First columns of known tables. In some tables, the other columns are models and the metric is fixed.
 const TABLES_KNOWN: &[(&[&str], Option<&str>)] = &[
     (&["relation", "label", "prompt"], Some("p_at_1")),
     (&["choice"], Some("rank_consistency")),
@@ -81,7 +81,7 @@ fn table(columns: &[&str]) -> Option<(Vec<&'static str>, Option<&'static str>)> 
 fn measures(keys: &[&str], metric: Option<&str>, fields: &Fields<'_, '_>, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let is_key = |name: &str| has_name(keys, name);
     let keys = || fields.iter().filter(|(n, _)| is_key(n)).map(|(n, v)| (n.to_owned().into(), v.into()));
-    // Values are parsed before any row is emitted, so that an invalid one drops the whole line.
+    // All values are parsed before a row is emitted, so that an invalid value drops the whole line.
     let values: Vec<(&str, Option<f64>)> = fields
         .iter()
         .filter(|(n, _)| !is_key(n))

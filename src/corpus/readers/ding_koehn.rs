@@ -1,6 +1,7 @@
 //! Ding and Koehn (2021): prefixes whose next word must have a known number or gender, with cues and attractors.
 //!
-//! Published are `all.prefx.txt` (one prefix per line), `all.tag.txt` or `all.tags.txt` (0 or 1), and `all.subjs.txt` (`[(from, to), …]
+//! The published files are `all.prefx.txt` (one prefix per line), `all.tag.txt` or `all.tags.txt` (0 or 1), and `all.subjs.txt` (`[(from,
+//! to), …]
 //! ||| [(from, to), …]`: inclusive spans of cues and attractors, from 0). Opening the prefix file reads all three. JSON lines with
 //! `tokens`, `cue_spans`, `attractor_spans`, `tag`, `section` and saliency vectors `saliency_{model}_{verum|malum}` are supported too;
 //! each vector becomes a prediction row.
@@ -25,13 +26,13 @@ pub(crate) const ROWS: Format = Format {
     parser: |_, context| stateless(context, row),
 };
 
-/// A prefix file with its tag and cue files.
+/// A prefix file together with its tag and cue files.
 pub(crate) const PREFIXES: Format = Format {
     id: "ding-koehn-prefixes",
     title: "Ding & Koehn prefix, tag and cue files",
     columns: &["*.prefx.txt", "*.tag.txt", "*.subjs.txt"],
     framing: Framing::Lines,
-    // Prefixes are plain text, so only the cue file of the same name identifies them.
+    // Prefixes are plain text, so the format is recognised by the cue file next to it.
     recognise: |head| beside(head.file, &["subjs"]).is_some(),
     parser: |head, _| {
         let open = |names: &[&str]| beside(head.file, names).map(|p| source::open(&p)).transpose();
@@ -39,7 +40,7 @@ pub(crate) const PREFIXES: Format = Format {
     },
 };
 
-/// The other two files, if opened directly.
+/// The tag or cue file, if the user opens it directly.
 pub(crate) const PARTS: Format = Format {
     id: "ding-koehn-parts",
     title: "Ding & Koehn tag or cue file",
@@ -89,7 +90,7 @@ fn indices(spans: &[[u32; 2]], tokens: usize) -> Result<Vec<u32>, Unread> {
     let mut set = Vec::new();
     for [from, to] in spans {
         if from > to || *to as usize >= tokens {
-            let what = format!("span {from} to {to}, but the sentence has {tokens} tokens");
+            let what = format!("the span is {from} to {to}, but the sentence has only {tokens} tokens");
             return Err(Unread::new(DropKind::Index, what));
         }
         set.extend(*from..=*to);
@@ -113,7 +114,7 @@ struct Prefixes {
     failure: Option<ReadError>,
 }
 
-/// Reads the next line of a file with one line per prefix.
+/// Reads the next line of an accompanying file, which has one line per prefix.
 fn side(frames: &mut Option<Frames>) -> Result<Option<String>, ReadError> {
     let Some(frames) = frames else { return Ok(None) };
     match frames.next_line()? {

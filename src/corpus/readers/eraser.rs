@@ -1,8 +1,8 @@
-//! ERASER: `{train,val,test}.jsonl` over documents in `docs/`, and predictions.
+//! ERASER: `{train,val,test}.jsonl` with documents in `docs/`, and predictions.
 //!
 //! A row has `annotation_id`, `query`, `evidences` (groups of `{docid, start_token, end_token, …}`, end exclusive), `classification`,
-//! `query_type` and `docids`. Each document in a row's evidences becomes a rationale row whose gold sets are the groups. A document name
-//! is a file in `docs/`, or a `docid` in `docs.jsonl` next to the rows.
+//! `query_type` and `docids`. Each document that a row's evidences refer to becomes a rationale row, whose gold sets are the groups. A
+//! document's name is that of a file in `docs/`, or a `docid` in `docs.jsonl` next to the rows.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -65,10 +65,10 @@ struct Evidence<'a> {
     end_token: i64,
 }
 
-/// File with all documents, used if there is no folder of documents.
+/// Name of the file that contains all documents, used if there is no folder of documents.
 pub(super) const DOCUMENTS: &str = "docs.jsonl";
 
-/// Maximum bytes in memory for the documents of one file.
+/// Maximum size in bytes of one file's documents in memory.
 const MOST: usize = 1 << 30;
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ struct Document {
 struct Eraser {
     folder: PathBuf,
     split: Option<Split>,
-    /// Latest document, cached because neighbouring rows often share it.
+    /// The latest document, cached because neighbouring rows often refer to the same one.
     latest: Option<(String, String)>,
     /// Documents in [`DOCUMENTS`], loaded when first needed.
     listed: Option<BTreeMap<String, String>>,
@@ -150,7 +150,7 @@ impl Parse for Eraser {
             }
         }
         if documents.is_empty() {
-            // Sets with one document per row name it after the row.
+            // In sets with one document per row, the document has the row's name.
             documents.push(keys.annotation_id.as_str());
         }
         let split = self.split;
@@ -183,7 +183,7 @@ fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: usize) -> Result<V
         for evidence in group.iter().filter(|e| e.docid.as_str() == document) {
             let (from, to) = (evidence.start_token, evidence.end_token);
             if from < 0 || to < from || to as u64 > tokens as u64 {
-                let what = format!("tokens {from} to {to} of `{document}`, which has {tokens}");
+                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {tokens}");
                 return Err(Unread::new(DropKind::Index, what));
             }
             set.extend(from as u32..to as u32);
@@ -222,7 +222,7 @@ struct Span {
     end_token: u32,
 }
 
-/// Maximum number of tokens of a hard rationale. Larger spans are errors or attacks and would exhaust memory.
+/// Maximum number of tokens in a hard rationale. A longer one is an error or an attack and would exhaust memory.
 const MAX_TOKENS: usize = 1 << 20;
 
 fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {

@@ -1,7 +1,7 @@
 //! Errors in files and in rows.
 //!
-//! A file with invalid framing is an error ([`ReadError`]). An unreadable row is dropped and counted by [`DropKind`] in [`Drops`]; no row
-//! is skipped without being counted.
+//! Invalid framing of a file is an error ([`ReadError`]). An unreadable row is dropped and counted in [`Drops`] by [`DropKind`]; no row is
+//! skipped without being counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use thiserror::Error;
 /// Maximum length of [`Unread::detail`], in characters.
 const MAX_DETAIL: usize = 240;
 
-/// Error in a file: place, text found, and expected form.
+/// Error in a file: the location, the text found, and the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{}: {what}; expected {expected}", file.display(), place(line))]
 pub struct ReadError {
@@ -48,9 +48,9 @@ pub enum DropKind {
     Encoding,
     /// A NUL byte in the text.
     Nul,
-    /// A syntax error, or a line of another format.
+    /// A syntax error, or a line in a different format.
     Syntax,
-    /// A number of fields that differs from the header or format, usually because of a tab in the text.
+    /// A number of fields that differs from the header or format, usually because the text contains a tab.
     Fields,
     Missing,
     /// A field with the wrong type or an invalid value.
@@ -59,7 +59,7 @@ pub enum DropKind {
     Label,
     /// A token index outside the sentence.
     Index,
-    /// A missing item to which the row refers.
+    /// A reference to an item that is missing.
     Reference,
 }
 
@@ -72,7 +72,7 @@ impl DropKind {
             DropKind::Syntax => "not a row of this format",
             DropKind::Fields => "wrong number of fields",
             DropKind::Missing => "field missing",
-            DropKind::Value => "impossible value",
+            DropKind::Value => "invalid value",
             DropKind::Label => "unknown label",
             DropKind::Index => "index outside the sentence",
             DropKind::Reference => "reference to a missing item",
@@ -109,7 +109,7 @@ impl fmt::Display for Unread {
     }
 }
 
-/// Drops the position from the message: rows are parsed separately, so serde's line is always 1.
+/// Drops the position from the message, because rows are parsed separately and serde's line is always 1.
 impl From<serde_json::Error> for Unread {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
@@ -119,7 +119,7 @@ impl From<serde_json::Error> for Unread {
             serde_json::error::Category::Data => DropKind::Value,
             _ => DropKind::Syntax,
         };
-        let text = if kind == DropKind::Syntax { format!("no JSON ({text})") } else { text.to_owned() };
+        let text = if kind == DropKind::Syntax { format!("not valid JSON ({text})") } else { text.to_owned() };
         Self::new(kind, text)
     }
 }
@@ -150,7 +150,7 @@ impl Drops {
         });
     }
 
-    /// Adds the counts of another file, keeping earlier examples.
+    /// Adds the counts from a second file, keeping the earlier examples.
     pub fn merge(&mut self, other: &Drops) {
         for (kind, more) in &other.kinds {
             self.kinds.entry(*kind).and_modify(|d| d.count += more.count).or_insert_with(|| more.clone());

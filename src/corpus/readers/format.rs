@@ -12,7 +12,7 @@ use super::row::Row;
 /// Maximum number of lines examined at the beginning of a file.
 const LINES: usize = 20;
 
-/// Division of a file into pieces.
+/// How a file is divided into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One row per line.
@@ -28,7 +28,7 @@ pub(crate) type Emit<'e> = dyn FnMut(Row<'_>) + 'e;
 
 /// Parses the pieces of one file.
 pub trait Parse {
-    /// Parses one piece, which contains any number of rows.
+    /// Parses one piece, which may contain any number of rows.
     ///
     /// # Errors
     /// [`Unread`] if the piece is unreadable; it is then dropped and counted.
@@ -39,7 +39,7 @@ pub trait Parse {
         Ok(())
     }
 
-    /// Called for blank and unreadable pieces, so that parsers can skip lines in accompanying files.
+    /// Called for blank and unreadable pieces, so that parsers can skip the corresponding lines in accompanying files.
     fn skipped(&mut self) {}
 
     /// Returns an error that affects several rows, such as an accompanying file that ends early.
@@ -73,7 +73,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
         let mut unread = Unread::from(e);
-        // serde's error does not name the field with the wrong type.
+        // The error message of serde does not name the field that has the wrong type.
         if let Some(field) = field.filter(|_| unread.kind == DropKind::Value) {
             unread = Unread::new(unread.kind, format!("`{field}`: {}", unread.detail));
         }
@@ -128,11 +128,12 @@ impl PartialEq for Format {
     }
 }
 
-/// Location of a file. In some formats, the file's name or a neighbouring file contains part of each row.
+/// Location of a file. In some formats, part of each row is in the file's name or in a neighbouring file.
 #[derive(Debug, Clone)]
 pub struct Context {
     pub file: PathBuf,
-    /// Relation in the file name, such as `P19.jsonl`: a capital `P` or `Q` and digits, or LAMA's name of a Google-RE relation.
+    /// Relation named by the file, such as `P19.jsonl`: a capital `P` or `Q` and digits, or the name that LAMA gives to a Google-RE
+    /// relation.
     pub relation: Option<String>,
     /// Interpretation of rationale lists that could be masks or positions.
     pub(crate) lists: Lists,
@@ -141,19 +142,19 @@ pub struct Context {
 /// Interpretation of a file's rationale lists.
 #[derive(Debug, Clone)]
 pub(crate) enum Lists {
-    /// Determined from all rows of the file when first needed; true for masks.
+    /// To be determined from all rows of the file when first needed; true for masks.
     Asked(Rc<OnceCell<bool>>),
-    /// Unchanged, for determining the interpretation.
+    /// Lists are left unchanged, so that their interpretation can be determined.
     Raw,
 }
 
 impl Lists {
-    /// Describes the interpretation of lists of 0 and 1 for the report; `None` if no row is ambiguous.
+    /// Describes how lists of 0 and 1 were interpreted, for the report; `None` if no row is ambiguous.
     pub(crate) fn said(&self) -> Option<&'static str> {
         match self {
             Self::Asked(found) => match found.get()? {
                 true => Some("lists of 0 and 1 are masks, because all lists have an entry for every token"),
-                false => Some("[0, 1] for two tokens means positions, because other lists of the file are not masks"),
+                false => Some("[0, 1] for two tokens means positions, because other lists in the file are not masks"),
             },
             Self::Raw => None,
         }
@@ -205,7 +206,7 @@ pub(crate) fn has_name(columns: &[&str], name: &str) -> bool {
 }
 
 impl<'a> Head<'a> {
-    /// Creates the head of a file that begins with `text`; `whole` if `text` is the entire file.
+    /// Creates the head of a file that begins with `text`; `whole` is true if `text` is the entire file.
     pub fn new(text: &'a str, whole: bool, file: &'a Path) -> Self {
         let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
         if !whole && lines.len() > 1 {
@@ -228,7 +229,7 @@ impl<'a> Head<'a> {
 }
 
 impl Keys {
-    /// Returns the keys of the JSON object at the beginning of `text`, which may be incomplete.
+    /// Returns the keys of the JSON object at the beginning of `text`; the object may be incomplete.
     pub fn of(text: &str) -> Self {
         let mut keys = Self::default();
         let bytes = text.as_bytes();

@@ -1,17 +1,17 @@
 //! Attributions saved by inseq as JSON (`FeatureAttributionOutput.save`, compressed or not).
 //!
-//! The file is one object with `sequence_attributions`. Objects are wrapped as `{__instance_type__, attributes}` unless saved with
+//! The file is a single object with `sequence_attributions`. Objects are wrapped as `{__instance_type__, attributes}` unless saved with
 //! `use_primitives`. Scores are safetensors in base64 (inseq 0.5 and later) or lists of lists.
 //!
 //! Each sequence has:
 //! - `source` and `target`: tokens as `{id, token}`;
-//! - `source_attributions`: source tokens x generated tokens; null in models without an encoder;
-//! - `target_attributions`: target tokens x generated tokens, NaN for tokens that come later;
+//! - `source_attributions`: source tokens x generated tokens; null for models without an encoder;
+//! - `target_attributions`: target tokens x generated tokens, with NaN for tokens that come later;
 //! - `attr_pos_start`.
 //!
 //! Each sequence becomes a rationale row without gold and a prediction row. The score of a token is its mean over the generated tokens,
-//! which has the same ranking and correlations as the sum. In models without an encoder, the tokens before the first generated one are
-//! used. Attributions with an embedding dimension are rejected, because the choice of norm belongs to inseq's `aggregate()`.
+//! which gives the same ranking and correlations as the sum. For models without an encoder, the tokens before the first generated one are
+//! scored. Attributions with an embedding dimension are rejected, because the choice of norm belongs to inseq's `aggregate()`.
 
 use std::borrow::Cow;
 
@@ -180,7 +180,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     Ok(all.chunks(generated.max(1)).map(|row| row.iter().map(known).collect()).collect())
 }
 
-/// Replaces NaN and the infinities, which Python writes and JSON lacks, by null, except in strings.
+/// Replaces NaN and infinities, which Python writes although JSON does not have them, by null, except in strings.
 fn with_null(text: &str) -> Cow<'_, str> {
     if !text.contains("NaN") && !text.contains("Infinity") {
         return Cow::Borrowed(text);
@@ -258,7 +258,8 @@ mod tests {
         )
     }
 
-    /// Saved by inseq 0.7.1: gradients of a small model for three generated words. Regression: only lists of lists used to be accepted.
+    /// The file was saved by inseq 0.7.1: gradients of a small model for three generated words. Regression: only lists of lists used to be
+    /// accepted.
     #[test]
     fn what_inseq_saves_by_default_is_read() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq-saved.json");

@@ -1,5 +1,5 @@
-//! Labelled texts as a table with a header or as JSON lines (`text,label` and similar, GLUE's sentence pairs), and CoLA's own file without
-//! a header.
+//! Labelled texts as a table with a header or as JSON lines (`text,label` and similar, GLUE's sentence pairs), and CoLA's original file,
+//! which has no header.
 //!
 //! One column is the text; two text columns form a pair, joined by a space. `split` and `id` have their usual meaning.
 //! `form` and `other_form` are the correct and the wrong word for the mask, `twin` is the counterfactual text, and
@@ -79,7 +79,7 @@ fn row(line: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     Ok(())
 }
 
-/// CoLA as published: source, label, the author's star, sentence.
+/// CoLA as published: source, label, the author's star, and sentence.
 pub(crate) const COLA: Format = Format {
     id: "cola",
     title: "CoLA (source, label, star, sentence)",
@@ -139,16 +139,16 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
-/// Columns of the first and last-plus-one character of the marked word.
+/// Columns that give the first character of the marked word and the one after its last.
 const SPAN: [&str; 2] = ["start", "end"];
 
-/// Columns whose value is the unnamed label of a row that has several labels.
+/// Columns with the unnamed label of a row that also has named labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
 /// Roles of the columns of a table.
 struct Columns {
     text: &'static [&'static str],
-    /// True if rows mark a word.
+    /// True if rows can mark a word.
     marks: bool,
 }
 
@@ -166,7 +166,7 @@ impl Columns {
         let [from, to] = [fields.index(SPAN[0])?, fields.index(SPAN[1])?];
         let length = text.chars().count();
         if from >= to || to > length {
-            let what = format!("characters {from} to {to} of a text of {length} characters");
+            let what = format!("the marked word is characters {from} to {to}, but the text has only {length}");
             return Err(Unread::new(DropKind::Index, what));
         }
         Ok(Some([from as u32, to as u32]))
@@ -204,7 +204,7 @@ impl Columns {
     }
 }
 
-/// Trims a label. Whole numbers lose the decimals that columns with gaps have (`1.0`).
+/// Trims a label. Whole numbers lose the decimals that they have in columns with gaps (`1.0`).
 fn trimmed(label: Text<'_>) -> Text<'_> {
     if let Some(whole) = label.trim().strip_suffix(".0").filter(|whole| whole.parse::<i64>().is_ok()) {
         return whole.to_owned().into();
@@ -217,7 +217,7 @@ fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
     fields.text(column).ok().filter(|t| !EMPTY.contains(&t.trim()))
 }
 
-/// What pandas writes or reads as a missing value. Other spellings, such as `none`, are labels.
+/// Values that pandas writes or reads as missing. Other spellings, such as `none`, are labels.
 const EMPTY: [&str; 13] =
     ["", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null", "None"];
 
@@ -287,14 +287,15 @@ mod tests {
         assert_eq!(rows[1].2, Vec::<String>::new());
     }
 
-    /// Regression: the label `none` used to be read as an empty cell.
+    /// Regression: the label `none` used to be treated as an empty cell.
     #[test]
     fn none_in_lower_case_is_a_label() {
         let (_, rows) = read("text,stance\nA b .,none\nC d .,None\nE f .,favor\n");
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
 
-    /// Regression: a row with only one of several properties used it as its unnamed label, which mixed the labels of two properties.
+    /// Regression: a row with only one of several properties used to have it as its unnamed label, which mixed labels of different
+    /// properties.
     #[test]
     fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
         let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");
@@ -319,7 +320,7 @@ mod tests {
         assert_eq!(rows[1].1.as_deref(), Some("1"));
     }
 
-    /// Regression: such headers used to go unrecognised.
+    /// Regression: tables with such headers used to be unrecognised.
     #[test]
     fn tables_with_tabs_may_quote_their_cells() {
         let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
@@ -345,27 +346,27 @@ mod tests {
         assert_eq!(report.unwrap().dropped.total(), 1, "a word beyond the text");
     }
 
-    /// Regression: `Test` and `TRAIN` used to be dropped as unknown.
+    /// Regression: `Test` and `TRAIN` used to be dropped as unknown splits.
     #[test]
     fn splits_are_found_in_any_case() {
         let (_, rows) = read("text,label,split\na b,1,TRAIN\nc d,0,Test\ne f,1,Dev\n");
         assert_eq!(rows.len(), 3);
     }
 
-    /// Regression: the first line of such a cell used to become the text, and the rest was dropped.
+    /// Regression: the first line of such a cell used to become the text, and the other lines were dropped.
     #[test]
     fn a_quoted_cell_may_run_over_lines() {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
         let texts: Vec<(&str, Option<&str>)> = rows.iter().map(|r| (r.0.as_str(), r.1.as_deref())).collect();
         assert_eq!(texts, [("He ran. She \"sang\", too.", Some("1")), ("Plain words", Some("0"))]);
-        // An unclosed quotation mark, or one inside a cell, does not join lines.
+        // Lines are not joined by an unclosed quotation mark or by one inside a cell.
         for text in ["\"5 disks", "5\" disks"] {
             let (_, rows) = read(&format!("label,text\n1,{text}\n0,Plain \"words\"\n1,\"More\" words\n"));
             assert_eq!(rows.len(), 3, "{text}: {rows:?}");
         }
     }
 
-    /// Regression: rows written by Hugging Face used to be rejected, with a list of keys that none of them needs.
+    /// Regression: rows written by Hugging Face used to be rejected with a list of keys that these rows do not need.
     #[test]
     fn json_lines_are_read_as_tables_are() {
         let (id, rows) = read(
@@ -384,8 +385,8 @@ mod tests {
         assert_eq!(rows, [("Fine .".into(), Some("pos".into()), vec!["sentiment=pos".into()])]);
     }
 
-    /// Regression: two classes used to become four, since pandas writes whole numbers as `1.0` in columns with gaps. Excel ends lines with
-    /// separators.
+    /// Regression: two classes used to become four, because pandas writes whole numbers as `1.0` in columns with gaps. Excel ends lines
+    /// with separators.
     #[test]
     fn whole_numbers_have_one_spelling_and_columns_without_a_name_hold_nothing() {
         let (_, rows) = read("text;label;\nA .;1.0;\nB .;0;\nC .;1;\nD .;1.5;\n");

@@ -28,7 +28,7 @@ pub(crate) const FACTS: Format = Format {
     ],
     framing: Framing::Json,
     recognise: |head| {
-        // In mLAMA only the file name identifies the relation.
+        // In mLAMA, only the file name identifies the relation.
         let by = [
             "predicate_id",
             "relation",
@@ -122,7 +122,7 @@ struct Evidence<'a> {
     masked_sentence: Option<Text<'a>>,
 }
 
-/// Parses a fact in LAMA's form. Names of the subject (`sub_aliases`, or `sub_mentions` other than the label) become its aliases.
+/// Parses a fact in LAMA's form. Further names of the subject (`sub_aliases`, or `sub_mentions` other than the label) become its aliases.
 pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: FactKeys<'_> = json(text)?;
     if keys.obj_label.trim().is_empty() {
@@ -181,7 +181,8 @@ fn emit_relation(keys: RelationKeys<'_>, emit: &mut Emit<'_>) -> Result<(), Unre
     Ok(())
 }
 
-/// Parses 1-1, N-1 or N-M, ignoring case; a colon is accepted too. 1-N counts as N-M, because its subjects have several objects.
+/// Parses 1-1, N-1 or N-M, ignoring case; a colon is accepted instead of the hyphen. 1-N counts as N-M, because its subjects have several
+/// objects.
 pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
     match name.trim().to_ascii_uppercase().replace(':', "-").as_str() {
         "1-1" => Ok(RelationKind::OneToOne),
@@ -191,7 +192,7 @@ pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
     }
 }
 
-/// Checks that a prompt has one place for the subject and one for the object.
+/// Checks that a prompt has one placeholder for the subject and one for the object.
 ///
 /// # Errors
 /// [`Unread`] unless `[X]` and `[Y]` occur exactly once each.
@@ -203,7 +204,7 @@ pub(crate) fn placeholders(prompt: &str) -> Result<(), Unread> {
     Err(Unread::new(DropKind::Value, format!("`{prompt}`; expected a prompt with [X] and [Y] once each")))
 }
 
-/// True if at most a full stop follows `[Y]`.
+/// True if nothing or only a full stop follows `[Y]`.
 pub(crate) fn object_final(prompt: &str) -> bool {
     prompt.split_once("[Y]").is_some_and(|(_, rest)| matches!(rest.trim(), "" | "."))
 }
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Regression: a row with another spelling of its type used to be dropped, including its template.
+    /// Regression: a row whose type was spelled differently used to be dropped with its template.
     #[test]
     fn types_are_read_in_several_spellings() {
         for (name, wanted) in [

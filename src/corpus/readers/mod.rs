@@ -1,13 +1,13 @@
 //! Readers for data sets on disk.
 //!
-//! [`sniff`] recognises a file by its content. [`Set`] does the same for files and folders, and reads their rows one by one in bounded
+//! [`sniff`] recognises a file by its contents. [`Set`] does the same for files and folders, and reads their rows one by one in bounded
 //! memory. All formats produce the same [`Row`]s, so labs can use any source. To add a format, add a file here and a line in [`FORMATS`].
 //!
 //! Input is handled as follows:
 //! - `.gz` files are decompressed. Byte order marks and carriage returns before line ends are removed; blank lines are skipped and
 //!   counted.
 //! - An unreadable row is dropped and counted by [`DropKind`], with the line and reason of the first one. Examples are invalid UTF-8, NUL
-//!   bytes, lines of another format, tabs in texts, unknown labels, and indices outside the sentence.
+//!   bytes, lines in a different format, tabs in texts, unknown labels, and indices outside the sentence.
 //! - Invalid framing is a [`ReadError`] with file, line and expected form: a truncated gzip, a line over 16 MiB, UTF-16, or an unclosed
 //!   JSON array. A file without any readable row is an error too.
 //! - Control characters and escape sequences in texts are data and are kept; displays must escape them.

@@ -20,7 +20,7 @@ pub(crate) const PATTERNS: Format = Format {
     parser: |_, context| stateless(context, pattern),
 };
 
-/// Facts with words in the vocabularies of all models.
+/// Facts whose words are in the vocabularies of all models.
 pub(crate) const FACTS: Format = Format {
     id: "pararel-facts",
     title: "ParaRel facts (trex_lms_vocab)",

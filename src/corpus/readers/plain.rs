@@ -1,6 +1,6 @@
-//! Plain JSON lines: the output of `probity data convert`, and the easiest form to write by hand.
+//! Plain JSON lines: the output of `probity data convert`, and the format that is easiest to write by hand.
 //!
-//! One object per line. Its keys determine the kind of a row:
+//! Each line is an object, whose keys determine the kind of row:
 //!
 //! | row | keys (those in parentheses may be omitted) |
 //! | --- | --- |
@@ -142,7 +142,7 @@ struct Keys<'a> {
     tokens: Option<Vec<Text<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rationales: Option<Sets>,
-    /// Alternative to `rationales`; in files of other programs its type may differ.
+    /// Alternative key to `rationales`; in files from other programs, its value may have a different type.
     #[serde(skip_serializing)]
     rationale: Option<serde_json::Value>,
     #[serde(skip_serializing)]
@@ -201,10 +201,10 @@ fn parse(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unrea
     Ok(())
 }
 
-/// Keys of a sentence that are not labels.
+/// Keys of a sentence other than labels.
 const NO_LABELS: [&str; 9] = ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
 
-/// Returns the other keys of a sentence as labels: words, whole numbers, true and false.
+/// Returns the remaining keys of a sentence as labels, if their values are words, whole numbers, true or false.
 fn named(text: &str) -> Option<Labels<'static>> {
     let keys: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_str(text).ok()?;
     let label = |(name, value): (String, serde_json::Value)| {
@@ -219,14 +219,14 @@ pub(super) fn label(value: serde_json::Value) -> Option<String> {
     Some(match value {
         serde_json::Value::String(s) if !s.trim().is_empty() => s,
         serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
-        // A whole number in a column with gaps.
+        // A whole number in a column with gaps is written as `1.0`.
         serde_json::Value::Number(n) => n.as_f64().filter(|v| v.fract() == 0.0 && v.abs() < 1e15)?.to_string(),
         serde_json::Value::Bool(b) => b.to_string(),
         _ => return None,
     })
 }
 
-/// Builds the row from its keys, trying the most specific kinds first.
+/// Builds the row from its keys; the most specific kinds are tried first.
 fn row<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     if k.tokens.is_some() || k.rationales.is_some() {
         return rationale(k, context);
@@ -243,7 +243,7 @@ fn row<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
         if let Some([from, to]) = k.target {
             let length = text.chars().count();
             if from >= to || to as usize > length {
-                let what = format!("`target` {from} to {to} of a text of {length} characters");
+                let what = format!("`target` is {from} to {to}, but the text has only {length} characters");
                 return Err(Unread::new(DropKind::Index, what));
             }
         }
@@ -273,7 +273,7 @@ fn rationale<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     };
     let count = tokens.len();
     let rationales = match rationales {
-        // The row has no gold.
+        // An empty list means that the row has no gold rationale.
         Sets::One(list) if list.is_empty() => Vec::new(),
         sets => sets.into_sets(count, context)?,
     };
@@ -357,7 +357,7 @@ pub fn escaped(json: String) -> String {
     out
 }
 
-/// Returns a rationale as positions, or as a mask of booleans if the positions could be mistaken for a mask of numbers.
+/// Returns a rationale as positions, or as a mask of booleans if the positions could be mistaken for a numeric mask.
 fn marks(positions: Vec<u32>, tokens: usize) -> Vec<Mark> {
     if positions.len() == tokens && positions.iter().all(|n| *n <= 1) {
         return vec![Mark::Truth(true); tokens];

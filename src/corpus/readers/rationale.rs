@@ -2,7 +2,7 @@
 //!
 //! Gold rows have:
 //! - `sent_id`, and `sent_token` or `sent_text` (split at spaces);
-//! - `rationale_ids`: token indices, a mask, or several sets of which any suffices;
+//! - `rationale_ids`: token indices, a mask, or several sets, any one of which suffices;
 //! - `sent_label`, or `answer` with `other_answers`;
 //! - `sample_type` (`ori` or `disturb`) and `rel_ids`;
 //! - optionally `mask_index`, `dimension`, `perturbation`, `ori_id` and `alignment`.
@@ -63,7 +63,7 @@ pub(crate) const PREDICTIONS: Format = Format {
     parser: |_, context| stateless(context, prediction),
 };
 
-/// One or several lists of indices; each may also be a mask (see [`positions`]).
+/// One or several lists of indices, each of which may also be a mask (see [`positions`]).
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a list of token positions, a mask, or several of them")]
 pub(crate) enum Sets {
@@ -79,7 +79,7 @@ impl Sets {
     }
 }
 
-/// A position, or an entry of a mask.
+/// A position, or an entry in a mask.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a position, or 0, 1, true or false")]
 pub(crate) enum Mark {
@@ -103,9 +103,9 @@ impl Sets {
     }
 }
 
-/// Returns the distinct positions of a list: its numbers, or the indices of 1 in a mask. A list of 0s and 1s with an entry for every token
-/// is a mask. Two cases are ambiguous and follow the rest of the file ([`all_masks`]): distinct positions of full length (`[0, 1]` for two
-/// tokens), and lists that repeat 0 or 1 but are too short.
+/// Returns the distinct positions in a list: its numbers, or the indices of 1 in a mask. A list of 0s and 1s with an entry for every token
+/// is a mask. Two cases are ambiguous and follow the other lists of the file ([`all_masks`]): distinct positions of full length (`[0, 1]`
+/// for two tokens), and lists that repeat 0 or 1 but are too short.
 ///
 /// # Errors
 /// [`Unread`] for entries that are neither positions nor mask entries, and for masks of the wrong length.
@@ -120,7 +120,7 @@ fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u3
     let possible = zeros_and_ones && (repeated || long);
     if certain || possible && *masks.get_or_init(|| all_masks(&context.file)) {
         if numbers.len() != tokens {
-            let what = format!("a mask of {} entries for {tokens} tokens", numbers.len());
+            let what = format!("a mask with {} entries for {tokens} tokens", numbers.len());
             return Err(Unread::new(DropKind::Value, what));
         }
         return Ok((0..).zip(&numbers).filter(|(_, n)| **n > 0).map(|(at, _)| at).collect());
@@ -133,9 +133,9 @@ fn repeats(list: &[u32]) -> bool {
     list.iter().enumerate().any(|(k, n)| list[..k].contains(n))
 }
 
-/// True if the rationale lists of a file are masks. Apart from empty lists, they must contain only 0 and 1. Also, either all have an entry
-/// for every token, or some list of full length repeats 0 or 1 and so cannot be positions; shorter lists are then masks of the wrong
-/// length. Returns false for files that cannot be read twice.
+/// True if the rationale lists in a file are masks. Apart from empty lists, they must contain only 0 and 1, and one of two conditions must
+/// hold: all of them have an entry for every token, or some list of full length repeats 0 or 1 and so cannot contain positions. In the
+/// second case, shorter lists are masks of the wrong length. Returns false for files that cannot be read twice.
 fn all_masks(file: &Path) -> bool {
     let (mut all, mut certain) = (true, false);
     let read = Reading::open(file).and_then(|reading| {
@@ -156,7 +156,7 @@ fn all_masks(file: &Path) -> bool {
     (all || certain) && read.is_ok()
 }
 
-/// Returns the numbers of a list, with true as 1.
+/// Returns the numbers in a list, with true as 1 and false as 0.
 fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
     let wrong = |found: String| {
         Unread::new(DropKind::Index, format!("{found} in a rationale is neither a position nor a mask entry (0 or 1)"))
@@ -212,7 +212,7 @@ fn gold(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {
-        // The first index of a pair refers to the original, whose length is unknown here.
+        // The first index of a pair refers to the original, whose length is not known here.
         inside(pairs.iter().map(|p| &p[1]), tokens.len())?;
     }
     emit(Row::Rationale(Rationale {
@@ -273,7 +273,7 @@ fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
         Sets::One(ranking) => indices(ranking)?,
         Sets::Several(mut lists) if lists.len() == 1 => indices(lists.swap_remove(0))?,
         Sets::Several(lists) => {
-            let what = format!("{} rationales; expected the one of a single sequence", lists.len());
+            let what = format!("{} rationales; expected one, for a single sequence", lists.len());
             return Err(Unread::new(DropKind::Value, what));
         }
     };
@@ -315,7 +315,7 @@ mod tests {
         assert!(sets(r#"["second"]"#, 3).unwrap_err().contains("`second`"));
     }
 
-    /// Regression: HateXplain's keys used to be unknown, and plain rows used to require lists of numbers.
+    /// Regression: HateXplain's keys used to be unknown, and plain rows accepted only lists of numbers.
     #[test]
     fn masks_are_read_under_the_keys_of_hatexplain_and_in_plain_rows() {
         let bare = r#"{"tokens": ["a", "b", "c"], "rationales": []}"#;
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Regression: rationales of one or two tokens used to be written as positions, and a file of only such texts used to be parsed as
+    /// Regression: rationales of one or two tokens used to be written as positions, and a file with only such texts was then parsed as
     /// masks.
     #[test]
     fn written_rationales_come_back_the_same() {
@@ -368,16 +368,16 @@ mod tests {
         }
     }
 
-    /// Regression: the mask of a longer text used to be taken for positions 0 and 1.
+    /// Regression: the mask for a longer text used to be interpreted as the positions 0 and 1.
     #[test]
     fn a_mask_of_another_length_is_refused() {
         for mask in ["[0, 0, 1, 1]", "[false, true, true, false]", "[false, true]"] {
             let refused = sets(mask, 3).unwrap_err();
-            assert!(refused.contains("a mask of") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
+            assert!(refused.contains("a mask with") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
         }
     }
 
-    /// Regression: `[0, 1]` for two tokens used to be taken for positions even in a file of masks.
+    /// Regression: `[0, 1]` for two tokens used to be interpreted as positions even in a file of masks.
     #[test]
     fn a_list_that_could_be_either_is_read_as_the_rest_of_its_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -418,7 +418,7 @@ mod tests {
         // Regression: a mask of the wrong length used to turn all masks of the file into positions.
         let short = [("a b c", "[0, 1, 0]"), ("a b c d", "[0, 1, 0]"), ("a b", "[1, 0]")];
         assert_eq!(read("s.jsonl", &short, ["tokens", "gold"]), (vec![vec![1], vec![0]], Some(true)));
-        // No list is ambiguous.
+        // In this file, no list is ambiguous.
         let plain = [("a b c", "[0, 1, 1]"), ("a b", "[1, 1]")];
         assert_eq!(read("d.jsonl", &plain, ["tokens", "rationales"]), (vec![vec![1, 2], vec![0, 1]], None));
     }

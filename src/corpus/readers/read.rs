@@ -1,4 +1,4 @@
-//! Reading of one file: its rows, and a report of dropped rows.
+//! Reads one file: its rows, and a report on dropped rows.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -25,10 +25,10 @@ pub struct Report {
     pub dropped: Drops,
     /// True if the sink stopped reading before the end.
     pub stopped: bool,
-    /// Reason why this file of a set has no rows; for a single file this is an error.
+    /// Reason why this file has no rows; for a file on its own, this is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Interpretation of rationale lists that could be masks or positions, if any.
+    /// How rationale lists that could be masks or positions were interpreted, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationales: Option<&'static str>,
 }
@@ -42,7 +42,7 @@ pub struct Reading {
     format: &'static Format,
     /// Field separator; `None` for tabs with an unquoted header.
     mark: Option<char>,
-    /// True to leave rationale lists as they are.
+    /// True if rationale lists are left unchanged.
     raw: bool,
 }
 
@@ -55,7 +55,7 @@ impl Reading {
         Self::of(source::open(path)?)
     }
 
-    /// Opens a file with an observer that can stop reading.
+    /// Opens a file with an observer that can stop the reading.
     ///
     /// # Errors
     /// Same as [`Reading::open`]; also if `watch` stops reading.
@@ -63,7 +63,7 @@ impl Reading {
         Self::of(source::open_watched(path, watch)?)
     }
 
-    /// Opens a stream called `name`.
+    /// Opens a stream, which is called `name` in errors.
     pub fn stream(source: Box<dyn Read>, name: &Path) -> Result<Self, ReadError> {
         Self::of(Frames::new(source, name)?)
     }
@@ -75,7 +75,7 @@ impl Reading {
             Ok(format) => return Ok(Self { frames, format, mark: None, raw: false }),
             Err(unknown) => unknown,
         };
-        // If tabs are the separators, only quoted headers are still unrecognised.
+        // With tabs as separators, only tables with a quoted header are still unrecognised here.
         for mark in MARKS.into_iter().chain(['\t']).filter(|_| !text.trim_start().starts_with(['{', '['])) {
             let tabbed = tabbed(&text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
@@ -193,7 +193,7 @@ fn tabbed(text: &str, mark: char) -> String {
     text.split('\n').map(|line| with_tabs(line, mark)).collect::<Vec<_>>().join("\n")
 }
 
-/// Fails if the file has no rows; the reason is known only here.
+/// Fails if the file has no rows, because the reason is known only here.
 fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), ReadError> {
     if report.rows > 0 {
         return Ok(());
@@ -214,7 +214,7 @@ fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), Read
     }
 }
 
-/// True if the text begins with a JSON object over several lines.
+/// True if the text begins with a JSON object that spans several lines.
 fn spread(text: &str) -> bool {
     let text = text.trim_start();
     let first = text.lines().next().unwrap_or_default().trim_end();
@@ -226,7 +226,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();
         let byte = bytes[at];
-        // Latin-1 letters of western languages; in UTF-8 these bytes only begin a character.
+        // Latin-1 letters of western languages. In UTF-8, these bytes can only begin a character.
         let latin = byte >= 0xa0 && bytes.get(at + 1).is_none_or(u8::is_ascii);
         let reading = if latin { format!(", which Latin-1 reads as `{}`", byte as char) } else { String::new() };
         let what = format!("byte 0x{byte:02x} at column {}{reading}; expected UTF-8", at + 1);
@@ -248,10 +248,10 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
         ));
     }
     if head.lines.len() == 1 && text.bytes().filter(|b| *b == b'\r').count() > 2 {
-        let what = "lines end in carriage returns alone";
+        let what = "lines end only in carriage returns";
         return Err(ReadError::line(head.file, 1, what, "line feeds; convert it, for example with tr '\\r' '\\n'"));
     }
-    // The first line may be invalid.
+    // The file may be recognised even if its first line is invalid.
     let begin = text.trim_start().trim_start_matches('[');
     let lines: Vec<&str> = head.lines.clone();
     for candidate in std::iter::once(begin).chain(lines) {
@@ -274,7 +274,7 @@ fn columns(head: &Head<'_>) -> Vec<String> {
     line.split('\t').map(|c| c.trim().to_owned()).collect()
 }
 
-/// Names the two formats closest to these keys or columns, and what the file lacks for each.
+/// Names the two formats that are closest to these keys or columns, and what the file lacks for each of them.
 fn nearest(names: &[String]) -> String {
     let has = |column: &str| column.split('|').any(|c| names.iter().any(|n| n.eq_ignore_ascii_case(c)));
     let mut ranked: Vec<(&Format, usize)> =
@@ -314,7 +314,7 @@ fn unknown(head: &Head<'_>, begin: &str) -> String {
     format!("text that begins with `{first}`")
 }
 
-/// True if at least a tenth of the beginning is bytes that do not occur in text.
+/// True if at least a tenth of the beginning are bytes that do not occur in text.
 fn is_binary(begin: &str) -> bool {
     let head = || begin.chars().take(4_096);
     let strange = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();

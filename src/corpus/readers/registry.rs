@@ -1,4 +1,4 @@
-//! All formats. The first that recognises a file is used, so formats with more specific keys come first.
+//! All formats. The first format that recognises a file is used, so formats with more specific keys come first.
 
 use super::format::Format;
 use super::{

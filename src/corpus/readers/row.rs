@@ -1,4 +1,4 @@
-//! Rows of any source, in a form shared by all labs.
+//! Rows from any source, in a form that all labs use.
 //!
 //! Strings borrow from the current line; [`Row::into_owned`] copies them. Token and span indices count from 0.
 
@@ -112,7 +112,7 @@ row! {
     Fact {
         /// Identifier in the source.
         id: Option<Text<'a>>,
-        /// Relation, such as `P19`; taken from the file name if rows lack it.
+        /// Relation, such as `P19`; taken from the file name if the rows do not name it.
         relation: Option<Text<'a>>,
         /// Surface form of the subject; absent in some SQuAD rows of LAMA.
         subject: Option<Text<'a>>,
@@ -142,7 +142,7 @@ row! {
         lemma: Option<Text<'a>>,
         /// Tense of the pattern (ParaRel).
         tense: Option<Text<'a>>,
-        /// True if at most a full stop follows `[Y]`, so that causal models can answer.
+        /// True if nothing or only a full stop follows `[Y]`, so that causal models can answer.
         object_final: Option<bool>,
     }
 }
@@ -167,9 +167,9 @@ row! {
         /// Text, with `[MASK]` for a masked word.
         text: Text<'a>,
         split: Option<Split>,
-        /// Unnamed label.
+        /// Label without a property name.
         label: Option<Text<'a>>,
-        /// Labels by property name.
+        /// Labels by property.
         labels: Option<Labels<'a>>,
         /// Character range of the probed word (end exclusive).
         target: Option<[u32; 2]>,
@@ -177,13 +177,13 @@ row! {
         forms: Option<[Text<'a>; 2]>,
         /// The correct word for the mask, and the word for the other value of the property.
         choice: Option<[Text<'a>; 2]>,
-        /// Counterfactual: the sentence with the subject in the other number and the same mask.
+        /// Counterfactual: the same sentence with the other number for the subject, and with the same mask.
         twin: Option<Text<'a>>,
     }
 }
 
 impl Sentence<'_> {
-    /// Returns the labels by property, omitting a repetition of the unnamed label.
+    /// Returns the labels by property, except for one that repeats the unnamed label.
     pub fn named_labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let bare =
             |name: &str, value: &Text<'_>| name.eq_ignore_ascii_case("label") && self.label.as_ref() == Some(value);
@@ -205,7 +205,7 @@ row! {
         prefix: Option<Text<'a>>,
         /// The critical words of the good and the bad sentence.
         forms: Option<[Text<'a>; 2]>,
-        /// Field and linguistic term.
+        /// Labels for field and linguistic term.
         labels: Option<Labels<'a>>,
     }
 }
@@ -230,7 +230,7 @@ row! {
         other_answers: Option<Vec<Text<'a>>>,
         /// Gold label of the input.
         label: Option<Text<'a>>,
-        /// Question or claim that the tokens answer.
+        /// Question or claim about which the tokens give evidence.
         query: Option<Text<'a>>,
         /// Dimension or section.
         dimension: Option<Text<'a>>,
@@ -262,7 +262,7 @@ row! {
         scores: Option<Vec<f64>>,
         /// Class probabilities, in the source's order.
         probabilities: Option<Vec<f64>>,
-        /// Further classes and their probabilities, verbatim.
+        /// Other classes and their probabilities, as in the source.
         labels: Option<Labels<'a>>,
     }
 }
@@ -273,7 +273,7 @@ row! {
         metric: Text<'a>,
         /// Value; `None` for `nan`.
         value: Option<f64>,
-        /// What was measured: relation, model, prompt, task and so on.
+        /// Labels that identify what was measured: relation, model, prompt, task and so on.
         labels: Option<Labels<'a>>,
     }
 }

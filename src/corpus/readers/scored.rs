@@ -1,8 +1,9 @@
-//! Tokens with saliency scores computed by any program: one input per row, or an original with its perturbed partners.
+//! Tokens with saliency scores, computed by any program: one input per row, or an original with its perturbed partners.
 //!
-//! A row has `tokens` and `scores`. Optional keys are `gold` (token indices, or several sets of which any suffices), `mask`, `id`,
-//! `dimension`, `ratio` (predicted rationale to input) and `system`; for a single perturbed input also `perturbs`, `perturbation` and
-//! `alignment`. A pair prefixes these keys with `original_` and `perturbed_`, or has objects `original` and `perturbed` (one, or a list).
+//! A row has `tokens` and `scores`. Optional keys are `gold` (token indices, or several sets, any one of which suffices), `mask`, `id`,
+//! `dimension`, `ratio` (length of the predicted rationale to that of the input) and `system`; for a single perturbed input also
+//! `perturbs`, `perturbation` and `alignment`. In a pair, these keys have the prefixes `original_` and `perturbed_`, or are in the objects
+//! `original` and `perturbed` (one object or a list).
 //!
 //! Alternative names are `attributions` and `saliency` for scores, `sent_token` for tokens, and `rationale`, `rationales` and
 //! `rationale_ids` for gold. Captum does not write files, so fields of its `LLMAttributionResult` (`input_tokens`, `seq_attr`) and
@@ -99,7 +100,7 @@ struct Keys<'a> {
     scores: Option<Vec<f64>>,
     #[serde(alias = "original_gold", alias = "rationale_ids", alias = "rationales")]
     gold: Option<Sets>,
-    /// Alternative to `gold`; in files of other programs its type may differ.
+    /// Alternative key to `gold`; in files from other programs, its value may have a different type.
     rationale: Option<Value>,
     #[serde(alias = "mask_index", alias = "original_mask")]
     mask: Option<u32>,
@@ -125,7 +126,7 @@ struct Keys<'a> {
 }
 
 struct Scored {
-    /// Number of rows so far, used to name rows without an identifier.
+    /// Number of rows so far; it names rows without an identifier.
     rows: u64,
     context: Context,
 }
@@ -189,7 +190,7 @@ impl Parse for Scored {
     }
 }
 
-/// Returns the partners given in the row of an original.
+/// Returns the partners that the row of an original contains.
 fn partners<'a>(keys: &mut Keys<'a>) -> Result<Vec<Side<'a>>, Unread> {
     let flat = keys.perturbed_tokens.take();
     let mut sides = match keys.perturbed.take() {
@@ -210,7 +211,7 @@ fn partners<'a>(keys: &mut Keys<'a>) -> Result<Vec<Side<'a>>, Unread> {
     Ok(sides)
 }
 
-/// Returns the rows of one input. For a partner, `original` is the number of tokens of its original.
+/// Returns the rows for one input. For a partner, `original` is the number of tokens in its original.
 fn rows_of<'a>(
     side: Side<'a>,
     id: Text<'a>,
@@ -222,7 +223,7 @@ fn rows_of<'a>(
         let what = format!("{} scores for {words} tokens", side.scores.len());
         return Err(Unread::new(DropKind::Value, what));
     }
-    // Missing gold differs from an empty rationale.
+    // A missing gold rationale differs from an empty one.
     let rationales = side.gold.map_or(Ok(Vec::new()), |gold| gold.into_sets(side.tokens.len(), context))?;
     inside(rationales.iter().flatten().chain(&side.mask), words)?;
     let pairs = |pairs: Vec<[Option<u32>; 2]>| -> Vec<[u32; 2]> {
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!((names, report.dropped.total()), (vec!["7", "7:1", "p", "row 2"], 0));
     }
 
-    /// Regression: a mask under the key `rationale` used to be silently ignored.
+    /// Regression: a mask under the key `rationale` used to be ignored without a message.
     #[test]
     fn gold_may_be_called_rationale_and_a_text_of_that_name_is_no_gold() {
         let gold = |row: &str| {

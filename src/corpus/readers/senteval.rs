@@ -1,7 +1,7 @@
 //! SentEval probing tasks: `split<TAB>label<TAB>sentence`; the split is `tr`, `va` or `te`.
 //!
-//! A line with more than three fields has a tab in its text and is dropped, because its last field is only part of the sentence. Labels of
-//! a closed set are checked; the first labels identify the set.
+//! A line with more than three fields has a tab in its text and is dropped, because its last field is only part of the sentence. Labels
+//! from a closed set are checked; the set is identified by the first labels in the file.
 
 use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse};
@@ -47,7 +47,7 @@ fn fields(line: &str) -> Option<(&str, &str, &str)> {
     Some((fields.next()?, fields.next()?, fields.next()?)).filter(|_| fields.next().is_none())
 }
 
-/// Returns the allowed labels: a set that contains at least two thirds of the first labels.
+/// Returns the allowed labels: a closed set to which at least two thirds of the first labels belong.
 fn closed(head: &Head<'_>) -> Labels {
     let seen: Vec<&str> = head.lines.iter().filter_map(|l| fields(l)).map(|f| f.1).collect();
     let most = |is: &dyn Fn(&str) -> bool| 3 * seen.iter().filter(|l| is(l)).count() >= 2 * seen.len();

@@ -1,7 +1,7 @@
 //! A file or a folder as a data set: its files, their formats, and their rows.
 //!
 //! Folders are walked in alphabetical order. Folder formats (LAMA, ParaRel, BEAR, ERASER) are recognised by their files, not by the
-//! folder's name. Files that are not data (a README, a pickle) are listed with the reason; nothing is dropped silently.
+//! folder's name. Files that are not data (a README, a pickle) are listed with the reason.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use super::{bear, ding_koehn, eraser, lama, lpaqa, pararel, plain};
 
 /// Maximum depth of nested folders.
 const DEPTH: usize = 5;
-/// Table of prompts in a LAMA or mLAMA folder.
+/// Name of the prompts table in a LAMA or mLAMA folder.
 const TEMPLATES: &str = "templates.jsonl";
 /// Maximum number of files in a folder.
 const FILES: usize = 20_000;
@@ -34,13 +34,13 @@ pub struct SetFile {
 /// A data set: one file, or a folder of files.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// Path requested by the user.
+    /// Path given by the user.
     pub root: PathBuf,
     /// Title of the only format, name of the folder layout, or "files of several formats".
     pub title: String,
     /// Files that are read, in order.
     pub files: Vec<SetFile>,
-    /// Files that are not read, each with the reason.
+    /// Files that are not read, with the reason for each.
     pub left_out: Vec<(PathBuf, String)>,
 }
 
@@ -68,7 +68,7 @@ impl Set {
         Self::open_watched(path, &unwatched())
     }
 
-    /// Opens a set with an observer that can stop reading.
+    /// Opens a set with an observer that can stop the reading.
     ///
     /// # Errors
     /// Same as [`Set::open`]; also if `watch` stops reading.
@@ -97,8 +97,8 @@ impl Set {
         Ok(set)
     }
 
-    /// Rejects folders with several languages. mLAMA has a folder per language with the same relations, and prompts of one language do not
-    /// fit objects of another.
+    /// Rejects folders with several languages. mLAMA has one folder per language with the same relations, but prompts in one language do
+    /// not fit objects in another.
     fn one_language(&self) -> Result<(), ReadError> {
         let templates = self.files.iter().filter(|f| f.path.file_name().is_some_and(|name| name == TEMPLATES));
         let folders: Vec<String> = templates.filter_map(|f| f.path.parent()).map(|folder| self.name(folder)).collect();
@@ -182,7 +182,7 @@ impl Set {
     }
 
     /// Reads the rows of all files in order. The sink receives the index into [`Set::files`], the row and its line. Returns a report for
-    /// each file reached. A file in a folder that was misrecognised and has no rows is skipped; its report states the reason.
+    /// each file reached. A misrecognised file in a folder, which has no rows, is skipped, and its report states the reason.
     ///
     /// # Errors
     /// [`ReadError`] if the framing breaks after some rows of a file, or if no file has readable rows.
@@ -190,7 +190,7 @@ impl Set {
         self.rows_watched(&unwatched(), sink)
     }
 
-    /// Reads the rows with an observer that can stop reading, even between dropped rows.
+    /// Reads the rows with an observer that can stop the reading, even between dropped rows.
     ///
     /// # Errors
     /// Same as [`Set::rows`]; also if `watch` stops reading.
@@ -211,7 +211,7 @@ impl Set {
             });
             let report = match read {
                 Ok(report) => report,
-                // A partial file must not pass for a complete one; a caller that stops needs no report.
+                // A partial file must not be mistaken for a complete one; a caller that stops does not need a report.
                 Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
                 Err(e) => {
                     let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));

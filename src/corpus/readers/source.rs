@@ -1,7 +1,7 @@
-//! Splits the bytes of a file into lines or JSON values, in bounded memory.
+//! Splits the bytes of a file into lines or JSON values in bounded memory.
 //!
-//! Gzip is recognised by content and decompressed. Byte order marks and carriage returns before line ends are removed. Escape sequences
-//! and other control characters are data and are kept; displays escape them. Invalid framing is an error: UTF-16, other compressions, a
+//! Gzip is recognised by content and decompressed. Byte order marks and carriage returns before line ends are removed. Escape sequences and
+//! other control characters are data and are kept; displays escape them. Invalid framing is an error: UTF-16, other compression formats, a
 //! truncated gzip, a line over 16 MiB.
 
 use std::fs::File;
@@ -22,7 +22,7 @@ pub const MAX_LINE: usize = 16 << 20;
 pub const MAX_DOCUMENT: usize = 64 << 20;
 /// Maximum length of a quoted cell over several lines, in bytes.
 const MAX_RECORD: usize = 64 << 10;
-/// Number of bytes by which formats are recognised.
+/// Number of bytes from which formats are recognised.
 pub(crate) const HEAD: usize = 256 << 10;
 
 /// A byte stream with a sliding window.
@@ -42,7 +42,7 @@ pub(crate) struct Frames {
 /// First line (from 1) and byte range of a piece.
 pub(crate) type Piece = (u64, Range<usize>);
 
-/// Observer of file reading, called with the number of bytes read from disk. Returning `Break` stops reading with an error, which the
+/// Observer of file reading, called with the number of bytes read from disk. If it returns `Break`, reading stops with an error, which the
 /// caller must explain to the user.
 pub type Watch = Rc<dyn Fn(u64) -> ControlFlow<()>>;
 
@@ -91,7 +91,7 @@ impl Frames {
         let mut frames = Self::over(source, file);
         frames.fill(2)?;
         if frames.window().starts_with(&[0x1f, 0x8b]) {
-            // The bytes already read come first.
+            // The bytes that have already been read come first.
             let begun = std::io::Cursor::new(frames.window().to_vec());
             let source = MultiGzDecoder::new(begun.chain(frames.source));
             frames = Self::over(Box::new(source), file);
@@ -184,7 +184,7 @@ impl Frames {
             }
             _ => format!("cannot continue reading: {error}"),
         };
-        ReadError::line(&self.file, self.line + 1, what, "a whole file; fetch it again")
+        ReadError::line(&self.file, self.line + 1, what, "a complete file; fetch it again")
     }
 
     /// Rejects text other than UTF-8, based on its first bytes.
@@ -270,7 +270,7 @@ impl Frames {
         if length <= MAX_LINE {
             return Ok(());
         }
-        let what = format!("a line or value of more than {} MiB", MAX_LINE >> 20);
+        let what = format!("a line or value longer than {} MiB", MAX_LINE >> 20);
         Err(ReadError::line(&self.file, line, what, "one row per line, or a JSON array of rows"))
     }
 
@@ -340,7 +340,7 @@ impl Frames {
     pub(crate) fn document(&mut self) -> Result<Range<usize>, ReadError> {
         while !self.ended {
             if self.end - self.start > MAX_DOCUMENT {
-                let what = format!("a document of more than {} MiB", MAX_DOCUMENT >> 20);
+                let what = format!("a document larger than {} MiB", MAX_DOCUMENT >> 20);
                 return Err(ReadError::file(&self.file, what, "a smaller one"));
             }
             self.more()?;
@@ -388,7 +388,7 @@ impl Scan {
     }
 }
 
-/// Detects UTF-16 without a byte order mark: in western text every other byte is NUL.
+/// Detects UTF-16 without a byte order mark: in western text, every second byte is NUL.
 fn utf16(head: &[u8]) -> Option<&'static str> {
     let head = &head[..head.len().min(512)];
     let nul = |parity: usize| head.iter().skip(parity).step_by(2).filter(|b| **b == 0).count();

@@ -40,7 +40,7 @@ impl Header {
         line == self.line
     }
 
-    /// Splits a line into exactly one field per column. If there are too many fields, tabs inside quoted fields count as text.
+    /// Splits a line into exactly one field per column. If this gives too many fields, tabs inside quoted fields count as text.
     ///
     /// # Errors
     /// [`Unread`] if the number of fields differs.
@@ -148,8 +148,8 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
 /// Field separators other than tabs.
 pub const MARKS: [char; 3] = [',', ';', '|'];
 
-/// Returns the length of the record at the beginning of `bytes`, up to the first line feed outside quoted cells or the end. Returns `None`
-/// if a quoted cell is unclosed. A single quotation mark inside a quoted cell is text and limits the record to one line.
+/// Returns the length of the record at the beginning of `bytes`, up to the first line feed outside quoted cells or to the end; `None` if a
+/// quoted cell is not closed. A single quotation mark inside a quoted cell is text and limits the record to one line.
 pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     let (mut quoted, mut begins, mut k) = (false, true, 0);
     while k < bytes.len() {
@@ -175,7 +175,7 @@ pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     (!quoted).then_some(bytes.len())
 }
 
-/// Converts a record to tab-separated fields without quotation marks. Tabs and line ends inside a field become spaces.
+/// Converts a record to tab-separated fields without quotation marks. Tabs and line ends within a field become spaces.
 pub fn with_tabs(line: &str, mark: char) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
@@ -203,7 +203,7 @@ pub fn with_tabs(line: &str, mark: char) -> String {
     out
 }
 
-/// Returns byte offset and text of the token at `index`; tokens are separated by single spaces.
+/// Returns the byte offset and text of the token at `index`; tokens are separated by single spaces.
 pub(crate) fn token(text: &str, index: usize) -> Option<(usize, &str)> {
     let mut at = 0;
     for (k, word) in text.split(' ').enumerate() {
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Regression: rows with a quoted tab used to be dropped.
+    /// Regression: rows with a tab inside quotes used to be dropped.
     #[test]
     fn tabs_within_quotes_are_text() {
         let head = "text\tlabel";

@@ -66,7 +66,7 @@ fn every_format_has_a_file_that_is_recognised_as_it_and_read_without_loss() {
         if path.is_dir() {
             continue;
         }
-        // Default form of inseq, in addition to the plain one.
+        // The default form of inseq's files is tested in addition to the plain one.
         let stem = path.file_stem().unwrap().to_str().unwrap().replace("inseq-saved", "inseq");
         let reading = Reading::open(&path).unwrap();
         assert_eq!(reading.format().id, stem, "{}", path.display());
@@ -158,7 +158,7 @@ fn eraser_rationales_are_tokens_of_the_document() {
     );
 }
 
-/// Regression: facts in two languages used to be silently combined with the prompts of both.
+/// Regression: facts in two languages used to be combined with the prompts of both languages without a message.
 #[test]
 fn languages_of_mlama_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,7 +226,7 @@ fn lgd_verbs_become_masks_with_both_forms_and_numbers() {
         [
             "the keys to the cabinet [MASK] here . | is/are Pl Sg",
             "the dog [MASK] . | barks/bark Sg -",
-            // The noun in a relative clause is not a prepositional object.
+            // A noun in a relative clause is not a prepositional object.
             "the dogs that the boy saw [MASK] . | barks/bark Pl -",
         ]
     );
@@ -246,7 +246,7 @@ fn published_tables_give_a_row_for_every_number() {
     assert_eq!(values, [Some(25.5), Some(12.0), None, Some(0.75)]);
 }
 
-/// Regression: tables with capitalized column names, as written by spreadsheets, used to go unrecognised.
+/// Regression: tables with capitalized column names, as spreadsheets write them, used to be unrecognised.
 #[test]
 fn tables_are_recognised_with_header_names_of_any_case_and_any_separator() {
     for mark in ["\t", ",", ";"] {
@@ -277,7 +277,7 @@ fn reading_stops_when_the_caller_has_enough() {
     assert_eq!((seen, report.rows, report.stopped), (5, 5, true));
 }
 
-/// SentEval lines generated while they are read.
+/// Source of SentEval lines, which are generated while they are read.
 struct Endless {
     line: u64,
     lines: u64,
@@ -303,7 +303,7 @@ impl Read for Endless {
     }
 }
 
-/// The window must not grow with the file; other memory depends on the callback.
+/// The window must not grow with the file; how much other memory is used depends on the callback.
 #[test]
 fn two_million_rows_pass_through_one_window() {
     let reading = Reading::stream(Box::new(Endless::new(2_000_000)), Path::new("long")).unwrap();
@@ -335,7 +335,7 @@ mod bad_input {
 
     #[test]
     fn carriage_returns_alone_are_refused() {
-        refused(SENTEVAL.replace('\n', "\r"), &["line 1", "carriage returns alone"]);
+        refused(SENTEVAL.replace('\n', "\r"), &["line 1", "only in carriage returns"]);
     }
 
     #[test]
@@ -388,7 +388,7 @@ mod bad_input {
 
     #[test]
     fn half_a_gzip_is_an_error_with_the_line_it_ends_at() {
-        // Lines that compress poorly, so that half of the bytes contain many of them.
+        // Lines that compress badly, so that half of the bytes contain many of them.
         let lines: String =
             (0..20_000u64).map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let whole = gzip(lines.as_bytes());
@@ -398,7 +398,7 @@ mod bad_input {
         let at = damaged.len() / 2;
         damaged[at..at + 64].fill(0xff);
         assert!(refused(damaged, &[]).to_string().contains("compressed data"));
-        // Gzip members of concatenated files form one file.
+        // Concatenated gzip members form one file.
         let twice = [whole.clone(), whole].concat();
         assert_eq!(read(twice, "x").unwrap().1.rows, 40_000);
     }
@@ -416,7 +416,7 @@ mod bad_input {
         assert!(error.what.contains("16 MiB"), "{error}");
     }
 
-    /// Regression: since buffers double in size, lines between the limit and twice the limit used to be accepted or rejected arbitrarily.
+    /// Regression: because buffers double in size, lines between one and two times the limit used to be accepted or rejected arbitrarily.
     #[test]
     fn lines_of_16_to_31_megabytes_are_refused_as_longer_ones_are() {
         for size in [17 << 20, 24 << 20, 31 << 20] {

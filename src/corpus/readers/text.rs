@@ -1,4 +1,4 @@
-//! Strings of rows, borrowed from the line if they have no escapes.
+//! Strings in rows, which are borrowed from the line if they contain no escapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::ops::Deref;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A string of a row. Deserializing allocates only if the JSON has escapes. Numbers and booleans, which many files use as identifiers and
-/// labels, are accepted.
+/// A string in a row. Deserializing allocates only if the JSON string contains escapes. Numbers and booleans, which many files use as
+/// identifiers and labels, are accepted too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Text<'a>(pub Cow<'a, str>);
@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for LabelsVisitor {
         let mut labels: Vec<(Text<'de>, Text<'de>)> = Vec::new();
         while let Some((key, value)) = map.next_entry::<Text<'de>, Text<'de>>()? {
             if labels.iter().any(|(k, _)| *k == key) {
-                return Err(A::Error::custom(format!("label `{key}` twice")));
+                return Err(A::Error::custom(format!("label `{key}` occurs twice")));
             }
             labels.push((key, value));
         }

@@ -1,4 +1,4 @@
-//! GloVe and word2vec text: recognised, counted and described. The static-vector reader of the model crate parses the values.
+//! GloVe and word2vec text files, which are recognised, counted and described. The model crate's reader of word vectors parses the values.
 
 use memchr::memchr_iter;
 
@@ -6,7 +6,8 @@ use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse};
 use super::row::{Row, Vector};
 
-/// Lines of a word and its coordinates, separated by spaces. In word2vec, the first line has both counts.
+/// Lines with a word and its coordinates, separated by spaces. The first line of a word2vec file contains the numbers of words and
+/// coordinates.
 pub(crate) const FORMAT: Format = Format {
     id: "vectors",
     title: "GloVe or word2vec text (described, not read)",
@@ -24,7 +25,7 @@ const LEAST: usize = 10;
 
 struct Vectors {
     dimension: usize,
-    /// True until the line with the counts has been read.
+    /// True until the line with the two numbers has been read.
     counts: bool,
 }
 
@@ -52,7 +53,7 @@ impl Parse for Vectors {
             return Ok(());
         }
         let line = line.trim_end();
-        // Some GloVe words contain spaces, so coordinates are counted from the end.
+        // Some words in GloVe contain spaces, so coordinates are counted from the end.
         let blanks = memchr_iter(b' ', line.as_bytes()).count();
         let cut = blanks.checked_sub(self.dimension).and_then(|k| memchr_iter(b' ', line.as_bytes()).nth(k));
         let Some(cut) = cut else {

@@ -1,4 +1,4 @@
-//! Rules that derive the other form of a present-tense verb, which LGD lacks.
+//! Rules that derive the other form of a present-tense verb, which LGD does not contain.
 
 /// Irregular forms: singular, plural.
 const IRREGULAR: &[(&str, &str)] = &[
@@ -17,7 +17,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("wasn't", "weren't"),
 ];
 
-/// Returns the form of the other number, or `None` if there is none (`am`) or the verb does not fit the stated number.
+/// Returns the verb form for the other number, or `None` if there is none (`am`) or the verb does not match the stated number.
 pub(crate) fn other(verb: &str, singular: bool) -> Option<String> {
     let low = verb.to_lowercase();
     if matches!(low.as_str(), "am" | "'m" | "'s" | "'re" | "'ve" | "") {
@@ -29,7 +29,7 @@ pub(crate) fn other(verb: &str, singular: bool) -> Option<String> {
         None if singular => plural(&low)?,
         None => third_person(&low),
     };
-    // The capital at the beginning of a sentence is kept.
+    // A capital letter at the beginning of a sentence is kept.
     let mut chars = made.chars();
     match (verb.chars().next(), chars.next()) {
         (Some(c), Some(first)) if c.is_uppercase() => Some(first.to_uppercase().chain(chars).collect()),
@@ -59,8 +59,8 @@ fn plural(verb: &str) -> Option<String> {
     verb.strip_suffix('s').filter(|stem| stem.len() > 1 && !stem.ends_with('s')).map(str::to_owned)
 }
 
-/// Returns `Some(true)` if `form` is the singular of `other`, `Some(false)` for the reverse, `None` if unclear. The singular ends in *-s*
-/// and the plural does not, or the singular is longer by *-s*.
+/// Returns `Some(true)` if `form` is the singular of `other`, `Some(false)` if the reverse is true, and `None` if it is unclear. The
+/// singular ends in *-s* and the plural does not, or the singular is longer by *-s*.
 pub(crate) fn singular(form: &str, other: &str) -> Option<bool> {
     let known = |a: &str, b: &str| IRREGULAR.contains(&(a, b));
     let (form, other) = (form.to_lowercase(), other.to_lowercase());

@@ -1,4 +1,4 @@
-//! Inspect logs as `.eval`: zip archives, read entry by entry in bounded memory.
+//! Reader for Inspect's `.eval` logs, which are zip archives, entry by entry in bounded memory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use super::gather::Gather;
 use crate::readers::ReadError;
 use crate::readers::source::MAX_DOCUMENT;
 
-/// Returns the first bytes of a file, or zeros if it cannot be read; the text readers report that error.
+/// Returns the first bytes of a file, or zeros if it cannot be read, an error that the text readers report.
 pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
     match base::read::open(path).and_then(|mut file| file.read_exact(&mut head)) {
@@ -29,7 +29,7 @@ struct Entry {
     offset: u64,
 }
 
-/// Reads the samples of an Inspect log from its summaries, or one by one if it has none or texts are needed.
+/// Reads the samples of an Inspect log from its summaries, or one by one if there are none or texts are needed.
 pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let broken = |what: String| ReadError::file(path, what, "a complete .eval log of Inspect; fetch it again");
     let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;

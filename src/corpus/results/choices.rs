@@ -1,16 +1,16 @@
-//! Multiple choice in lm-evaluation-harness: a log-likelihood per option, displayed as the chosen option.
+//! Multiple-choice items in lm-evaluation-harness: one log-likelihood per option, displayed as the chosen option.
 
 use serde_json::Value;
 
 use super::value::own;
 
-/// Options of an item with the model's log-likelihoods.
+/// Options of an item with their log-likelihoods under the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Choices {
     pub logliks: Vec<f64>,
     /// Options as named in the document.
     pub options: Vec<String>,
-    /// Continuations that were scored.
+    /// Continuations whose log-likelihoods were computed.
     pub continuations: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn continuations(arguments: &Value) -> Vec<String> {
 }
 
 impl Choices {
-    /// Returns the option texts, one per log-likelihood; empty if unknown.
+    /// Returns the texts of the options, one per log-likelihood; empty if unknown.
     fn texts(&self) -> &[String] {
         let fits = |texts: &[String]| texts.len() == self.logliks.len() && texts.iter().any(|text| *text != texts[0]);
         [&self.options, &self.continuations].into_iter().find(|texts| fits(texts)).map_or(&[], |texts| texts)
@@ -65,11 +65,11 @@ impl Choices {
     }
 
     fn best(&self, score: impl Fn(usize) -> f64) -> Option<usize> {
-        // Like the harness, takes the first of equal options.
+        // As in the harness, the first of tied options wins.
         (0..self.logliks.len()).rev().max_by(|a, b| score(*a).total_cmp(&score(*b)))
     }
 
-    /// Returns the chosen option, or both if length normalization is scored and changes the choice.
+    /// Returns the chosen option; both options if length normalization is scored and changes the choice.
     pub(crate) fn answer(&self, normalised: bool) -> Option<String> {
         let raw = self.best(|k| self.logliks[k])?;
         let length = |k: usize| self.texts().get(k).map_or(1, |text| text.chars().count().max(1)) as f64;
@@ -78,7 +78,7 @@ impl Choices {
         Some(by_length.map_or(text.clone(), |k| format!("{text} (acc_norm: {})", self.shown(k))))
     }
 
-    /// Returns the expected option, given as a number or a text; if both are possible, the one consistent with `right`.
+    /// Returns the expected option, given as a number or a text. If both readings are possible, the one consistent with `right` is used.
     pub(crate) fn expected(&self, target: &str, right: Option<bool>) -> Option<String> {
         let target = target.trim();
         let chosen = self.best(|k| self.logliks[k])?;

@@ -1,5 +1,5 @@
 //! Results as a table with a header (RFC 4180: quoted fields may contain separators, quotes and line ends). Separators are commas,
-//! semicolons, tabs or bars; header names ignore case.
+//! semicolons, tabs or vertical bars; the case of header names is ignored.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         let Some(number) = record(frames, &mut text, None)? else { return Ok(()) };
         at = number;
         separator = most_frequent(&text);
-        // Excel's `sep=;` and blank lines may precede the header.
+        // The header may be preceded by Excel's `sep=;` and by blank lines.
         if !text.trim().is_empty() && !text.trim().to_lowercase().starts_with("sep=") {
             header = fields(&text, separator).iter().map(|cell| column(cell)).collect();
         }
@@ -39,12 +39,12 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     }
     if text.trim_end().contains('\r') {
         let expected = "line feeds; convert it, for example with tr '\\r' '\\n'";
-        return gather.refuse(at, "lines end in carriage returns alone".to_owned(), expected);
+        return gather.refuse(at, "lines end only in carriage returns".to_owned(), expected);
     }
     let seed = LineSeed::from(gather.wanted);
     while let Some(number) = record(frames, &mut text, Some(separator))? {
         let cells = fields(&text, separator);
-        // Spreadsheets may end with rows of nothing but separators.
+        // Spreadsheets may end with rows that consist only of separators.
         if cells.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
@@ -70,7 +70,7 @@ fn column(cell: &str) -> String {
     known(&name).map_or(name, str::to_owned)
 }
 
-/// Returns the most frequent separator in the header outside quotes; commas win ties.
+/// Returns the most frequent separator in the header outside quotes; on ties, the comma wins.
 fn most_frequent(header: &str) -> char {
     let count = |c: char| {
         let mut count = 0;
@@ -80,7 +80,7 @@ fn most_frequent(header: &str) -> char {
     ['|', ';', '\t', ','].into_iter().max_by_key(|c| count(*c)).unwrap_or(',')
 }
 
-/// Parses a cell as a number or boolean if possible, except in text columns.
+/// Parses a cell as a number or boolean if possible, except in columns of text.
 fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
     let word = cell.trim();
     if word.is_empty() {
@@ -97,14 +97,15 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
         "false" => return Scalar::Truth(false),
         _ => {}
     }
-    // Commas that are not separators are decimal points.
+    // A comma that is not a separator is a decimal point.
     let number = word.parse::<f64>().ok();
     let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator != ','));
     let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);
     number.or_else(hundredths).map_or(Scalar::Text(cell), Scalar::Real)
 }
 
-/// Reads the next record and returns its first line number. An open quotation continues on the next line, unless `separator` is `None`.
+/// Reads the next record and returns the number of its first line. An open quotation continues on the next line, unless `separator` is
+/// `None`.
 fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Result<Option<u64>, ReadError> {
     text.clear();
     let (mut begun, mut open) = (None, false);
@@ -130,7 +131,7 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
         text.push_str(line);
         let from = *begun.get_or_insert(number);
         if text.len() > MAX_LINE {
-            let what = "a quoted field of more than 16 MiB";
+            let what = "a quoted field longer than 16 MiB";
             return Err(ReadError::line(frames.file(), from, what, "a closing quotation mark"));
         }
         open = separator.is_some_and(|separator| walk(line, separator, open, |_| {}));
@@ -140,8 +141,8 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
     }
 }
 
-/// Calls `cut` at every separator outside quotation marks; returns true if a quotation is open at the end. Only a mark at the start of a
-/// field opens a quotation, so an inch mark does not.
+/// Calls `cut` at every separator outside quotation marks; returns true if a quotation is open at the end. A quotation mark opens a
+/// quotation only at the start of a field, so an inch mark does not.
 fn walk(text: &str, separator: char, mut quoted: bool, mut cut: impl FnMut(usize)) -> bool {
     let mut begins = !quoted;
     let mut chars = text.char_indices().peekable();
@@ -165,7 +166,7 @@ fn walk(text: &str, separator: char, mut quoted: bool, mut cut: impl FnMut(usize
     quoted
 }
 
-/// Splits a record into fields, removing enclosing quotation marks and halving doubled ones.
+/// Splits a record into fields, removing enclosing quotation marks and undoubling inner ones.
 fn fields(text: &str, separator: char) -> Vec<Cow<'_, str>> {
     let (mut all, mut begin) = (Vec::new(), 0);
     walk(text, separator, false, |i| {

@@ -16,11 +16,11 @@ use base::text::shortened;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Rows under this key: a list, or a map from identifiers (Inspect, lmms-eval, OpenCompass details).
+    /// Rows under this key, in a list or a map from identifiers (Inspect, lmms-eval, OpenCompass details).
     Under(&'static str),
     /// Map from identifiers to rows or values (OpenCompass predictions, SWE-bench).
     Map,
-    /// Lists of identifiers, one of which contains the resolved ones (SWE-bench reports).
+    /// Lists of identifiers, one of which contains the resolved items (SWE-bench reports).
     Lists,
     /// Samples by task (evalplus).
     EvalPlus,
@@ -65,7 +65,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     }
 }
 
-/// Removes the position from a JSON error, because it is relative to the row.
+/// Removes the position from a JSON error, because it is relative to the start of the row.
 fn words(error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "the line is incomplete (truncated file?)".into();
@@ -85,7 +85,7 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
 fn first_line_is_whole(rest: &[u8]) -> bool {
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii_end();
-    // A line that exceeds the window is a long row.
+    // A line longer than the window is a long row.
     end == rest.len() || line.ends_with(b"}")
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
     match (failed, outcome) {
         (Some(error), _) => Err(error),
 
-        (None, Err(e)) => Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document")),
+        (None, Err(e)) => Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a complete JSON document")),
         (None, Ok(())) => Ok(()),
     }
 }
@@ -145,7 +145,7 @@ impl<'g> Walk<'_, 'g> {
         Ok(())
     }
 
-    /// Reads the rows of the only task.
+    /// Reads the rows of the only task in the document.
     fn tasks<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut first: Option<String> = None;
         while let Some(Key(task)) = map.next_key()? {
@@ -229,7 +229,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
                 }
                 if !found && self.layout == Layout::ByTask {
                     let expected = "rows: `--log_samples` writes them to samples_TASK.jsonl";
-                    let what = "means of tasks, without rows for items";
+                    let what = "means over tasks, without rows for items";
                     *self.failed = Some(ReadError::file(self.gather.file, what, expected));
                 }
                 return Ok(());
@@ -249,7 +249,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// Reads the entry of an identifier: an object or a scalar. Other texts give `None`, such as the `type` among OpenCompass details.
+/// Reads the entry of an identifier: an object or a scalar. Other texts, such as the `type` in OpenCompass details, give `None`.
 struct Row(LineSeed);
 
 impl<'de> DeserializeSeed<'de> for Row {

@@ -1,4 +1,4 @@
-//! Samples in evalplus's format.
+//! Samples in the format of evalplus.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};

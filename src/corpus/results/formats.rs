@@ -1,4 +1,4 @@
-//! Fixtures of every format, written from its public description, with the expected results.
+//! Tests on examples of every format, written from its public description, with the expected results.
 
 use std::io::Write;
 
@@ -58,7 +58,7 @@ fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
         assert_eq!((found.runs[0].ids.len(), found.runs[1].ids.len()), (2, 1));
         assert!(found.notes.iter().any(|n| n.contains("1 sample without a score")), "{:?}", found.notes);
     }
-    // The first sample alone does not determine the format.
+    // The first sample alone is not enough to determine the format.
     let text = INSPECT.replacen(
         r#""scores": {"match": {"value": "C", "answer": "A"}, "quality": {"value": {"style": 0.5, "tone": 1}}}"#,
         r#""scores": null"#,
@@ -121,7 +121,7 @@ fn damaged_archives_are_refused_without_a_panic() {
     for cut in 0..whole.len() {
         assert!(group(&whole[..cut], &Wanted::default()).is_err(), "cut at {cut}");
     }
-    // Changing any byte of the archive gives the same result or an error.
+    // After changing any byte of the archive, the result is the same or an error.
     for at in 0..whole.len() {
         for value in [0, 0xff] {
             let mut bytes = whole.clone();
@@ -197,7 +197,7 @@ fn evalplus_samples_are_runs() {
     let then = r#"{"date": "2023", "hash": "x", "eval": {"HumanEval/0": {"nfiles": 1, "base": [["pass", [true]]], "plus": [["fail", [false]]]}}}"#;
     assert_eq!(runs(then, "base"), [pairs(&[("HumanEval/0", 1.0)])]);
     assert_eq!(runs(then, "plus"), [pairs(&[("HumanEval/0", 0.0)])]);
-    // If only base tests ran, `plus` has no status.
+    // If only the base tests were run, `plus` has no status.
     let base = now.replace(r#""plus_status": "fail""#, r#""plus_status": null"#);
     assert!(group(base.as_bytes(), &Wanted::default()).unwrap().notes[0].contains("plus"));
 }
@@ -228,7 +228,7 @@ fn lm_eval_results_have_rows_by_task() {
     let error = refused(&with(&format!("{{\"arc\": {rows}, \"piqa\": {rows}}}")));
     assert!(error.contains("rows of several tasks, `arc` and `piqa`"), "{error}");
     let error = refused("{\"results\": {\"arc\": {\"acc,none\": 0.5}}, \"versions\": {\"arc\": 1}, \"configs\": {}}");
-    assert!(error.contains("means of tasks") && error.contains("--log_samples"), "{error}");
+    assert!(error.contains("means over tasks") && error.contains("--log_samples"), "{error}");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn tables_from_a_spreadsheet() {
     assert_eq!(run.clusters.as_ref().unwrap().get(0), Some("p1"));
 }
 
-/// Regression: files used to go unrecognised if the window ended between a key and its value.
+/// Regression: files used to be unrecognised if the window ended between a key and its value.
 #[test]
 fn documents_longer_than_the_window_are_recognised() {
     for filler in 0..40 {

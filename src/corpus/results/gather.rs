@@ -1,4 +1,4 @@
-//! Collects the rows of a file by filter and run.
+//! Collects the rows of a file, divided by filter and run.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::readers::ReadError;
 /// Maximum number of metrics, filters, or runs per file.
 const MOST_NAMES: usize = 1_000;
 
-/// Way in which rows state correctness.
+/// How rows state whether an answer is correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Metrics,
@@ -45,7 +45,7 @@ impl Distinct {
     }
 }
 
-/// Values of one metric, NaN where missing, and the first row without one.
+/// Values of one metric, NaN where missing, and the line of the first row without a value.
 struct Column {
     name: String,
     values: Vec<f64>,
@@ -66,13 +66,13 @@ fn is_metric(name: &str) -> bool {
 pub(crate) struct Gather<'a> {
     pub file: &'a Path,
     pub wanted: &'a Wanted,
-    /// True if numbers count items of a document instead of lines.
+    /// True if error messages count the items of a document instead of lines.
     pub by_item: bool,
     /// True if rows without an identifier are numbered, because the format preserves the order of the data set.
     pub numbered: bool,
     /// True if rows are Inspect samples, which may have failed.
     pub samples: bool,
-    /// True if rows are Inspect summaries, whose long texts are truncated.
+    /// True if rows are Inspect summaries, in which long texts are truncated.
     pub summaries: bool,
     shape: Option<Shape>,
     /// Columns with a metric's name, used if no other key states correctness.
@@ -88,7 +88,7 @@ pub(crate) struct Gather<'a> {
     clustered: usize,
     prints: Vec<Print>,
     details: Vec<Detail>,
-    /// True if all rows may come from filters that older harnesses did not name.
+    /// True if the rows may come from several filters that older harness versions did not name.
     unnamed: bool,
     unscored: usize,
     /// Number of wrong predictions that differ from their target only in case or surrounding spaces.
@@ -155,7 +155,7 @@ impl<'a> Gather<'a> {
             );
         };
         if (line.is_inspect || self.samples) && line.metrics.is_empty() {
-            // Failed Inspect samples have no score.
+            // Failed samples of Inspect have no score.
             self.unscored += 1;
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Determines the shape of the file's rows from the first one.
+    /// Determines from the first row how the file's rows state correctness.
     fn shape_of(&mut self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
         let is_truth =
             |(k, key): &(usize, &'static str)| line.value(key).is_some_and(|v| *k < 4 || v == 0.0 || v == 1.0);
@@ -232,7 +232,7 @@ impl<'a> Gather<'a> {
         if line.prediction.is_some() && line.expected_answer().is_some() {
             return Ok(Shape::Prediction);
         }
-        // A column counts if it is the only number or has a metric's name.
+        // A column counts if it is the only numeric column or has the name of a metric.
         let numbers = line.numbers();
         let named = |name: &&&str| numbers.len() == 1 || is_metric(name);
         self.named = numbers.iter().filter(named).map(|name| (*name).to_owned()).collect();
@@ -276,7 +276,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Adds values by metric name. Metrics missing from any row are dropped at the end and counted.
+    /// Adds values by metric. Metrics that are missing from a row are dropped at the end and counted.
     fn metrics(&mut self, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
         if let Some(metric) = self.wanted.metric.as_deref() {
             let value = line.value(metric).filter(|v| v.is_finite());
@@ -337,7 +337,7 @@ impl<'a> Gather<'a> {
         column.values.push(value.unwrap_or(f64::NAN));
     }
 
-    /// True if the best answer is correct; the first one wins ties.
+    /// True if the best-scored answer is correct; on ties, the first one is taken.
     fn best(&self, line: &Line<'_>, number: u64) -> Result<bool, ReadError> {
         let best = line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
             Some((_, top)) if *s <= top => best,
@@ -350,7 +350,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Drops metrics missing from any row and returns a note for each.
+    /// Drops metrics that are missing from a row and returns a note on each.
     fn settle(&mut self) -> Result<Vec<String>, ReadError> {
         let n = self.ids.len();
         for column in &mut self.columns {
@@ -377,7 +377,7 @@ impl<'a> Gather<'a> {
         }
         if self.unscored > 0 {
             let samples = if self.unscored == 1 { "sample" } else { "samples" };
-            notes.push(format!("omitted {} {samples} without a score", self.unscored));
+            notes.push(format!("left out {} {samples} without a score", self.unscored));
         }
         if self.nearly > 0 {
             let nearly = self.nearly;
@@ -417,8 +417,8 @@ impl<'a> Gather<'a> {
         Ok(groups)
     }
 
-    /// Names unnamed filters. Older versions of lm-evaluation-harness write the rows of all filters one after another. If all documents
-    /// occur equally often, the k-th occurrence belongs to filter k.
+    /// Assigns names to unnamed filters. Older versions of lm-evaluation-harness write the rows of all filters one after another. If all
+    /// documents occur equally often, the k-th occurrence belongs to filter k.
     fn name_filters(&mut self) {
         let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
         let mut times = Vec::with_capacity(self.ids.len());
@@ -443,7 +443,7 @@ impl<'a> Gather<'a> {
         (self.filters.names, self.filter_of) = (names, times);
     }
 
-    /// Splits rows into runs. If no identifier repeats, the file is a single run, whatever its seeds.
+    /// Splits rows into runs. If no identifier repeats, the file is a single run, even if its rows have different seeds.
     fn runs(&self, rows: Vec<u32>) -> Result<Vec<Results>, ReadError> {
         let mut by_run: Vec<Vec<u32>> = vec![Vec::new(); self.runs.names.len().min(MOST_NAMES)];
         let alone = by_run.len() == 1 || self.runs.names.len() > MOST_NAMES;

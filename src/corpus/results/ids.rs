@@ -1,8 +1,8 @@
-//! Compact storage of names in file order, and lookup of their positions, for a million items.
+//! Compact storage for a million names in file order, and a lookup of their positions.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Names in file order: one text, and the end of each name in it.
+/// Names in file order, stored as one text with the end position of each name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     text: String,
@@ -39,7 +39,7 @@ impl Names {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Returns the common suffix (empty, or the filter) if every name is a whole number plus that suffix and the numbers increase.
+    /// Returns the common suffix (empty, or the filter) if every name is a whole number followed by that suffix and the numbers increase.
     fn rising(&self) -> Option<String> {
         let first = self.get(0)?;
         let behind = first.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -63,11 +63,11 @@ fn whole(name: &str) -> Option<u64> {
 /// Positions of distinct names.
 #[derive(Debug, Clone)]
 pub enum Places {
-    /// Increasing numbers with the same suffix.
+    /// Increasing numbers with a common suffix.
     Rising(String),
-    /// Hash table with open addressing, at most half full. Each slot has part of the hash and an index.
+    /// Hash table with open addressing that is at most half full. Each slot contains part of the hash and an index.
     Table {
-        /// Randomly keyed, so that names cannot be chosen to collide.
+        /// Randomly keyed hasher, so that nobody can choose names that collide.
         hasher: RandomState,
         /// Index and hash tag of each slot; index `u32::MAX` marks an empty slot.
         slots: Vec<(u32, u32)>,
@@ -75,7 +75,7 @@ pub enum Places {
 }
 
 impl Places {
-    /// Indexes distinct names; fails with the index of the first duplicate.
+    /// Indexes distinct names; if a name repeats, fails with the index of the first repetition.
     pub fn of(names: &Names) -> Result<Self, usize> {
         if let Some(behind) = names.rising() {
             return Ok(Places::Rising(behind));
@@ -110,7 +110,7 @@ impl Places {
     }
 }
 
-/// Returns the slot of an entry with this hash and its index, or a free slot.
+/// Returns the slot and index of an entry with this hash, or a free slot.
 fn slot(slots: &[(u32, u32)], hash: u64, same: impl Fn(usize) -> bool) -> (usize, Option<u32>) {
     let (mask, tag) = (slots.len() - 1, (hash >> 32) as u32);
     let mut at = hash as usize & mask;

@@ -1,4 +1,4 @@
-//! Known keys of rows and columns, grouped by meaning.
+//! Known keys of rows and columns, in groups with the same meaning.
 
 /// Keys of identifiers, by decreasing priority.
 pub(crate) const IDS: [&str; 17] = [
@@ -20,11 +20,11 @@ pub(crate) const IDS: [&str; 17] = [
     "key",
     "#",
 ];
-/// Keys of item groups, by decreasing priority.
+/// Keys of clusters of items, by decreasing priority.
 pub(crate) const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
 pub(crate) const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
-/// Keys that state correctness. From the fifth on, they count only if the value is true or false.
+/// Keys that state correctness. Those from the fifth on count only if the value is true or false.
 pub(crate) const CORRECT: [&str; 9] =
     ["correct", "is_correct", "passed", "resolved", "right", "result", "outcome", "pass", "success"];
 /// Keys of lm-evaluation-harness that are not metrics.
@@ -35,7 +35,7 @@ pub(crate) const HARNESS: [&str; 8] = [
     "prompt_hash",
     "target_hash",
     "doc_hash",
-    // Up to version 0.3.
+    // Written up to version 0.3.
     "prompt_0",
     "logit_0",
 ];
@@ -45,7 +45,7 @@ pub(crate) const PREDICTIONS: [&str; 6] =
     ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
 pub(crate) const INPUTS: [&str; 3] = ["input", "question", "example"];
 
-/// Returns the priority of a key in a list; higher wins, 0 if absent.
+/// Returns the priority of a key in a list; higher values take precedence, and 0 means absent.
 pub(crate) fn rank(list: &[&str], key: &str) -> u8 {
     list.iter().position(|k| *k == key).map_or(0, |at| (list.len() - at) as u8)
 }
@@ -55,7 +55,7 @@ pub(crate) fn is_id(key: &str) -> bool {
     IDS.contains(&key)
 }
 
-/// True for columns of text, even if cells look like numbers.
+/// True for columns of text, even if their cells look like numbers.
 pub(crate) fn is_text(key: &str) -> bool {
     key == "filter"
         || key == "answer"

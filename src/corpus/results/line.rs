@@ -1,4 +1,4 @@
-//! Keys read from one row of results.
+//! Values of the known keys in one row of results.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::keys::{CLUSTERS, CORRECT, HARNESS, IDS, INPUTS, PREDICTIONS, RUNS, TA
 use super::nested::{Perturbation, Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
-/// Digests of an item's question and target; 0 if missing.
+/// Digests of an item's question and target, which are 0 if missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Print {
     /// Digest of `doc_hash`.
@@ -29,7 +29,7 @@ pub struct Print {
 pub(crate) struct Line<'a> {
     pub id: Option<Cow<'a, str>>,
     pub filter: Option<Cow<'a, str>>,
-    /// Item group, such as a passage or document.
+    /// Cluster of the item, such as its passage or document.
     pub cluster: Option<Cow<'a, str>>,
     /// Epoch, seed or repetition.
     pub run: Option<Cow<'a, str>>,
@@ -40,9 +40,9 @@ pub(crate) struct Line<'a> {
     pub answer: Option<u64>,
     /// `pll_scores`.
     pub scores: Vec<f64>,
-    /// Values of all other keys with a number or boolean.
+    /// Values of all other keys that have a number or boolean.
     pub values: Vec<(Cow<'a, str>, f64)>,
-    /// Other keys, whose value is not a number.
+    /// All other keys, whose values are not numbers.
     pub others: Vec<Cow<'a, str>>,
     pub print: Print,
     /// True if the row has keys that only lm-evaluation-harness writes.
@@ -51,15 +51,15 @@ pub(crate) struct Line<'a> {
     pub is_doc_id: bool,
     /// True for Inspect samples with `scores` by scorer.
     pub is_inspect: bool,
-    /// True for harnesses that write rows in data set order without identifiers (OpenCompass, lighteval).
+    /// True for rows of harnesses that write them in data-set order without identifiers (OpenCompass, lighteval).
     pub is_ordered: bool,
-    /// `answer`: the expected answer if there is a prediction, otherwise the model's answer.
+    /// Value of `answer`: the expected answer if there is a prediction, otherwise the model's answer.
     pub named: Option<Cow<'a, str>>,
-    /// The model's answer, for lists of flips.
+    /// The model's answer, for lists of changed items.
     pub said: Option<String>,
     pub asked: Option<String>,
     pub expected: Option<String>,
-    /// Log-likelihoods of options, for lists of flips.
+    /// Log-likelihoods of the options, for lists of changed items.
     pub choices: Choices,
     pub traits: Vec<(String, String)>,
     pub rank: u8,
@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }
 
-    /// Stores a scalar; unknown keys are stored if they are numbers.
+    /// Stores a scalar; the value of an unknown key is stored only if it is a number.
     pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>, LineSeed { detail, lenient }: LineSeed) {
         let name = key.as_ref();
         match name {
@@ -159,7 +159,7 @@ impl<'a> Line<'a> {
         self.target.as_deref().or(self.named.as_deref())
     }
 
-    /// Selects the texts for a list of flips.
+    /// Selects the texts that are shown in a list of changed items.
     pub(crate) fn finish_detail(&mut self) {
         let said = self.prediction.as_deref().or(self.named.as_deref().filter(|_| self.target.is_some()));
         self.said = self.said.take().or_else(|| said.map(own));
@@ -296,7 +296,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
             let value: Scalar<'de> = map.next_value()?;
             sum = sum.wrapping_add(digest_of_text(name) ^ digest_of_text(&value.shown()));
             if CLUSTERS.contains(&name) {
-                // `passage` may be the text itself, so only its digest is stored.
+                // `passage` may be a long text, in which case only its digest is stored.
                 let short = value.is_short();
                 if let Some(text) = value.text() {
                     let text = if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
@@ -316,7 +316,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
     }
 }
 
-/// Deserializes a row. `detail` includes the texts for a list of flips; `lenient` ignores the case of targets.
+/// Deserializer of a row. `detail` includes texts for a list of changed items; `lenient` ignores the case of targets.
 #[derive(Clone, Copy)]
 pub(crate) struct LineSeed {
     pub detail: bool,
@@ -443,15 +443,15 @@ impl<'de> Visitor<'de> for LineSeed {
 }
 
 impl Print {
-    /// True if two rows with the same identifier cannot be the same item.
+    /// True if two rows with the same identifier cannot belong to the same item.
     pub fn differs(&self, other: &Self) -> bool {
         let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
-        // If both rows have a hash, it identifies the document.
+        // If both rows have a hash, the hash identifies the document.
         let document = match self.hash != 0 && other.hash != 0 {
             true => self.hash != other.hash,
             false => unequal(self.doc, other.doc),
         };
-        // Prompts of the same document may differ between models.
+        // Models may get different prompts for the same document.
         let same = self.hash != 0 && self.hash == other.hash;
         document || unequal(self.target, other.target) || (!same && unequal(self.input, other.input))
     }

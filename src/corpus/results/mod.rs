@@ -1,4 +1,4 @@
-//! Result files, which state whether a model answered each item correctly, so that models can be compared on the same items.
+//! Result files, which state whether a model answered each item correctly. They are used to compare models on the same items.
 //!
 //! Supported formats:
 //! - lm-evaluation-harness samples (`samples_*.jsonl`, and JSON arrays of older versions); an item is a `doc_id` under a `filter`;
@@ -6,8 +6,8 @@
 //! - OpenCompass predictions and details, lighteval details (as JSON lines), evalplus, SWE-bench reports, BEAR results;
 //! - plain JSON lines and tables with a header: `id`, `correct` or `prediction` with `target`, and `cluster` for related items.
 //!
-//! Gzip is decompressed. Unlike data for probing, no row is dropped: that would change the comparison, so an unreadable row is an error
-//! with file and line. Metrics missing from some rows are dropped and counted.
+//! Gzip is decompressed. Unlike in data for probing, no row is dropped, because that would change the comparison: an unreadable row is an
+//! error with file and line. Metrics that are missing from some rows are dropped and counted.
 
 mod archive;
 mod choices;
@@ -37,10 +37,10 @@ use self::registry::Read;
 use super::readers::ReadError;
 use super::readers::source::open;
 
-/// Maximum number of items per file: indices have 32 bits, and the last one means none.
+/// Maximum number of items per file. Indices have 32 bits, and the largest one means that there is none.
 const MOST_ITEMS: usize = u32::MAX as usize;
 
-/// Name of the filter for rows that have none.
+/// Filter name for rows without one.
 pub const NO_FILTER: &str = "none";
 
 /// Parts of a file to read.
@@ -50,9 +50,9 @@ pub struct Wanted {
     pub filter: Option<String>,
     /// Metric to read; `None` for all.
     pub metric: Option<String>,
-    /// True to ignore case and surrounding spaces when comparing `prediction` and `target`.
+    /// True if case and surrounding spaces are ignored when comparing `prediction` with `target`.
     pub lenient: bool,
-    /// True to keep answers and facts about items for a list of flips.
+    /// True if answers and facts about items are kept for a list of changed items.
     pub detail: bool,
 }
 
@@ -81,7 +81,7 @@ impl Metric {
     }
 }
 
-/// Texts of an item in a list of flips, each shortened.
+/// Texts about an item for a list of changed items, each shortened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detail {
     pub answer: String,
@@ -99,7 +99,7 @@ pub struct Results {
     /// Identifiers in file order; with a filter, `id filter`.
     pub ids: Names,
     pub metrics: Vec<Metric>,
-    /// Group of each item, if the file has groups.
+    /// Cluster of each item, if the file has clusters.
     pub clusters: Option<Names>,
     /// Digests of each item's question and target.
     pub prints: Vec<Print>,
@@ -108,7 +108,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Returns the index of an item. Tries `near` first, because most files have the same order.
+    /// Returns the index of an item. `near` is tried first, because most files have their items in the same order.
     pub fn place(&self, id: &str, near: u32) -> Option<u32> {
         match self.ids.get(near as usize) {
             Some(there) if there == id => Some(near),
@@ -122,13 +122,13 @@ impl Results {
 pub struct Group {
     /// Name of the filter, or `none`.
     pub filter: String,
-    /// At least one epoch, seed or repetition.
+    /// Runs (epochs, seeds or repetitions), at least one.
     pub runs: Vec<Results>,
     /// Notes on dropped rows and metrics.
     pub notes: Vec<String>,
 }
 
-/// Returns the metrics common to all files, in the order of the first file, and the remaining metrics.
+/// Returns the metrics that all files have in common, in the order of the first file, and all other metrics.
 pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<String>, Vec<String>) {
     let mut seen = std::collections::HashSet::new();
     let all = files.clone().flat_map(|f| &f.metrics).map(|m| &m.name).filter(|name| seen.insert(*name));
@@ -138,7 +138,8 @@ pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<Str
 /// Reads a file under all of its filters.
 ///
 /// # Errors
-/// [`ReadError`] for a row without an identifier or value, a value that is not a number, or a repeated identifier; with the line if known.
+/// [`ReadError`] for a row without an identifier or value, a value that is not a number, or a repeated identifier; with the line if it is
+/// known.
 pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
     let mut gather = Gather::new(path, wanted);
     if let Read::Packed(read) = registry::recognise(&archive::beginning(path)).read {
@@ -152,7 +153,7 @@ pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
     let reader = registry::recognise(frames.window());
     match reader.read {
         Read::Packed(_) => {
-            return Err(ReadError::file(path, format!("a packed {}", reader.name), "it unpacked"));
+            return Err(ReadError::file(path, format!("a compressed {}", reader.name), "the same file, decompressed"));
         }
         Read::Rows(read) => read(&mut frames, &mut gather)?,
         Read::Document(layout) => document::whole(&mut frames, layout, &mut gather)?,
@@ -168,7 +169,7 @@ pub fn read(path: &Path, wanted: &Wanted) -> Result<Group, ReadError> {
     let mut groups = read_all(path, wanted)?;
     if groups.len() > 1 {
         let names: Vec<&str> = groups.iter().map(|g| g.filter.as_str()).collect();
-        let what = format!("results of several filters: {}", base::text::shortened(&names.join(", "), 300));
+        let what = format!("results under several filters: {}", base::text::shortened(&names.join(", "), 300));
         return Err(ReadError::file(path, what, "one of them, chosen with --filter"));
     }
     groups.pop().ok_or_else(|| ReadError::file(path, "it has no rows", "results with one item per row"))

@@ -1,4 +1,4 @@
-//! Nested values of a row: Inspect's scores and HELM's statistics.
+//! Nested values in a row: Inspect's scores and HELM's statistics.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::value::{Excerpt, Scalar};
 /// Inspect's `scores`: values by scorer and an answer, or a scalar if the key is an ordinary column.
 pub(crate) struct Scorers<'a>(pub Vec<(String, Option<f64>)>, pub Option<String>, pub Option<Scalar<'a>>);
 
-/// Converts Inspect's letters to numbers: C (correct) 1, P (partial) 0.5, I (incorrect) and N (no answer) 0.
+/// Converts Inspect's letters to numbers: 1 for C (correct), 0.5 for P (partially correct), 0 for I (incorrect) and N (no answer).
 fn letter(value: &Scalar<'_>) -> Option<f64> {
     match value {
         Scalar::Text(text) => match text.as_ref() {
@@ -236,7 +236,7 @@ impl<'de> Visitor<'de> for StatsVisitor {
         Ok(Stats(all, perturbation))
     }
 
-    /// Reads values by name, as given next to predictions.
+    /// Reads values by name, in the form that HELM gives next to predictions.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stats, A::Error> {
         let mut all = Vec::new();
         while let Some((Key(name), value)) = map.next_entry::<Key<'de>, Scalar<'de>>()? {

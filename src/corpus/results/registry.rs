@@ -32,7 +32,7 @@ pub(crate) enum Read {
     Document(Layout),
 }
 
-/// All formats; the first that recognises a file is used.
+/// All formats. The first one that recognises a file is used.
 pub(crate) static READERS: [Reader; 14] = [
     Reader {
         name: "Inspect archive",
@@ -120,7 +120,7 @@ pub(crate) struct Head<'w> {
     bytes: &'w [u8],
     /// Keys of the first object and the types of their values; empty if the object is a row with an identifier.
     keys: Vec<(String, Sort)>,
-    /// True if the last value is cut off, so that its type may be unknown.
+    /// True if the window ends within the last value, whose type may then be unknown.
     cut: bool,
 }
 
@@ -130,7 +130,7 @@ impl<'w> Head<'w> {
         let mut keys: Vec<(String, Sort)> = Vec::new();
         let mut cut = false;
         if bytes.starts_with(b"{") {
-            // The window may end inside the object; the keys up to there count.
+            // The window may end inside the object, in which case only the keys before its end count.
             let text = plain(bytes);
             cut = Sorts(&mut keys).deserialize(&mut serde_json::Deserializer::from_slice(&text)).is_err();
         }
@@ -159,7 +159,7 @@ impl<'w> Head<'w> {
     }
 }
 
-/// Type of a value, used to recognise documents.
+/// Type of a value, from which documents are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Scalar,

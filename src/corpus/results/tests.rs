@@ -1,4 +1,4 @@
-//! Result files that must be accepted, and some that must be rejected.
+//! Tests of result files that must be accepted and of files that must be rejected.
 
 use super::*;
 
@@ -116,7 +116,7 @@ fn ids(results: &Results) -> Vec<&str> {
     results.ids.iter().collect()
 }
 
-/// Regression: a single corpus-level metric (a list) or NaN used to reject the whole file.
+/// Regression: a single corpus-level metric (a list) or NaN used to make the program reject the whole file.
 #[test]
 fn a_metric_without_a_number_in_every_row_is_left_out_and_counted() {
     let row = |i: usize, f1: &str, ppl: &str| {
@@ -143,7 +143,8 @@ fn a_metric_that_comes_late_or_ends_early_is_left_out_too() {
     assert_eq!((names(&group.runs[0]), group.notes.len()), (vec!["acc"], 2), "{:?}", group.notes);
 }
 
-/// Regression: files of lm-evaluation-harness from before `filter` and `metrics` required `--metric` and did not match newer files.
+/// Regression: lm-evaluation-harness files from before `filter` and `metrics` used to require `--metric` and could not be compared with
+/// newer files.
 #[test]
 fn older_harness_files_are_read_and_have_the_filter_none() {
     let old = "[{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"target\": \"a\", \"resps\": [[\"x\"]], \"filtered_resps\": [\"x\"], \"doc_hash\": \"ab\", \"acc\": 1.0, \"acc_norm\": 0.0}]";
@@ -163,7 +164,7 @@ fn filters_without_names_are_numbered() {
     assert!(error.contains("several filters: filter1, filter2") && error.contains("--filter"), "{error}");
     let first = of(&two, &Wanted { filter: Some("filter1".into()), ..Wanted::default() }).unwrap();
     assert_eq!(values(&first), [1.0, 0.0]);
-    // A different document under the same number, or a missing document, rules out unnamed filters.
+    // If the same number has a different document, or a document is missing, the rows cannot come from unnamed filters.
     for wrong in [row(0, "a", 1) + &row(0, "c", 1), two.clone() + &row(1, "b", 1)] {
         let error = plain(&wrong).unwrap_err();
         assert!(error.contains("occurs twice"), "{error}");
@@ -185,7 +186,7 @@ fn documents_that_differ_have_different_digests() {
         assert!(one(a).differs(&one(b)), "{a}");
         assert!(!one(a).differs(&one(a)) && !one(a).differs(&plain), "{a}");
     }
-    // White space and key order do not change a document, and a hash identifies it.
+    // White space and key order do not distinguish documents, and equal hashes identify them.
     assert!(!one(r#", "doc": {"q": 1, "r": [1, 2]}"#).differs(&one(r#", "doc": { "r": [1,2], "q": 1 }"#)));
     let hashed = |doc: &str| one(&format!(r#", "doc_hash": "h", "doc": {doc}"#));
     assert!(!hashed("{\"q\": 1}").differs(&hashed("{\"q\": 1, \"new\": 2}")));
@@ -216,7 +217,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
     assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
-    // Regression: a model whose answers end in a space used to score 0 % without a note.
+    // Regression: a model whose answers end in a space used to get a score of 0 % without a note.
     let notes = |wanted: Wanted| group(text.as_bytes(), &wanted).unwrap().notes.join("; ");
     assert!(
         notes(Wanted::default())
@@ -229,7 +230,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
 #[test]
 fn lines_that_end_in_carriage_returns_alone_are_named() {
     let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();
-    assert!(error.contains("line 1") && error.contains("carriage returns alone"), "{error}");
+    assert!(error.contains("line 1") && error.contains("only in carriage returns"), "{error}");
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn epochs_and_seeds_are_runs_only_where_items_come_again() {
     let text = "id,seed,correct\n1,10,1\n2,10,0\n1,11,0\n2,11,0\n";
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();
     assert_eq!(group.runs.iter().map(values).collect::<Vec<_>>(), [[1.0, 0.0], [0.0, 0.0]]);
-    // A different seed per item does not make separate runs.
+    // Different seeds for each item do not make separate runs.
     assert_eq!(values(&plain("id,seed,correct\n1,10,1\n2,11,0\n").unwrap()), [1.0, 0.0]);
     let error = plain("id,seed,correct\n1,10,1\n1,10,0\n2,11,1\n").unwrap_err();
     assert!(error.contains("occurs twice"), "{error}");
@@ -255,7 +256,7 @@ fn passages_in_the_document_are_clusters() {
     assert_eq!(r.clusters.unwrap().iter().collect::<Vec<_>>(), ["p0", "p0", "p1", "p1"]);
 }
 
-/// Regression: `id` with a single score, and tables with several metrics, used to require `--metric`.
+/// Regression: tables with `id` and a single score, and tables with several metrics, used to require `--metric`.
 #[test]
 fn a_number_alone_and_numbers_with_names_of_metrics_are_metrics() {
     assert_eq!(names(&plain("id,points\n1,3.5\n2,4\n").unwrap()), ["points"]);
@@ -314,7 +315,7 @@ fn headers_are_read_in_any_case_and_spelling() {
     assert_eq!(values(&plain(&row.replace("IsCorrect", "CORRECT")).unwrap()), [1.0, 0.0]);
 }
 
-/// Regression: an inch mark used to open a quotation that swallowed the rest of the table.
+/// Regression: an inch mark used to open a quotation that extended over the rest of the table.
 #[test]
 fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
     let r = plain("id\tcorrect\tnote\n1\tyes\t5\" pipe\n2\tno\tsaid \"x\n").unwrap();
@@ -323,7 +324,7 @@ fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
     assert_eq!((values(&r), ids(&r)), (vec![1.0, 0.0], vec!["1", "2"]));
 }
 
-/// Regression: even with `--match lenient`, the targets `Paris` and `paris ` of one identifier counted as two documents.
+/// Regression: even with `--match lenient`, the targets `Paris` and `paris ` under one identifier used to count as two documents.
 #[test]
 fn lenient_targets_are_the_same_document_in_any_case() {
     let [a, b] = ["id,prediction,target\n1,x,Paris\n", "id,prediction,target\n1,x, paris \n"]
@@ -331,7 +332,7 @@ fn lenient_targets_are_the_same_document_in_any_case() {
     assert!(a[0].differs(&b[0]) && !a[1].differs(&b[1]));
 }
 
-/// lmms-eval logs the prompt as `input`, which varies between models; equal hashes show that the document is the same.
+/// lmms-eval logs the prompt as `input`, and prompts vary between models; equal hashes show that the document is the same.
 #[test]
 fn an_equal_hash_outweighs_another_prompt() {
     let one = |hash: &str, input: &str| {

@@ -1,4 +1,4 @@
-//! Values of a row: scalars, digests of nested values, and the nested values of Inspect and HELM.
+//! Values in a row: scalars, digests of nested values, and the nested values of Inspect and HELM.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,15 +7,15 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::line::Key;
 
-/// Maximum length of a text in a list of flips, in characters.
+/// Maximum length in characters of a text in a list of changed items.
 const EXCERPT: usize = 200;
 
-/// Shortens a text for a list of flips.
+/// Shortens a text for a list of changed items.
 pub(crate) fn own(text: &str) -> String {
     base::text::shortened(text.trim(), EXCERPT)
 }
 
-/// Digests a text with folded FNV-1a, never to 0; equal texts have equal digests in any file and run.
+/// Digests a text with folded FNV-1a; the digest is never 0. Equal texts have equal digests in any file and run.
 pub(crate) fn digest_of_text(text: &str) -> u32 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in text.bytes() {
@@ -24,7 +24,7 @@ pub(crate) fn digest_of_text(text: &str) -> u32 {
     ((hash >> 32) as u32 ^ hash as u32).max(1)
 }
 
-/// Parses a word for correct or wrong.
+/// Interprets a word that means correct or wrong.
 pub(crate) fn truth(text: &str) -> Option<bool> {
     let word = text.trim();
     let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
@@ -60,7 +60,7 @@ pub(crate) enum Scalar<'a> {
     Real(f64),
     Truth(bool),
     Null,
-    /// The number in a map under `score` or similar (lmms-eval).
+    /// The number under `score` or a similar key in a map (lmms-eval).
     Scored(f64),
     /// Digest of a list or an object.
     Other(u32),
@@ -77,7 +77,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// Returns the number; words for correct and wrong are 1 and 0.
+    /// Returns the value as a number, with 1 and 0 for words that mean correct and wrong.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Scalar::Whole(i) => Some(*i as f64),
@@ -91,7 +91,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// True for short values, by which items can be grouped.
+    /// True for values that are short enough for items to be grouped by them.
     pub(crate) fn is_short(&self) -> bool {
         match self {
             Scalar::Text(text) => !text.is_empty() && text.len() <= 40,
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(if alone { first } else { Scalar::Other(sum.max(1)) })
     }
 
-    /// Extracts a score from a map, or an answer next to the expected one (lmms-eval).
+    /// Extracts a score from a map, or an answer given next to the expected one (lmms-eval).
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
         let (mut score, mut sum) = (None, 0u32);
         let (mut said, mut expected) = (None, None);
@@ -205,7 +205,7 @@ impl<'de> Deserialize<'de> for Scalar<'de> {
     }
 }
 
-/// Digest of any value, independent of white space and key order.
+/// Digest of any value that does not depend on white space and key order.
 pub(crate) struct Digest(pub u32);
 
 /// Digests a number; whole and real forms of the same number are equal.
@@ -270,7 +270,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Beginning of any value as text: strings verbatim, single-element lists without brackets.
+/// Beginning of any value as text: strings as they are, single-element lists without brackets.
 pub(crate) struct Excerpt(pub String);
 
 struct ExcerptVisitor;

@@ -43,7 +43,7 @@ fn examples_are_whole() {
     }
 }
 
-/// Frozen hash: changing it changes the meaning of every spec with this task.
+/// The hash is fixed: a change would alter the meaning of every spec with this task.
 #[test]
 fn examples_are_stable() {
     let set = task().examples(200, 0, &Frequencies::natural()).unwrap();
@@ -54,7 +54,7 @@ fn examples_are_stable() {
 const FIRST: &str = "The long shirt [MASK] from my rabbit.";
 const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb8f29";
 
-/// The examples equal those of `agreement`, but the hash differs because it covers other labels.
+/// The examples equal those of `agreement`, but the hash differs because it includes different labels.
 #[test]
 fn animacy_has_three_values_on_every_sentence_of_agreement() {
     let task = Task::named("animacy").unwrap();
@@ -72,7 +72,7 @@ fn animacy_has_three_values_on_every_sentence_of_agreement() {
     assert_eq!(set.examples[..200], self::task().examples(200, 0, &Frequencies::natural()).unwrap().examples[..]);
     assert_ne!(task.examples(200, 0, &Frequencies::natural()).unwrap().hash, HASH);
     assert!(counts.iter().flatten().all(|n| *n > 50.0), "{counts:?}");
-    // Number is drawn independently of the noun: each share of singulars is within 5 standard deviations of the overall share.
+    // Number is drawn independently of the noun, so each noun's share of singulars is within 5 standard deviations of the overall share.
     let sg: f64 = counts[0].iter().sum::<f64>() / 2_000.0;
     for k in 0..3 {
         let n = counts[0][k] + counts[1][k];
@@ -80,7 +80,7 @@ fn animacy_has_three_values_on_every_sentence_of_agreement() {
     }
 }
 
-/// Probes for the attractor's number need enough examples; in `agreement` only one sentence in six has an attractor.
+/// Probing the attractor's number requires enough examples, but in `agreement` only one sentence in six has an attractor.
 #[test]
 fn every_sentence_of_attractors_has_one_at_the_natural_shares() {
     let set = Task::named("attractors").unwrap().examples(6_000, 3, &Frequencies::natural()).unwrap();
@@ -107,7 +107,7 @@ fn counterfactuals_swap_the_number_and_nothing_else() {
     }
 }
 
-/// Shares match within 6 standard deviations at the sizes used by the lab.
+/// At the sizes that the lab uses, shares match the requested ones within 6 standard deviations.
 #[test]
 fn frequencies_and_correlation_are_met() {
     for phi in [None, Some(-0.2), Some(0.0), Some(0.6)] {

@@ -315,7 +315,7 @@ mod tests {
         rig.ask(2, "facts", DataQuestion::Doctor);
         let DataAnswer::Examined(found) = rig.answer(2) else { panic!() };
         assert_eq!((found.rows, found.models), (2_572, vec!["bert-mini".to_owned()]));
-        assert!(found.lines.iter().any(|l| l.contains("words are one token")), "{:?}", found.lines);
+        assert!(found.lines.iter().any(|l| l.contains("words are single tokens")), "{:?}", found.lines);
     }
 
     #[test]

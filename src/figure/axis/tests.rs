@@ -29,7 +29,7 @@ fn terse(fitted: &Fitted, length: f64) -> Vec<String> {
     fitted.ticks(&room).into_iter().map(|t| t.label).filter(|l| !l.is_empty()).collect()
 }
 
-/// Regression: the first decade's label used to touch the label of zero, and all labels but one were removed.
+/// Regression: the label of the first decade used to touch the zero label, and all labels but one were removed.
 #[test]
 fn a_logarithmic_axis_with_a_zero_keeps_its_labels() {
     let axis = fitted(Scale::Log, None, &[0.0, 0.02, 16.0]);
@@ -43,7 +43,7 @@ fn ticks_are_round_numbers() {
     assert_eq!(labels(&unit, 700.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
     assert_eq!(labels(&unit, 60.0), ["0.0", "0.5", "1.0"]);
     assert_eq!(terse(&unit, 70.0), ["0", ".2", ".4", ".6", ".8", "1"]);
-    // Regression: an axis of two ranks used to have a tick at 1.5.
+    // Regression: a rank axis for two ranks used to have a tick at 1.5.
     let two = Fitted::new(&Axis::ranks("rank", 2), [], true);
     assert_eq!(labels(&two, 700.0), ["1", "2"]);
     let rank = fitted(Scale::Linear, None, &[1.0, 40.0]);
@@ -84,7 +84,8 @@ fn zero_has_a_place_left_of_a_logarithmic_axis() {
     assert_eq!((without.place(0.0), without.gap(), without.place(-1.0)), (None, None, None));
 }
 
-/// Regression: a single value near the largest or smallest float used to loop endlessly over the decades of an axis from 0 or to infinity.
+/// Regression: on an axis from 0 or to infinity, a single value near the largest or smallest float used to cause an endless loop over
+/// decades.
 #[test]
 fn an_axis_around_a_single_value_ends_where_numbers_do() {
     for value in [f64::MAX, 1.1e308, f64::MIN_POSITIVE, 5e-324, -f64::MAX] {
@@ -129,7 +130,7 @@ proptest! {
     }
 }
 
-/// Regression: an axis around the only strength of a control used to have ticks at -0.4 and 0.4.
+/// Regression: the axis of a control with a single strength used to have ticks at -0.4 and 0.4.
 #[test]
 fn an_axis_of_one_value_has_one_tick() {
     for (scale, value, label) in [(Scale::Linear, 0.0, "0"), (Scale::Linear, 0.112, "0.112"), (Scale::Log, 8.0, "8")] {
@@ -138,7 +139,7 @@ fn an_axis_of_one_value_has_one_tick() {
     assert!(labels(&fitted(Scale::Linear, Some((0.0, 1.0)), &[0.5]), 700.0).len() > 2);
 }
 
-/// Regression: ticks of a sweep of three strengths used to be at 0.1 and 0.5, where nothing was measured.
+/// Regression: the ticks for a sweep of three strengths used to be at 0.1 and 0.5, where nothing was measured.
 #[test]
 fn settings_have_ticks_at_their_values_where_they_are_few() {
     let at = |axis: Axis, values: &[f64]| {

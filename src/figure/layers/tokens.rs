@@ -4,12 +4,12 @@
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tokens {
     pub strips: Vec<Strip>,
-    /// Aligned tokens of an original and a perturbed input, as indices into an even-numbered strip and the odd-numbered one below it.
-    /// Empty: aligned by position.
+    /// Pairs of aligned tokens of an original and a perturbed input: indices into an even-numbered strip and the odd-numbered one below it.
+    /// If empty, tokens are aligned by position.
     pub pairs: Vec<(usize, usize)>,
-    /// Absolute score of the strongest colour; `None` for the largest score drawn.
+    /// Absolute score that gets the strongest colour; `None` for the largest score drawn.
     pub bound: Option<f64>,
-    /// Label of the colour scale: the meaning of the scores.
+    /// Label of the colour scale, which says what the scores mean.
     pub label: String,
 }
 
@@ -27,15 +27,15 @@ pub struct Token {
     pub text: String,
     /// Signed score; `None` is drawn without a colour.
     pub score: Option<f64>,
-    /// True if in the gold rationale: underlined.
+    /// True if the token is in the gold rationale; it is then underlined.
     pub gold: bool,
-    /// True if among the K highest scores: marked.
+    /// True if the score is among the K highest; the token is then marked.
     pub top: bool,
 }
 
 impl Tokens {
-    /// Aligns the tokens: for each column, the index of its token in every strip. Pairs that cross earlier ones are left out to keep each
-    /// sentence in order.
+    /// Aligns the tokens: for each column, the index of its token in every strip. Pairs that cross earlier ones are ignored, so that each
+    /// sentence stays in order.
     pub fn columns(&self) -> Vec<Vec<Option<usize>>> {
         let length = |odd: usize| {
             let strips = self.strips.iter().enumerate().filter(|(k, _)| k % 2 == odd);
@@ -67,7 +67,7 @@ impl Tokens {
         columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
     }
 
-    /// Distinct reasons for doubt, in the order of the strips.
+    /// Distinct reasons for doubt, in strip order.
     pub fn doubts(&self) -> Vec<&str> {
         let mut out: Vec<&str> = Vec::new();
         for doubt in self.strips.iter().filter_map(|s| s.doubt.as_deref()) {
@@ -78,7 +78,7 @@ impl Tokens {
         out
     }
 
-    /// The score of the strongest colour, positive and finite.
+    /// The score that gets the strongest colour, positive and finite.
     pub fn largest(&self) -> f64 {
         let scores = self.strips.iter().flat_map(|s| &s.tokens).filter_map(|t| t.score);
         let found = scores.map(f64::abs).filter(|s| s.is_finite()).fold(0.0, f64::max);

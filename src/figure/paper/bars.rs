@@ -12,14 +12,14 @@ use super::{SMALL, type_of};
 
 /// Maximum width of a category's bar, in page units.
 const WIDEST: f64 = 60.0;
-/// Opacity of a full bar, low enough to show intervals on it.
+/// Opacity of a solid bar, low enough to show intervals on it.
 const SOLID: f64 = 0.55;
 pub(crate) const SPAN: f64 = 0.3;
-/// Radius of an individual value in a range, and distance between equal values.
+/// Radius of the dot for an individual value in a range; also the distance between dots of equal values.
 pub(crate) const VALUE: f64 = 1.9;
 const BESIDE: f64 = 4.6;
 
-/// Fills a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without colour.
+/// Fills a bar: solid for solid lines, pale for dashed ones, hatched for dotted ones, so that series differ without colour.
 pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     let colour = canvas.look.series(role.hue);
     let (a, b) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
@@ -31,13 +31,13 @@ pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     canvas.frame(a, b, Pen::new(colour, 0.9))
 }
 
-/// The part of a span for the k-th of several series.
+/// The part of a span given to the k-th of several series.
 fn slot((from, to): (f64, f64), (k, of): (usize, usize)) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
-/// The part of a category for a layer's ranges or points: layers that share a category are side by side.
+/// The part of a category given to one layer's ranges or points. Layers that share a category are side by side.
 pub(crate) fn part(chart: &Chart<'_>, figure: &Figure, layer: usize, category: f64) -> (f64, f64) {
     let has = |layer: &Layer| match layer {
         Layer::Ranges(l) => l.ranges.iter().any(|r| r.category as f64 == category),
@@ -73,7 +73,8 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
     Ok(())
 }
 
-/// Draws a marker with the numbers of examples and units instead of a bar. A bar of too few units would look as reliable as one of many.
+/// Draws a marker with the numbers of examples and units instead of a bar, because a bar over too few units would look as reliable as one
+/// over many.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
@@ -84,7 +85,7 @@ fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)
     canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
 }
 
-/// Narrows the span of a category if few categories on a wide page would give very wide bars.
+/// Narrows the span of a category if its bars would be very wide (few categories on a wide page).
 fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f64) {
     let unit = (chart.right - chart.left) / (chart.x.value(1.0) - chart.x.value(0.0)).abs();
     let width = (to - from).min(WIDEST * series.max(1) as f64 / unit.max(1.0));
@@ -92,7 +93,7 @@ fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f
     (middle - width / 2.0, middle + width / 2.0)
 }
 
-/// Draws an interval with caps. plotters' error bars with caps would add a ring at the mean.
+/// Draws an interval with caps. The error bars of plotters would add a ring at the mean.
 pub(crate) fn whisker<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -135,7 +136,7 @@ pub(crate) fn ranges<'a>(
         if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {
             canvas.line(&[(middle - half, y), (middle + half, y)], Pen::new(colour, 2.4))?;
         }
-        // Equal values are side by side, so that their number is visible.
+        // Dots of equal values are side by side, so that they can be counted.
         let mut dots: Vec<At> = range.dots.iter().filter_map(|dot| chart.at(x, *dot)).collect();
         dots.sort_by(|a, b| a.1.total_cmp(&b.1));
         for row in dots.chunk_by(|a, b| (a.1 - b.1).abs() < VALUE) {
@@ -149,7 +150,7 @@ pub(crate) fn ranges<'a>(
     Ok(())
 }
 
-/// Draws a range's box: pale, or without a fill if faint. Unlike intervals, it has an outline, no caps and no line in the middle.
+/// Draws the box of a range: pale, or unfilled if faint. Unlike an interval, it has an outline, no caps and no line in the middle.
 pub(crate) fn span(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     let colour = canvas.look.series(role.hue);
     if role.emphasis != Emphasis::Faint {

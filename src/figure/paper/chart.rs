@@ -1,4 +1,4 @@
-//! The chart of a figure with axes: plotters coordinates, mesh, ticks and labels.
+//! The chart of a figure with axes: plotters coordinates, grid, ticks and labels.
 
 use std::ops::Range;
 
@@ -18,14 +18,14 @@ use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
-/// Distance between the frame and the ends of the axes, so that no line coincides with the frame.
+/// Distance between the frame and the ends of the axes, so that no line of data lies on the frame.
 const INSET: f64 = 8.0;
-/// Maximum width of category labels beside the vertical axis, and height of those below the horizontal axis.
+/// Maximum width of category labels beside the vertical axis, and maximum height of those below the horizontal axis.
 const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
-/// Length of a tick, and distance from there to its label.
+/// Length of a tick, and distance between the tick and its label.
 const TICK: f64 = 4.5;
-/// Maximum lines of a category label and of an axis label.
+/// Maximum numbers of lines in a category label and in an axis label.
 const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
 /// Line height, in em.
@@ -73,7 +73,7 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
-    /// On two lines, alternating.
+    /// On two alternating lines.
     Staggered,
     /// In several lines of at most this width.
     Wrapped(f64),
@@ -98,7 +98,7 @@ pub(crate) struct Chart<'a> {
 }
 
 impl<'a> Chart<'a> {
-    /// Lays out the chart and its axis labels in an area. `labelled` is false if another chart below has the tick labels.
+    /// Lays out the chart and its axis labels in an area. `labelled` is false if a chart below it has the tick labels.
     pub(crate) fn new(
         canvas: &Canvas<'a>,
         figure: &Figure,
@@ -107,14 +107,14 @@ impl<'a> Chart<'a> {
     ) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        // Labels of vertical rules and numbers of units are above the frame, clear of the data.
+        // Labels of vertical rules and counts of units are above the frame, clear of the data.
         let is_above = |l: &Layer| match l {
             Layer::Rule(r) => r.upright && !r.label.is_empty(),
             Layer::Line(l) => l.points.iter().any(|p| p.n.few().is_some()),
             _ => false,
         };
         let top = top + 6.0 + if figure.layers.iter().any(is_above) { SMALL + 4.0 } else { 0.0 };
-        // Approximate height of the frame; the width of its labels is not known yet.
+        // Approximate height of the frame. The width of its labels is not known yet.
         let rough = (bottom
             - top
             - if labelled { 40.0 } else { 12.0 }
@@ -129,7 +129,7 @@ impl<'a> Chart<'a> {
         let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
         let (x_inset, y_inset) = (inset(&x, Spread::new(figure).room()), inset(&y, 0.0));
         let length = right - left - 2.0 * x_inset;
-        // The last label must end on the page.
+        // The last label must not run off the page.
         let beyond = |tick: &Tick| {
             let end = left + x_inset + tick.at * length + fonts.width(&tick.label, SMALL) / 2.0;
             if labels == Labels::Straight { (end + 2.0 - look.width).max(0.0) } else { 0.0 }
@@ -195,7 +195,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// Draws grid, ticks, axis lines and labels. Cells get no grid, and categories no grid lines.
+    /// Draws grid, ticks, axis lines and labels. Heatmaps have no grid, and category axes no grid lines.
     pub(crate) fn axes(&mut self, canvas: &Canvas<'a>, cells: bool) -> Drawn {
         let look = canvas.look;
         let scaled = |pen: Pen| Pen { width: pen.width * look.stroke, ..pen };
@@ -249,7 +249,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// Converts a share of the horizontal axis to one of the frame, which is longer by the insets.
+    /// Converts a share of the horizontal axis to a share of the frame, which is longer by the insets.
     fn share(&self, share: f64) -> f64 {
         let inset = self.inset / (self.right - self.left);
         inset + share * (1.0 - 2.0 * inset)
@@ -271,7 +271,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// Height beyond one line that category labels need below a frame of this width.
+/// Height that category labels need below a frame of this width, beyond one line.
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     let names = x.categories().unwrap_or_default();
     match labels(fonts, x, width) {
@@ -295,7 +295,7 @@ fn canvas_height(canvas: &Canvas<'_>) -> f64 {
     position((0, canvas.area.dim_in_pixel().1 as i32)).1
 }
 
-/// Maximum width of a label beside a frame on this page.
+/// Maximum width of a label beside the frame on this page.
 fn longest(canvas: &Canvas<'_>) -> f64 {
     LONGEST.min(canvas.look.width * 0.3)
 }
@@ -341,7 +341,7 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
         lines.iter().all(|line| !line.ends_with('…'))
     };
     let most = ((slot + GAP) / (SMALL * LINE)) as usize;
-    // On two lines, each label has twice the width; the outermost ones must end on the page.
+    // Labels on two alternating lines can be twice as wide; the outermost ones must not run off the page.
     let has_room = |name: &String| fonts.width(name, SMALL) <= 2.0 * (slot + GAP) - GAP;
     let ends = [names.first(), names.last()].into_iter().flatten();
     if names.iter().all(wraps) {
@@ -375,7 +375,7 @@ fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Ti
     }
 }
 
-/// Width to the right of the frame for labels of guides and rank lines, and for the scale of cells.
+/// Width to the right of the frame for labels of guides and rank lines, and for a colour scale.
 fn beside(canvas: &Canvas<'_>, figure: &Figure) -> f64 {
     let longest = longest(canvas);
     let long = |text: &str, size| canvas.fonts.width(&printable_label(text), size).min(longest) + 14.0;

@@ -20,7 +20,7 @@ struct Placed {
     label: String,
 }
 
-/// Ranges of node centres, and of node boxes from left to right.
+/// Ranges of the positions of node centres, and the left and right limits of node boxes.
 #[derive(Clone, Copy)]
 struct Area {
     left: f64,
@@ -29,7 +29,7 @@ struct Area {
     bottom: f64,
 }
 
-/// Draws the graph between two edges from `top`, and returns its bottom.
+/// Draws the graph between two vertical edges, starting at `top`, and returns its bottom.
 pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
     let span = |pick: fn(At) -> f64| {
         let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
@@ -44,7 +44,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     let area = Area { left, right, top: top + (AROUND + NODE) / 2.0, bottom: top + height - (AROUND + NODE) / 2.0 };
     let position = |n: &Node| (share(n.at.0, x0, x1), share(n.at.1, y0, y1));
     let (size, nodes) = layout(canvas, graph, area, &position);
-    // Draw the highlighted path over the rest, and labels over all arrows.
+    // The highlighted path is drawn over the other arrows, and labels over all arrows.
     let mut named = Vec::new();
     for lit in [false, true] {
         for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
@@ -62,7 +62,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
         canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
         if node.lit {
-            // The tint is visible in grey too.
+            // The tint is visible in greyscale too.
             canvas.rectangle(a, b, LIT, 0.2)?;
         }
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
@@ -73,7 +73,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     Ok(lowest + 2.0)
 }
 
-/// Splits a line into a letter, its subscript and the rest, as in `D_a probing data`.
+/// Splits a line into a letter, its subscript and the remaining text, as in `D_a probing data`.
 fn subscripted(line: &str) -> Option<(&str, &str, &str)> {
     let (letter, rest) = line.split_once('_').filter(|(letter, _)| letter.chars().count() == 1)?;
     let end = rest.find(' ').unwrap_or(rest.len());
@@ -103,7 +103,7 @@ fn named_node(canvas: &Canvas<'_>, label: &str, (x, y): At, size: f64) -> Drawn 
     Ok(())
 }
 
-/// Returns the path of an arrow, and whether it avoids all other nodes and stays between two edges.
+/// Returns an arrow's path, and whether it avoids all other nodes and stays between two edges.
 fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, bool)> {
     const AIR: f64 = 6.0;
     let (from, to) = (nodes.get(edge.from)?, nodes.get(edge.to)?);
@@ -114,7 +114,7 @@ fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, boo
     Some((line, free))
 }
 
-/// Lays nodes out in the largest font and the fewest lines for which names are complete, no boxes touch and no arrow crosses a node.
+/// Lays out the nodes in the largest font and the fewest lines for which names are complete, no boxes touch and no arrow crosses a node.
 fn layout(canvas: &Canvas<'_>, graph: &Graph, area: Area, position: &dyn Fn(&Node) -> At) -> (f64, Vec<Placed>) {
     // Narrow pages have less padding in and between boxes.
     let air = (12.0f64).min((area.right - area.left) / 50.0);
@@ -164,7 +164,7 @@ fn arrow(canvas: &Canvas<'_>, line: &[At], lit: bool) -> Drawn {
     canvas.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0)
 }
 
-/// Draws a label on its arrow, before the middle, where arrows are less likely to cross.
+/// Draws a label on its arrow, before the middle: arrows are less likely to cross there.
 fn name(canvas: &Canvas<'_>, line: &[At], label: &str, lit: bool) -> Drawn {
     let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return Ok(()) };
     let colour = if lit { LIT } else { canvas.look.grey };

@@ -46,8 +46,8 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
     canvas.text(text, at, kind)
 }
 
-/// Draws a label, with a line to its object if it is some steps away, in a style unlike an interval's. Labels on data have no background,
-/// which would hide the data.
+/// Draws a label, with a line to its object if it is some steps away; the line does not look like an interval. Labels on data have no
+/// background, which would hide the data.
 fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
@@ -92,7 +92,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
     }
 }
 
-/// Draws a guide with its ticks; its label is to the right of its last point.
+/// Draws a guide with its ticks, and its label to the right of its last point.
 pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
     let look = canvas.look;
     let shown: Vec<(f64, f64)> =

@@ -1,5 +1,5 @@
-//! Legends: inside the frame if they cover nothing, otherwise in rows above it. plotters' legend has one entry per line and always covers
-//! data.
+//! Legends: inside the frame if they cover nothing, otherwise in rows above it. The legend of plotters has one entry per line and always
+//! covers data.
 
 use std::collections::BTreeSet;
 
@@ -20,26 +20,26 @@ use base::text::printable_label;
 const LINE: f64 = 13.5;
 /// Space below a row of entries.
 const BELOW: f64 = 4.5;
-/// Gap between a sample and its label; gap between entries of a row.
+/// Gap between a sample and its label, and between the entries of a row.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Intervals shorter than this share of the axis are hidden by their marker or line, caps included.
+/// Intervals shorter than this share of the axis are hidden by their marker or line, including caps.
 const HIDDEN: f64 = 0.025;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 const LINES: usize = 4;
-/// Maximum legend inside a frame, as shares of its width, height and area.
+/// Maximum size of a legend inside a frame, as shares of the frame's width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
-/// Distance between a legend inside a frame and the data: closer samples would look like data.
+/// Distance between the data and a legend inside the frame. With less, samples would look like data.
 const CLEAR: f64 = 12.0;
 /// Distance between a frame and the legend beside it.
 const AIR: f64 = 6.0;
 
 enum Sample {
     Line(Role),
-    /// A line with its marker on a plane.
+    /// A line with its marker, for points in a plane.
     Full(Role),
-    /// Ranges in one colour or several.
+    /// Ranges, in one or several colours.
     Range(Vec<Role>),
     Wide(Shape),
     Narrow(Shape),
@@ -51,7 +51,7 @@ enum Sample {
     Unrated,
     /// The values of two replicates.
     Pair,
-    /// A range; true if it has a mean line.
+    /// The box of a range; true if it has a line at the mean.
     Span(Role, bool),
     /// An individual value in a range.
     Dot,
@@ -60,7 +60,7 @@ enum Sample {
     Gold,
     Top,
     Lit,
-    /// The scale of signed scores, up to this absolute value.
+    /// The colour scale of signed scores, up to this absolute value.
     Signs(f64),
     Negative,
 }
@@ -87,14 +87,14 @@ pub(crate) struct Legend {
     entries: Vec<(Sample, String)>,
 }
 
-/// Position of an entry relative to the legend's upper left corner, and its label in lines.
+/// Position of an entry relative to the legend's upper left corner, and the lines of its label.
 struct Placed {
     at: At,
     lines: Vec<String>,
 }
 
 impl Legend {
-    /// Builds a figure's legend; `part`, the figure or one of its panels, determines how intervals are drawn.
+    /// Builds a figure's legend. `part` is the figure or one of its panels; it determines how intervals are drawn.
     pub(crate) fn new(figure: &Figure, part: &Figure) -> Self {
         let spread = Spread::new(part);
         let mut entries: Vec<(Sample, String)> = Vec::new();
@@ -109,7 +109,7 @@ impl Legend {
                 *sample = Sample::Full(*role);
             }
         }
-        // The axis label already names a single series.
+        // The axis label already names the series if there is only one.
         let is_named = |label: &str| figure.y.label.to_lowercase().contains(&label.to_lowercase());
         let mut series = figure.layers.iter().filter(|l| !l.counts().is_empty());
         if let (Some(only), None) = (series.next(), series.next()) {
@@ -117,7 +117,7 @@ impl Legend {
             add(only, &mut own);
             entries.retain(|(_, label)| !is_named(label) || own.iter().all(|(_, name)| name != label));
         }
-        // A method has one line per panel but one entry.
+        // A method has a line in each panel but only one entry.
         let mut named = BTreeSet::new();
         entries.retain(|(_, label)| !label.is_empty() && named.insert(label.clone()));
         Self { entries }
@@ -186,7 +186,7 @@ impl Legend {
         Ok(true)
     }
 
-    /// Draws the legend where it covers no item after the first `from`; false if there is no such place.
+    /// Draws the legend where it covers no item from index `from` on; returns false if there is no such position.
     pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
         let (column, wide, y, placed) = self.column(canvas.fonts, width * INSIDE.0);
@@ -221,7 +221,7 @@ impl Legend {
     }
 }
 
-/// Adds explanations of the intervals that are drawn, and no others.
+/// Adds explanations of those intervals that are drawn.
 fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &mut Vec<(Sample, String)>) {
     let y = Fitted::vertical(figure);
     let length = |(lo, hi): (f64, f64)| y.place(hi).zip(y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs());
@@ -277,7 +277,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     match layer {
         Layer::Line(l) if is_range(l.role) => add_range(l, out),
         Layer::Line(l) => {
-            // Single points and points of too few units are not connected.
+            // Single points and points over too few units are not connected.
             let is_joined = l.points.len() > 1 && l.points.iter().any(|p| p.n.few().is_none());
             let role = if l.role.marker.is_some() && !is_joined { Role { dash: None, ..l.role } } else { l.role };
             out.push((Sample::Line(role), printable_label(&l.label)));
@@ -296,7 +296,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
             let role = Role { dash: None, marker: Some(marker), ..p.role };
             out.push((Sample::Line(role), printable_label(&p.label)));
         }
-        // Bars of too few units are drawn as markers.
+        // Bars over too few units are drawn as markers.
         Layer::Bars(b) if b.bars.iter().all(|bar| bar.n.few().is_some()) => {
             out.push((Sample::Line(Role { dash: None, ..b.role }), printable_label(&b.label)));
         }
@@ -344,7 +344,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     }
 }
 
-/// Adds ranges without a line; those of one kind, `C: range of …` and `S: range of …`, share an entry.
+/// Adds ranges without a line. Ranges of the same kind, such as `C: range of …` and `S: range of …`, share an entry.
 fn add_range(line: &Line, out: &mut Vec<(Sample, String)>) {
     let label = printable_label(&line.label);
     if let Some((Sample::Range(roles), before)) = out.last_mut()
@@ -428,7 +428,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
     }
 }
 
-/// Draws the scale of signed scores from `x`, with numbers at both ends and in the middle.
+/// Draws the colour scale of signed scores starting at `x`, with numbers at both ends and in the middle.
 fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> Drawn {
     const STEPS: u32 = 60;
     let look = canvas.look;

@@ -17,7 +17,7 @@ use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
 pub(crate) const BAND: f64 = 0.18;
-/// Opacity of a narrow band, over the wide one.
+/// Opacity of the narrow band, drawn over the wide one.
 pub(crate) const INNER: f64 = 0.26;
 /// Distance between the strokes of a range.
 const COMB: f64 = 8.0;
@@ -27,12 +27,12 @@ const WIDE: (f64, f64) = (0.3, 0.03);
 const APART: (f64, f64) = (22.0, 13.0);
 /// Half the width of the caps of an interval.
 pub(crate) const CAP: f64 = 3.0;
-/// Width of a narrow interval drawn as a line.
+/// Line width of a narrow interval drawn as a line.
 pub(crate) const THICK: f64 = 3.6;
-/// Radius of the markers of dominated and unrated points on a plane.
+/// Radius of the markers of dominated and unrated points in a plane.
 pub(crate) const SMALL_MARK: f64 = 1.8;
 
-/// Splits points into runs that a line may connect; no line crosses the gap between zero and a logarithmic axis.
+/// Splits points into runs that a line may connect. No line crosses the gap after zero on a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
     let mut out: Vec<Vec<(f64, T)>> = Vec::new();
     for &point in points {
@@ -44,7 +44,7 @@ fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
     out
 }
 
-/// Converts a pen to a plotters style with the page's line weight.
+/// Converts a pen to a plotters style, using the line weight of the page.
 pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
@@ -53,7 +53,7 @@ pub(crate) fn edge(colour: Rgb, dash: Dash) -> Pen {
     Pen { alpha: 0.8, dash, ..Pen::new(colour, 1.1) }
 }
 
-/// Draws intervals behind all lines: as areas, narrow over wide, or separately for each point.
+/// Draws intervals behind all lines: as areas (narrow over wide), or separately at each point.
 pub(crate) fn bands<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -105,12 +105,12 @@ pub(crate) fn bands<'a>(
     Ok(())
 }
 
-/// Colour of a range, dark enough to be visible on the band of its line.
+/// Colour of a range, dark enough to be visible on its line's band.
 fn of_range(canvas: &Canvas<'_>, role: Role) -> Rgb {
     canvas.look.series(role.hue).mixed(canvas.look.ink, 0.45)
 }
 
-/// Draws a range without a line, above all bands, with vertical strokes to distinguish it from intervals.
+/// Draws a range without a line, above all bands. Its vertical strokes distinguish it from an interval.
 pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread: &Spread) -> Drawn {
     if spread.is_plane || !is_range(line.role) {
         return Ok(());
@@ -126,10 +126,10 @@ pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread:
     runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, (colour, aside)))
 }
 
-/// Height below which a range has only its edges.
+/// Height below which only the edges of a range are drawn.
 const THIN: f64 = 2.0;
 
-/// Draws a range at its true height: two edges with vertical strokes between them. `run` has its ends by increasing x.
+/// Draws a range at its true height: two edges with vertical strokes between them. `run` contains the edge values by increasing x.
 fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colour, aside): (Rgb, f64)) -> Drawn {
     let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
         let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
@@ -156,7 +156,7 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
     Ok(())
 }
 
-/// True if a range is too narrow to be distinguished from a line.
+/// True if some range is too narrow to be distinguished from a line.
 pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
     const THINNEST: f64 = 0.01;
     let y = Fitted::vertical(figure);
@@ -174,7 +174,8 @@ pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen::new(colour, 0.7)))
 }
 
-/// Draws each point's interval: the wide one thin with caps, the narrow one thick. A line among areas has them at every other marker.
+/// Draws each point's interval: the wide one thin with caps, the narrow one thick. A line among areas has intervals only at every second
+/// marker.
 fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, layer): (&Spread, usize)) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
@@ -197,7 +198,7 @@ fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, laye
     Ok(())
 }
 
-/// Draws the two replicates of each point as the ends of a thin line; on a line of many points, as two thin curves.
+/// Draws each point's two replicates as the ends of a thin line; on a line with many points, as two thin curves.
 fn pairs(canvas: &Canvas<'_>, chart: &Chart<'_>, (line, layer): (&Line, usize), spread: &Spread) -> Drawn {
     let pen = Pen::new(canvas.look.series(line.role.hue), 1.1);
     let values: Vec<(f64, (f64, f64))> = line.points.iter().filter_map(|p| Some((p.x, p.pair?))).collect();
@@ -217,7 +218,7 @@ fn pairs(canvas: &Canvas<'_>, chart: &Chart<'_>, (line, layer): (&Line, usize), 
     Ok(())
 }
 
-/// Draws a vertical line with caps between two heights.
+/// Draws a vertical line with caps between two y positions.
 pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen: Pen) -> Drawn {
     canvas.line(&[(x, low), (x, high)], pen)?;
     for y in [low, high] {
@@ -240,7 +241,7 @@ pub(crate) fn line(
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
         for run in runs(&chart.x, &points) {
-            // A segment with a faint end is faint; otherwise the role determines its weight. Points of too few units are not connected,
+            // A segment with a faint end is faint; otherwise the role determines its weight. Points over too few units are not connected,
             // because a line would suggest a trend.
             let kind = |pair: &[(f64, &Datum)]| {
                 let any = |is: &dyn Fn(&Datum) -> bool| pair.iter().any(|(_, p)| is(p));
@@ -257,7 +258,7 @@ pub(crate) fn line(
                 }
                 rest = &rest[same..];
             }
-            // A line of one point would be invisible.
+            // A line through one point would be invisible.
             if let ([(_, p)], None) = (run.as_slice(), line.role.marker) {
                 at(p.x, p.y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
             }
@@ -279,7 +280,7 @@ pub(crate) fn line(
     Ok(())
 }
 
-/// Draws a point's marker on a plane: a small ring if unrated, a dot if faint, otherwise the full marker of its line.
+/// Draws a point's marker in a plane: a small ring if unrated, a dot if faint, otherwise its line's usual marker.
 fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, Rgb)) -> Drawn {
     match p.emphasis {
         Emphasis::Faint if p.is_unrated => canvas.marker(at, Marker::Circle, SMALL_MARK, colour),
@@ -288,14 +289,14 @@ fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, R
     }
 }
 
-/// Draws the full marker of a line on a plane, where a ring means an unrated point.
+/// Draws a line's usual marker in a plane, where a ring would mean an unrated point.
 pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
     const R: f64 = 3.7;
     if marker == Marker::Circle { canvas.disc(at, R, colour) } else { canvas.marker(at, marker, R, colour) }
 }
 
-/// Selects the points with a marker, omitting markers that would touch the previous one. Lines that alternate mark the points of their turn
-/// and unconnected points.
+/// Selects the points that get a marker, omitting markers that would touch the previous one. If lines alternate, each marks only the points
+/// of its turn and its unconnected points.
 fn marked<'l>(
     chart: &Chart<'_>,
     (line, layer): (&'l Line, usize),
@@ -325,7 +326,7 @@ fn marked<'l>(
     out
 }
 
-/// Writes numbers of units above the frame if they are too few for intervals.
+/// Writes the number of units above the frame where units are too few for an interval.
 pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) -> Drawn {
     let mut found: Vec<(At, Vec<usize>)> = Vec::new();
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
@@ -341,7 +342,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
         let label = format!("n {}", few.join("/"));
-        // Kept within the frame: on its edge it would cross the axis.
+        // Kept within the frame, because on its edge the marker would cross the axis.
         let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
         let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
         canvas.text(&label, (x, chart.top - 4.0), kind)
@@ -438,12 +439,12 @@ fn arms(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Spot, pen: Pen) -> Drawn {
     y.map_or(Ok(()), |((x, low), (_, high))| interval(canvas, (x, low, high), pen))
 }
 
-/// Draws rank lines, each with its name at the end; lines of the same rank run side by side.
+/// Draws rank lines with their names at the end. Lines with the same rank run side by side.
 pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -> Drawn {
     // Distance between lines: the height of a marker.
     const BESIDE: f64 = 8.0;
     let rank = |line: usize, k: usize| ranks.lines[line].ranks.get(k).copied().flatten();
-    // Above and below a shared rank, in the order of the lines.
+    // Lines with a tied rank are drawn above and below it, in layer order.
     let shift = |line: usize, k: usize| {
         let same = |other: &usize| rank(*other, k) == rank(line, k);
         let (before, all) = ((0..line).filter(same).count(), (0..ranks.lines.len()).filter(same).count());
@@ -469,7 +470,7 @@ pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -
             ends.push((x, y, canvas.fonts.cut(&printable_label(&line.label), SMALL, room)));
         }
     }
-    // Names of ties move down until they do not overlap.
+    // Names of tied lines are moved down until they do not overlap.
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut free = f64::NEG_INFINITY;
     for (x, y, label) in ends {

@@ -1,4 +1,4 @@
-//! Layout of a figure on paper: title, legend, chart, provenance; drawn by plotters on the backend (`canvas`) that PNG, SVG and PDF share.
+//! Page layout of a figure: title, legend, chart and provenance, drawn by plotters on the backend (`canvas`) that PNG, SVG and PDF share.
 
 mod bars;
 mod cells;
@@ -29,7 +29,7 @@ const LABEL: f64 = 12.5;
 const SMALL: f64 = 11.0;
 const FINE: f64 = 9.5;
 const FOOT: f64 = FINE + 4.0;
-/// Minimum page width for narrowing a chart beside its legend, and the chart's share of the page then.
+/// Minimum page width for a legend beside the chart, and the chart's share of the page width in that case.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
 /// Between a legend and what it is above.
@@ -82,7 +82,7 @@ enum Place {
     Above,
 }
 
-/// Lays out the figure with its legend in this place; `None` if it does not fit there.
+/// Lays out the figure with its legend in this position; `None` if it does not fit.
 fn attempt<'a>(
     figure: &Figure,
     panels: &Panels,
@@ -100,7 +100,7 @@ fn attempt<'a>(
         (false, true) => height(figure, look) + rows + labels(),
         (false, false) => height(figure, look),
     };
-    // Figures without axes end where their contents end.
+    // The page of a figure without axes ends at the bottom of its contents.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
     let canvas = Canvas::new(fonts, look, tallest);
     canvas.rectangle((0.0, 0.0), (look.width, tallest), look.paper, 1.0)?;
@@ -159,7 +159,7 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// Notes on points that the drawing moves or omits; the CSV keeps them.
+/// Notes on points that the drawing moves or omits; the CSV contains them unchanged.
 pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let panels = Panels::new(figure);
     let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
@@ -179,7 +179,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         (any(&|s, _| s.by_turns), "Lines that meet are marked in turn"),
         (
             any(&|s, part| s.is_crowded && !s.by_point && !s.is_plane && data(part, has_interval)),
-            "Intervals are drawn at every other mark; the CSV has all",
+            "Intervals are drawn at every second marker; the CSV has all",
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
@@ -203,7 +203,8 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
 }
 
-/// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; heatmaps grow with their rows.
+/// Page height of a figure with axes. If both axes have the same range, units are about equally long on both; heatmaps grow with their
+/// number of rows.
 fn height(figure: &Figure, look: Look) -> f64 {
     let flat = look.width * look.aspect;
     if spread::is_square(figure) || spread::is_plane(figure) {
@@ -242,7 +243,7 @@ fn few_bars(figure: &Figure) -> Option<usize> {
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries =
         figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)).trim_start().to_owned());
-    // Longer texts are rules or lists: they go to the file and to a paper's caption.
+    // Longer texts are rules or lists, which go only into the file and a paper's caption.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();
@@ -265,7 +266,8 @@ fn write_footer(canvas: &Canvas<'_>, lines: &[String], (left, top): At) -> Drawn
     Ok(())
 }
 
-/// Draws the layers on their axes; also returns the number of items below them. Cells are below the axes, bands behind all lines.
+/// Draws the layers on their axes, and also returns the number of items below them. Cells are drawn below the axes, and bands behind all
+/// lines.
 fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn<(Chart<'a>, usize)> {
     let below_cells = canvas.count();
     let has_cells = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_)));
@@ -281,7 +283,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             labels::guide(canvas, &mut chart, guide)?;
         }
     }
-    // Labels may cover guides, which are not data; a legend would hide too much of them.
+    // Labels may cover guides, which are not data, but a legend would hide too much of them.
     let below = if has_cells { below_cells } else { canvas.count() };
     let spread = Spread::new(figure);
     for (number, layer) in figure.layers.iter().enumerate() {
@@ -289,7 +291,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             lines::bands(canvas, &mut chart, (line, number), &spread)?;
         }
     }
-    // Drawn above all areas, which would hide ranges.
+    // Ranges are drawn above all areas, which would hide them.
     for layer in &figure.layers {
         if let Layer::Line(line) = layer {
             lines::range(canvas, &chart, line, &spread)?;
@@ -323,7 +325,7 @@ fn type_of(size: f64, colour: Rgb, along: Side, across: Side) -> Type {
     Type { size, colour, along, across, upwards: false }
 }
 
-/// Width and opacity of a series' line.
+/// Line width and opacity of a series.
 fn weight(role: super::Role) -> (f64, f64) {
     match role.emphasis {
         super::Emphasis::Normal => (1.9, 1.0),

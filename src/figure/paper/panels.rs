@@ -1,5 +1,5 @@
-//! Figures in several panels, one per score; methods differ by colour, dash and marker. Panels are side by side on a wide page, stacked in
-//! a column.
+//! Figures divided into panels, one per score, in which methods differ by colour, dash and marker. Panels are side by side on a wide page
+//! and stacked in a column.
 
 use super::super::canvas::{Canvas, Drawn, Side};
 use super::super::look::Look;
@@ -14,7 +14,7 @@ const WIDE: f64 = 500.0;
 /// Height of panels beside each other, and of one of those above each other, as shares of the width of the page.
 const ASPECT: (f64, f64) = (0.36, 0.4);
 
-/// Height reserved for a title and the lines below the panels.
+/// Height reserved for the title and the lines below the panels.
 const TITLED: f64 = 100.0;
 /// Height of the row above a panel with its letter and name.
 const NAMED: f64 = 9.0;
@@ -28,7 +28,7 @@ fn split(name: &str) -> (&str, &str) {
 
 /// A figure and the panels that it is divided into, if it is.
 pub(super) struct Panels {
-    /// All layers, with the names in the legend.
+    /// All layers, with the names that the legend shows.
     pub whole: Figure,
     pub parts: Vec<Figure>,
 }
@@ -48,7 +48,7 @@ impl Panels {
             let Layer::Line(line) = layer else { continue };
             let Some((panel, name)) = line.role.accent.and_then(|k| Some((k, names.get(k)?))) else { continue };
             if line.role.dash.is_some() {
-                // The panel names the score, which leaves dashes for the methods.
+                // The panel names the score, so dashes are free to distinguish the methods.
                 line.role.dash = Some(Dash::nth(if several[panel] { line.role.hue } else { 0 }));
             }
             if let Some(method) = line.label.strip_suffix(name.as_str()) {

@@ -5,7 +5,7 @@ use super::super::layers::{Datum, Line, Points};
 use super::super::role::{Marker, Role};
 use super::super::{Figure, Layer};
 
-/// Minimum number of points for an interval area, with other lines and alone.
+/// Minimum number of points for an interval area: with other lines, and for a single line.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
 /// Distance between markers drawn side by side: half a marker.
@@ -16,7 +16,7 @@ const MARK: f64 = 0.018;
 const STEP_AT_ZERO: f64 = 9.0;
 /// Maximum number of lines with interval areas.
 const NARROW: usize = 4;
-/// Distance between a point and its line's range, if ranges are drawn at each point.
+/// Distance between a point and its range, if ranges are drawn at each point.
 pub(crate) const ASIDE: f64 = 9.0;
 /// Space for levels beside the vertical axis.
 pub(crate) const LEVELS: f64 = 16.0;
@@ -35,23 +35,23 @@ pub(crate) struct Spread {
     pub by_point: bool,
     pub is_margin: bool,
     pub narrow: bool,
-    /// True on a plane, where lines have no intervals because these would cover it.
+    /// True for a plane, where lines have no intervals because these would cover it.
     pub is_plane: bool,
-    /// True if too many lines have intervals for areas, which would cover each other.
+    /// True if so many lines have intervals that areas would cover each other.
     pub is_crowded: bool,
-    /// True if areas of lines overlap; they then have edge lines.
+    /// True if areas of lines overlap; edge lines are then drawn.
     pub overlaps: bool,
-    /// True if markers of lines alternate, so that none hides another.
+    /// True if the markers of lines alternate, so that none hides another.
     pub by_turns: bool,
     /// Space for shifted markers at both ends of the horizontal axis.
     margin: f64,
-    /// For each layer, points whose markers would hide each other: x and offset from the centre, in steps.
+    /// For each layer, the points whose markers would hide each other: x, and the offset from the centre in steps.
     places: Vec<Vec<(f64, f64)>>,
-    /// The same for points at zero, before the gap of a logarithmic axis, if markers alternate.
+    /// Offsets at zero, before the gap of a logarithmic axis, if markers alternate.
     apart: Vec<f64>,
 }
 
-/// True for a plane of two scores with lines of equal value.
+/// True if the figure is a plane of two scores with lines of equal value.
 pub(crate) fn is_plane(figure: &Figure) -> bool {
     let is_bounded = figure.x.range.is_some() && figure.y.range.is_some();
     is_bounded && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
@@ -69,7 +69,7 @@ fn line(layer: &Layer) -> Option<&Line> {
     }
 }
 
-/// The ends of a point's interval, or its value twice.
+/// The ends of a point's interval; its value twice if it has none.
 fn ends(p: &Datum) -> (f64, f64) {
     p.interval().or(p.pair).unwrap_or((p.y, p.y))
 }
@@ -79,7 +79,7 @@ pub(crate) fn is_apart(figure: &Figure, x: f64) -> bool {
     figure.x.scale.is_log() && x <= 0.0
 }
 
-/// Offsets of the layers at zero, in steps from the centre: side by side if points there touch. Empty if no point is at zero.
+/// Offsets of the layers' points at zero, in steps from the centre: side by side if these points touch. Empty if no point is at zero.
 fn apart(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<f64> {
     let at_zero = |(layer, line): &(usize, &Line)| {
         let p = line.points.iter().find(|p| is_apart(figure, p.x))?;

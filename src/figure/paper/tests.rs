@@ -49,7 +49,7 @@ fn banded(label: &str, role: Role, y: f64) -> Layer {
     Layer::Line(Line { label: label.into(), role, points: (0..3).map(point).collect() })
 }
 
-/// Regression: three bands used to overlap, and the legend used to name only one.
+/// Regression: three bands used to overlap, and the legend named only one.
 #[test]
 fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
     let intervals = Intervals { wide: "wide".into(), narrow: "narrow".into(), ..Intervals::default() };
@@ -71,7 +71,7 @@ fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
     });
 }
 
-/// Regression: three scores of two methods used to overlap in one frame, and in grey the methods looked the same.
+/// Regression: three scores of two methods used to overlap in one frame, and in greyscale the methods looked the same.
 #[test]
 fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_apart() {
     let scores = ["completeness C", "reliability R"];
@@ -98,7 +98,7 @@ fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_
         let at: Vec<At> = names.collect();
         let apart = (at[1].0 - at[0].0, at[1].1 - at[0].1);
         assert_eq!((apart.0 > 50.0, apart.1 > 50.0), (beside, !beside), "{width} mm: {at:?}");
-        // One segment of the dashed line per panel, and one in the legend.
+        // One segment of the dashed line in each panel, and one in the legend.
         let dashed = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.dash == Dash::Dashed);
         assert_eq!(scene.items.iter().filter(dashed).count(), 3, "{width} mm");
     }
@@ -110,7 +110,7 @@ fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_
     }
 }
 
-/// Regression: "eighteen" with -.67 and with .74 used to have the same grey.
+/// Regression: in greyscale, "eighteen" with a score of -.67 used to look the same as with .74.
 #[test]
 fn a_negative_score_of_a_token_is_seen_without_colour() {
     let token = |score: f64| Token { text: "word".into(), score: Some(score), ..Token::default() };
@@ -145,7 +145,7 @@ fn the_label_of_a_rule_lies_on_no_line_where_there_is_room_elsewhere() {
     });
 }
 
-/// Regression: the adjusted score's square and interval used to be drawn on the range over prompts.
+/// Regression: the square and the interval of the adjusted score used to be drawn on top of the range over prompts.
 #[test]
 fn a_point_lies_beside_the_range_of_its_category() {
     let ends = (0.4, 0.9);
@@ -166,7 +166,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
             Item::Fill { points, alpha, .. } if *alpha == super::bars::SPAN => Some(middle(points)),
             _ => None,
         });
-        // The first is in the chart, the second in the legend.
+        // The first box is in the chart, the second in the legend.
         let range = spans.min_by(f64::total_cmp).unwrap();
         let upright = scene.items.iter().filter_map(|item| match item {
             Item::Line { points, .. } => match points[..] {
@@ -175,7 +175,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
             },
             _ => None,
         });
-        // The axis and the interval.
+        // Vertical lines: the axis and the interval.
         let at: Vec<f64> = upright.collect();
         assert!(at.len() >= 2 && at.iter().all(|x| (x - range).abs() > 10.0), "{at:?} {range}");
         let discs = scene.items.iter().filter(|i| matches!(i, Item::Disc { .. })).count();
@@ -183,8 +183,8 @@ fn a_point_lies_beside_the_range_of_its_category() {
     });
 }
 
-/// Regression: intervals from 0 to 1 of three originals each used to cover figures of agreement and accuracy. Now the numbers of originals
-/// and of inputs replace an interval that has fewer than 10 originals.
+/// Regression: figures of agreement and accuracy used to be covered by intervals from 0 to 1 over three originals each. The numbers of
+/// originals and inputs now replace any interval over fewer than 10 originals.
 #[test]
 fn too_few_units_have_their_number_in_place_of_an_interval() {
     let few = |mut layer: Layer| {
@@ -244,8 +244,7 @@ fn a_line_that_lies_on_another_is_moved_beside_it() {
     });
 }
 
-/// Regression: the legend used to explain intervals over one example and several training runs although all had zero
-/// length.
+/// Regression: the legend used to explain intervals over one example and several training runs although all of them had zero length.
 #[test]
 fn the_legend_explains_no_interval_that_is_not_drawn() {
     let intervals = Intervals { narrow: "examples alone".into(), ..Intervals::covering(0.95, "examples") };
@@ -277,7 +276,7 @@ fn markers_of_close_points_do_not_run_together() {
     assert!(at.len() > 10 && at.windows(2).all(|w| (w[1].0 - w[0].0).abs() > 10.0), "{at:?}");
 }
 
-/// Regression: in the causal graph, "performance" used to be cut, names had three sizes, and an arrow ran behind a node.
+/// Regression: in the causal graph, "performance" used to be cut, names had three font sizes, and an arrow ran behind a node.
 #[test]
 fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes() {
     let at = [(0.0, 0.0), (1.5, 0.0), (1.5, 1.0), (0.0, 1.5), (3.0, 1.2), (0.0, 3.0), (1.5, 3.0), (4.4, 1.8)];
@@ -327,7 +326,7 @@ fn long_names_of_categories_that_run_upwards_have_several_lines() {
     drawn(&figure, |scene| assert!(texts(scene).iter().all(|t| !t.contains('…')), "{:?}", texts(scene)));
 }
 
-/// Regression: without a legend or margin to its right, "2048" used to run off the page.
+/// Regression: "2048" used to run off the page if there was no legend or margin to its right.
 #[test]
 fn the_last_label_of_an_axis_ends_on_the_page() {
     let points = [32.0, 128.0, 512.0, 2048.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
@@ -352,7 +351,8 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
     scene.items.iter().filter(is).count()
 }
 
-/// Regression: Student's t over two training runs used to span the axis from 0 to 1; dots instead of it hid markers.
+/// Regression: intervals by Student's t over two training runs used to span the axis from 0 to 1, and the dots that replaced them hid
+/// markers.
 #[test]
 fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {
@@ -409,10 +409,10 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(super::super::caption(&figure).contains("marked in turn"));
+    assert!(super::super::caption(&figure).contains("markers at alternate points"));
 }
 
-/// Regression: in grey, a range over probe settings used to look like an interval.
+/// Regression: in greyscale, a range over probe settings used to look like an interval.
 #[test]
 fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
     let line = |role: Role| {
@@ -425,7 +425,7 @@ fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
     assert!(areas == 0 && strokes > 20, "{areas} {strokes}");
 }
 
-/// Regression: open markers used to mean both dominated settings and those without a rating, and a cross cannot be open.
+/// Regression: open markers used to mean both dominated and unrated settings, and a cross cannot be open.
 #[test]
 fn each_mark_of_a_plane_has_one_meaning() {
     let point = |(x, emphasis, is_unrated): (f64, Emphasis, bool)| Datum {
@@ -447,14 +447,14 @@ fn each_mark_of_a_plane_has_one_meaning() {
             let is = |i: &&Item| matches!(i, Item::Disc { radius, .. } if (radius - wanted).abs() < 0.05);
             scene.items.iter().filter(is).count()
         };
-        // Each once on the plane and once in the legend: a dot, a small ring, a full marker.
+        // Each marker occurs once in the plane and once in the legend: a dot, a small ring, a full marker.
         assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
     assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, the first is drawn"));
 }
 
-/// Regression: at a strength of zero, before the gap of the axis, lines with alternating markers used to have points without a marker.
+/// Regression: at strength zero, before the gap of the axis, lines with alternating markers used to have points without a marker.
 #[test]
 fn points_that_no_line_joins_have_their_marks_side_by_side() {
     let line = |k: usize| {

@@ -7,17 +7,17 @@ use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Width of the mark that a line continues below.
+/// Width of the mark for a sentence that continues on the next line.
 const ONWARD: f64 = 16.0;
-/// Maximum widening of tokens if all fit on one line.
+/// Maximum padding added to each token if all fit on one line.
 const WIDEN: f64 = 18.0;
 const WORD: f64 = 13.0;
 const STRIP: f64 = 48.0;
 const BOX: f64 = 24.0;
 const BETWEEN: f64 = 10.0;
-/// Maximum width of a token and of a strip's name.
+/// Maximum width of a token, and of a strip's name.
 const LONGEST: f64 = 170.0;
-/// Maximum width of a strip's name, as a share of the total width.
+/// Maximum width of a strip's name as a share of the total width.
 const NAME_SHARE: f64 = 0.3;
 
 /// Formats a score with two decimals and a true minus sign.
@@ -44,7 +44,7 @@ pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At) -> Drawn {
     canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.8) })
 }
 
-/// Draws the strips between two edges from `top`, on as many lines as needed, and returns the bottom.
+/// Draws the strips between two vertical edges, starting at `top`, on as many lines as needed, and returns the bottom.
 pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
     let fonts = canvas.fonts;
     let longest = LONGEST.min((right - left) * NAME_SHARE);
@@ -90,7 +90,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     Ok(y + lines - BETWEEN)
 }
 
-/// Draws an ellipsis beside each strip whose sentence is continued on or from another line.
+/// Draws an ellipsis beside each strip whose sentence continues on or from a different line.
 fn onward(canvas: &Canvas<'_>, strips: usize, (x, y): At) -> Drawn {
     let kind = type_of(WORD, canvas.look.grey, Side::Start, Side::Middle);
     (0..strips).try_for_each(|k| canvas.text("…", (x, y + k as f64 * STRIP + BOX / 2.0), kind))

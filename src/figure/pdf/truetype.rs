@@ -9,9 +9,9 @@ const TABLES: [&[u8; 4]; 9] = [b"cvt ", b"fpgm", b"glyf", b"head", b"hhea", b"hm
 /// Maximum nesting of composite glyphs.
 const DEEPEST: usize = 6;
 
-/// A font with some of its glyphs; lengths are in thousandths of an em.
+/// A font reduced to some of its glyphs; lengths are in thousandths of an em.
 pub(super) struct Subset {
-    /// Name in the file, with the tag that marks a subset.
+    /// Font name in the file, with the tag that marks a subset.
     pub name: String,
     pub data: Vec<u8>,
     pub widths: BTreeMap<u16, f64>,
@@ -36,7 +36,7 @@ pub(super) fn subset(bytes: &[u8], glyphs: &BTreeSet<u16>) -> Option<Subset> {
         }
     };
     let outline = |glyph: u16| glyf.get(place(glyph)?..place(glyph.checked_add(1)?)?);
-    // Also keep the glyph for missing characters, and the parts of composite glyphs.
+    // The glyph for missing characters and the parts of composite glyphs are kept too.
     let mut kept = glyphs.clone();
     kept.insert(0);
     for _ in 0..DEEPEST {
@@ -180,7 +180,7 @@ mod tests {
         }
         for bytes in [epaint_default_fonts::UBUNTU_LIGHT, epaint_default_fonts::HACK_REGULAR] {
             let whole = Face::parse(bytes, 0).unwrap();
-            // The last is a composite of two.
+            // The last glyph is a composite of two others.
             let glyphs: BTreeSet<u16> = "aR7é".chars().map(|c| whole.glyph_index(c).unwrap().0).collect();
             let subset = subset(bytes, &glyphs).unwrap();
             let part = Face::parse(&subset.data, 0).unwrap();

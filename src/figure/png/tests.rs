@@ -1,4 +1,4 @@
-//! Tests that PNGs decode, contain provenance, and draw each layer at the right position.
+//! Tests that PNGs can be decoded, contain provenance and show each layer at the right position.
 
 use super::*;
 use crate::font::Fonts;
@@ -14,7 +14,7 @@ struct Picture {
 
 fn decoded(figure: &Figure) -> Picture {
     let bytes = to_png(figure, &Options::default()).unwrap();
-    // For visual checks: PROBITY_PICTURES names a folder for every picture.
+    // For visual checks: every picture is also written to the folder named by PROBITY_PICTURES.
     if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
         let _ = std::fs::write(std::path::Path::new(&folder).join(format!("{}.png", figure.name)), &bytes);
     }
@@ -60,7 +60,7 @@ impl Picture {
     }
 }
 
-/// For visual checks: with PROBITY_PICTURES, every sample in every style.
+/// For visual checks: with PROBITY_PICTURES set, writes every sample in every style.
 #[test]
 fn every_style_has_its_own_size_and_page() {
     for (style, width, across) in [
@@ -98,7 +98,7 @@ fn every_picture_decodes_and_says_where_it_comes_from() {
             let found = picture.texts.iter().find(|(k, _)| *k == keyword(key)).unwrap();
             assert_eq!(&found.1, value, "{}", figure.name);
         }
-        // Title above, provenance below.
+        // Ink of the title at the top and the provenance at the bottom.
         let ink = |from, to| {
             let wide = picture.width as usize * 3;
             let rows = (f64::from(picture.height) * from) as usize..(f64::from(picture.height) * to) as usize;
@@ -139,7 +139,7 @@ fn two_nested_bands_are_darker_inside() {
 #[test]
 fn bars_stand_on_the_axis_and_differ_without_colour() {
     let picture = decoded(&samples::bars());
-    // Full bars of the first series, pale ones of the second.
+    // The first series has solid bars, the second pale ones.
     let full = |hue: usize| picture.count(SERIES[hue], (0.1, 1.0), (0.15, 0.8));
     assert!(full(0) > 500, "{}", full(0));
     let histogram = decoded(&samples::histogram());

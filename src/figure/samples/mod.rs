@@ -22,7 +22,7 @@ fn names(each: &[&str]) -> Vec<String> {
     each.iter().map(|n| (*n).to_owned()).collect()
 }
 
-/// Deterministic numbers from 0 to 1 that look irregular.
+/// Deterministic, irregular-looking numbers from 0 to 1.
 fn noise(k: usize) -> f64 {
     ((k * 7919 + 104_729) % 1000) as f64 / 1000.0
 }
@@ -60,7 +60,7 @@ pub fn curves() -> Figure {
     )
 }
 
-/// Power against n on a doubling axis, with nested bands, a guide and a tick for the required n.
+/// Power against n on a doubling axis, with nested bands, a guide and a tick at the required n.
 pub fn power() -> Figure {
     let line = |k: usize, reach: f64| {
         let points = (0..9).map(|j| {
@@ -179,7 +179,7 @@ pub fn ranges() -> Figure {
     )
 }
 
-/// Ranks of five models over six prompts, one rank missing.
+/// Ranks of five models over six prompts, with one rank missing.
 pub fn ranks() -> Figure {
     let models = ["bert-mini", "gpt2-mini", "roberta-mini", "distil-mini", "lstm-mini"];
     let lines = models.iter().enumerate().map(|(k, model)| {
@@ -196,7 +196,7 @@ pub fn ranks() -> Figure {
     )
 }
 
-/// A heatmap of layers by oracle layers, with a missing and a doubtful cell.
+/// A heatmap of layers by oracle layers, with one missing and one doubtful cell.
 pub fn cells() -> Figure {
     let row = |r: usize| {
         let cell = |c: usize| match (r, c) {

@@ -1,4 +1,4 @@
-//! Font folders of the system, and their files in an order independent of the file system.
+//! System font folders, and their files in an order that does not depend on the file system.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ const MOST_ENTRIES: usize = 40_000;
 const DEPTH: usize = 6;
 const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
 
-/// Font folders of this system, the user's first.
+/// The system's font folders, with the user's first.
 pub(crate) fn usual() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = base::folders::fonts().into_iter().collect();
     if cfg!(target_os = "macos") {
@@ -28,8 +28,8 @@ pub(crate) fn usual() -> Vec<PathBuf> {
     folders
 }
 
-/// Finds font files in the folders and below, by folder and then by name. A folder reached in several ways, such as through links, is read
-/// once.
+/// Finds font files in the folders and their subfolders, ordered by folder and then by name. A folder that can be reached in several ways,
+/// for example through links, is read once.
 pub(crate) fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut walk = Walk { read: BTreeSet::new(), entries: 0, files: Vec::new() };
     folders.iter().for_each(|folder| walk.folder(folder, DEPTH));
@@ -55,7 +55,7 @@ impl Walk {
         self.entries += paths.len();
         paths.sort();
         for path in paths {
-            // The type of the link's target; pipes and devices are skipped.
+            // The type of a link's target counts; pipes and devices are skipped.
             let Ok(kind) = std::fs::metadata(&path) else { continue };
             if kind.is_dir() && depth > 0 {
                 self.folder(&path, depth - 1);

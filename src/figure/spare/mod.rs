@@ -1,8 +1,8 @@
-//! Spare fonts: system fonts for characters in a PNG or PDF that the embedded fonts lack.
+//! System fonts for characters in a PNG or PDF that the embedded fonts lack.
 //!
-//! The file named by `PROBITY_FONT` comes first, then the usual folders. The face that covers most of the missing characters is chosen
-//! repeatedly, until all are covered or no face helps. Ties are broken by file name and index in a collection, so that a machine always
-//! draws a figure in the same way.
+//! The file named by `PROBITY_FONT` comes first, then the usual folders. The face that covers most of the missing characters is chosen, and
+//! again for the remaining characters, until all are covered or no face helps. Ties are broken by file name and index in a collection, so
+//! that a machine always draws a figure in the same way.
 
 mod folders;
 mod tables;
@@ -22,7 +22,7 @@ use super::{Figure, paper};
 pub(crate) const VARIABLE: &str = "PROBITY_FONT";
 const MOST_FACES: usize = 4;
 /// Scripts that run from right to left or whose letters change shape and join: Hebrew to Burmese, Khmer, and related scripts. Drawn letter
-/// by letter they would be misread, so these characters stay boxes.
+/// by letter, they would be misread, so these characters are drawn as boxes.
 const LAID_OUT: [(char, char); 8] = [
     ('\u{590}', '\u{109f}'),
     ('\u{1780}', '\u{18af}'),
@@ -38,25 +38,26 @@ const REGULAR: u16 = 400;
 #[derive(Default)]
 pub(crate) struct Spare {
     faces: Vec<Loaded>,
-    /// True if `PROBITY_FONT` is not a readable font.
+    /// True if `PROBITY_FONT` does not name a readable font.
     unreadable: bool,
 }
 
-/// A face in memory, with the characters that it draws.
+/// A face in memory, with the characters for which it is used.
 struct Loaded {
     file: String,
     tables: Vec<Table>,
     characters: BTreeSet<char>,
 }
 
-/// A face that covers some of the characters, known only by its character map.
+/// A face that covers some of the characters, judged only by its character map.
 struct Candidate {
     path: PathBuf,
     directory: Directory,
     has: BTreeSet<char>,
     slanted: bool,
     weight: u16,
-    /// True if its name shows that it is made for the language of the text: Chinese, Japanese and Korean write some characters differently.
+    /// True if the name of the face shows that it is made for the language of the text. Chinese, Japanese and Korean write some characters
+    /// differently.
     at_home: bool,
 }
 
@@ -66,7 +67,7 @@ impl Spare {
         Self::search(named.as_deref(), &folders::usual(), wanted)
     }
 
-    /// Searches the named file first and then the folders.
+    /// Searches the file named by the user first and then the folders.
     pub(crate) fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
         let mut spare = Self::default();
         let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
@@ -82,10 +83,10 @@ impl Spare {
         spare
     }
 
-    /// Selects the best candidates until every character is covered or none helps.
+    /// Selects the best candidates one by one until every character is covered or none helps.
     fn take(&mut self, mut candidates: Vec<Candidate>, left: &mut BTreeSet<char>) {
         while !left.is_empty() && self.faces.len() < MOST_FACES {
-            // Among equals, `min_by_key` returns the first.
+            // On ties, `min_by_key` returns the first.
             let rank = |c: &Candidate| {
                 let adds = c.has.intersection(left).count();
                 (Reverse(adds), c.slanted, !c.at_home, c.weight.abs_diff(REGULAR))
@@ -106,7 +107,7 @@ impl Spare {
         self.faces.iter().filter_map(|f| Some((tables::face(&f.tables)?, &f.characters))).collect()
     }
 
-    /// File names, without folders.
+    /// Names of the font files, without folders.
     pub(crate) fn names(&self) -> Vec<String> {
         self.faces.iter().map(|f| f.file.clone()).collect()
     }
@@ -121,11 +122,11 @@ impl Spare {
             );
         }
         if boxed.iter().any(|c| stands_alone(*c)) {
-            notes.push("a box with digits stands for a character that no font here has".to_owned());
+            notes.push("a box with digits represents a character that no available font has".to_owned());
             notes.push(format!("to see it, {}", advice()));
         }
         if self.unreadable {
-            notes.push(format!("{VARIABLE} names no font that can be read"));
+            notes.push(format!("{VARIABLE} does not name a readable font"));
         }
         notes
     }
@@ -134,10 +135,10 @@ impl Spare {
 /// Writes a drawing, given the names of the system fonts that it uses.
 pub(crate) type Writer<'a> = &'a dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>;
 
-/// Lays out a figure and passes it on with the names of its system fonts; `find` returns fonts for characters that the embedded ones lack.
+/// Lays out a figure and calls `write` with the names of its system fonts; `find` returns fonts for characters that the embedded ones lack.
 ///
 /// # Errors
-/// Errors of the layout and of `write`.
+/// Errors from the layout and from `write`.
 pub(crate) fn with_fonts(
     figure: &Figure,
     look: Look,
@@ -156,7 +157,7 @@ pub(crate) fn with_fonts(
             let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
             return write(&paper::lay_out(figure, &fonts, &spare.notes(&boxed), look)?, &spare.names());
         }
-        // Which texts are cut depends on the fonts, and only the finished drawing shows it.
+        // The fonts determine which texts are cut, and only the finished drawing shows it.
         asked.extend(foreign);
         drop(scene);
         let found = find(&asked);
@@ -174,19 +175,19 @@ fn advice() -> String {
     format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }
 
-/// The system font file for a character that the embedded fonts lack.
+/// The system font file used for a character that the embedded fonts lack.
 ///
 /// # Errors
-/// Advice, if there is none.
+/// Advice if there is no such font.
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
     if spare.unreadable {
-        return Err(format!("{VARIABLE} names no font that can be read"));
+        return Err(format!("{VARIABLE} does not name a readable font"));
     }
     spare.names().first().cloned().ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
 }
 
-/// Faces of a file that cover some of the characters.
+/// Faces in a file that cover some of the characters.
 fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
     let Some(source) = Source::open(path) else { return Vec::new() };
     let directories = source.directories();
@@ -224,8 +225,8 @@ fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
     wanted.iter().copied().filter(leads).collect()
 }
 
-/// True if the name of a face matches the text's language: Japanese for kana, Korean for hangul, otherwise simplified Chinese (the saliency
-/// lab's data).
+/// True if the name of a face matches the language of the text: Japanese for kana, Korean for hangul, otherwise simplified Chinese (as in
+/// the saliency lab's data).
 fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
     let any = |from: char, to: char| wanted.iter().any(|c| (from..=to).contains(c));
     let signs: &[&str] = if any('\u{3040}', '\u{30ff}') {
@@ -244,7 +245,8 @@ fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
 }
 
 impl Candidate {
-    /// Loads the face, with the characters for which it has an outline rather than a bitmap. `None` if there are none or it is damaged.
+    /// Loads the face, with those characters for which it has an outline rather than a bitmap. `None` if there are none or the face is
+    /// damaged.
     fn load(&self, wanted: &BTreeSet<char>) -> Option<Loaded> {
         let tables = Source::open(&self.path)?.outlines(&self.directory)?;
         let face = tables::face(&tables)?;

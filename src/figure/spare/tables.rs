@@ -1,4 +1,5 @@
-//! Reads font files piece by piece: collections can have a hundred megabytes, which one character map does not need in memory.
+//! Reads font files table by table: a collection can have a hundred megabytes, and checking one character map does not require all of them
+//! in memory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,11 +10,11 @@ use ttf_parser::{Face, RawFaceTables, Tag};
 const MOST_FACES: u32 = 64;
 /// Maximum number of tables in a font; the format defines about 60.
 const MOST_TABLES: u16 = 128;
-/// Maximum bytes of a table, and of all tables of a face.
+/// Maximum size of a table, and of all tables of a face, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
-/// Signatures of faces with TrueType outlines (two) and PostScript outlines.
+/// Signatures of faces: two for TrueType outlines, one for PostScript outlines.
 const VERSIONS: [[u8; 4]; 3] = [[0, 1, 0, 0], *b"true", *b"OTTO"];
-/// Tables required for outlines and widths.
+/// Tables required for drawing outlines and measuring widths.
 const NEEDED: [&[u8; 4]; 14] = [
     b"head", b"hhea", b"maxp", b"hmtx", b"cmap", b"glyf", b"loca", b"CFF ", b"CFF2", b"OS/2", b"fvar", b"gvar",
     b"avar", b"HVAR",
@@ -22,7 +23,7 @@ const NEEDED: [&[u8; 4]; 14] = [
 /// A table: tag and contents.
 pub(crate) type Table = ([u8; 4], Vec<u8>);
 
-/// Tables of a face: tag, offset, length.
+/// Tables of a face: tag, offset and length of each.
 pub(crate) struct Directory {
     tables: Vec<([u8; 4], u64, u64)>,
 }
@@ -92,7 +93,7 @@ impl Source {
         self.bytes(*at, *count)
     }
 
-    /// The tables for outlines and widths; `None` if they are too large or a required one is missing.
+    /// The tables for outlines and widths; `None` if they are too large or a required table is missing.
     pub(crate) fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
         let length = |tag: &[u8; 4]| {
             directory.tables.iter().find(|(name, _, _)| name == tag).map_or(0, |(_, _, length)| *length)

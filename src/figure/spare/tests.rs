@@ -1,11 +1,11 @@
-//! Tests with fonts made from the embedded Hack by replacing its character map, so that no system font is needed.
+//! Tests with fonts derived from the embedded Hack by replacing its character map, so that no system font is needed.
 
 use ttf_parser::RawFace;
 
 use super::*;
 use crate::font::{Fonts, Ink, Pen};
 
-/// The tables of Hack, with each character mapped to the glyph of a letter.
+/// The tables of Hack, with each character mapped to the glyph of the given letter.
 fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {
     let hack = epaint_default_fonts::HACK_REGULAR;
     let raw = RawFace::parse(hack, 0).unwrap();
@@ -32,7 +32,7 @@ fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {
     all
 }
 
-/// Assembles tables after their directory, which starts at offset `at` of the file.
+/// Writes a table directory followed by the tables; the directory starts at offset `at` of the file.
 fn assembled(at: usize, tables: &[Table]) -> Vec<u8> {
     let mut head = [0, 1, 0, 0].to_vec();
     head.extend([tables.len() as u16, 0, 0, 0].map(u16::to_be_bytes).concat());
@@ -46,7 +46,7 @@ fn assembled(at: usize, tables: &[Table]) -> Vec<u8> {
     [head, data].concat()
 }
 
-/// Makes a font with these characters, each drawn as the letter paired with it in Hack.
+/// Makes a font with these characters, each drawn as the letter of Hack that is paired with it.
 pub(crate) fn font(map: &[(char, char)], weight: u16) -> Vec<u8> {
     assembled(0, &tables(map, weight))
 }
@@ -125,7 +125,7 @@ fn a_font_of_the_system_draws_what_the_embedded_one_lacks_two_columns_wide() {
         (each().fold(f64::INFINITY, f64::min) + each().fold(f64::NEG_INFINITY, f64::max)) / 2.0
     };
     assert!((middle(&left) - 5.0).abs() < 0.3 && (middle(&right) - 15.0).abs() < 0.3);
-    // A letter of a narrow script keeps its width in the font.
+    // A narrow character keeps its width from the font.
     let narrow = search(&[("fonts/h.ttf", font(&[('Ꭰ', 'x')], 400))], None, "Ꭰ");
     assert!((Fonts::with(narrow.faces()).width("Ꭰ", 10.0) - 6.02).abs() < 0.05);
 }
@@ -139,7 +139,7 @@ fn without_a_font_boxes_stay_and_the_note_says_what_to_install() {
     assert_eq!(corners(&spare, "中").inks[0], Ink::Hollow);
 }
 
-/// Regression: Hebrew used to be drawn letter by letter from the left, and thus backwards.
+/// Regression: Hebrew used to be drawn letter by letter from left to right, and thus backwards.
 #[test]
 fn a_script_that_has_to_be_laid_out_stays_in_boxes_and_the_note_says_so() {
     let spare =
@@ -168,7 +168,7 @@ fn the_face_with_the_most_characters_comes_first_then_the_ordinary_weight_then_t
     for _ in 0..3 {
         assert_eq!(search(&files, None, "中文").names(), ["c.ttf"]);
     }
-    // A second font covers what the first lacks.
+    // A second font covers the characters that the first lacks.
     let rest = ("fonts/e.ttf", font(&[('日', 'E')], 400));
     let spare = search(&[&files[..], &[rest]].concat(), None, "中文日本");
     assert!(spare.names() == ["c.ttf", "e.ttf"] && draws(&spare, "中文日") && !draws(&spare, "本"));
@@ -201,7 +201,7 @@ fn links_that_run_in_circles_and_pipes_end_the_search() {
     std::os::unix::fs::symlink("self.ttf", fonts.join("self.ttf")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fonts.join("zero.ttf")).unwrap();
     std::fs::write(folder.path().join("elsewhere.ttf"), font(&[('中', 'M')], 400)).unwrap();
-    // Package managers link single files.
+    // Package managers create links to single files.
     std::os::unix::fs::symlink("../../elsewhere.ttf", fonts.join("inner/linked.ttf")).unwrap();
     let found = folders::files(&[fonts.clone(), fonts.join("inner/again"), fonts.clone()]);
     assert_eq!(found, [fonts.join("inner/linked.ttf")]);
@@ -221,10 +221,10 @@ fn damaged_fonts_do_no_harm() {
         if round % 3 == 0 {
             bytes.truncate(random(whole.len()));
         } else {
-            // Half of the damage hits the directory, where it has the most effect.
+            // Half of the damaged bytes are in the directory, where they have the most effect.
             for k in 0..40 {
                 let at = random(if k % 2 == 0 { 400 } else { whole.len() }).min(bytes.len() - 1);
-                // Never damages the signature, without which the file is not read.
+                // The signature is never damaged, because without it the file is not read.
                 bytes[at.max(4)] = random(256) as u8;
             }
         }

@@ -8,7 +8,7 @@ fn numbers(n: usize, seed: u32) -> Vec<f32> {
     (0..n).map(|i| (mix(i) % 2000) as f32 / 700.0 - 1.4).collect()
 }
 
-/// Sentences as (tokens, keys); queries are every `every`-th row.
+/// Builds spans from pairs (tokens, keys); every `every`-th row is a query.
 fn spans(lengths: &[(usize, usize)], every: usize, heads: usize) -> (Vec<Span>, Vec<u32>) {
     let (mut spans, mut positions, mut row, mut kept) = (Vec::new(), Vec::new(), 0, 0);
     for (n, keys) in lengths {
@@ -22,7 +22,7 @@ fn spans(lengths: &[(usize, usize)], every: usize, heads: usize) -> (Vec<Span>, 
     (spans, positions)
 }
 
-/// The definition in f64: probabilities and output of one query row.
+/// Attention by definition in f64: probabilities and output of one query row.
 fn exact(a: &Attention<'_>, q: &[f64], kv: &[f64], span: &Span, head: usize, query: usize) -> (Vec<f64>, Vec<f64>) {
     let (g, at) = (a.group(head), query * a.q_ld + head * a.dim);
     let dot = |key: usize| {
@@ -91,7 +91,7 @@ proptest! {
         let (spans, positions) = spans(&lengths, if apart { every } else { 1 }, heads);
         let rows = spans.last().unwrap().rows.end;
         let (w, g) = (heads * dim, groups * dim);
-        // Queries are separate, or next to keys and values as one product returns them.
+        // Queries are a separate matrix, or columns before keys and values, as a joint product returns them.
         let (q_ld, kv_ld, k_from) = if apart { (w, 2 * g, 0) } else { (w + 2 * g, w + 2 * g, w) };
         let kv = numbers(rows * kv_ld, seed);
         let q = if apart { numbers(positions.len() * q_ld, seed + 1) } else { kv.clone() };

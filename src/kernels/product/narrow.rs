@@ -10,7 +10,7 @@ use super::super::tile::Sums;
 use super::{COPY, Job};
 
 thread_local! {
-    /// Rows of a left operand in bf16.
+    /// Rows of a left operand, rounded to bf16.
     static ROUNDED: RefCell<Buffer> = RefCell::default();
 }
 

@@ -1,11 +1,11 @@
-//! Compares products with their definition in double precision, for every last step, operand and unit.
+//! Compares products with their definition in double precision, for every final step, operand and unit.
 
 use super::super::packed::Packed;
 use super::*;
 use crate::kind::Dtype;
 use proptest::prelude::*;
 
-/// The definition in double precision.
+/// The product by its definition, in double precision.
 fn naive(a: impl Fn(usize, usize) -> f32, b: impl Fn(usize, usize) -> f32, shape: [usize; 3]) -> Vec<f64> {
     let [m, k, n] = shape;
     let at = |i: usize| (0..k).map(|l| f64::from(a(i / n, l)) * f64::from(b(l, i % n))).sum();
@@ -21,7 +21,7 @@ fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
     want.chunks(n).zip(got.chunks(ld)).all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
 }
 
-/// The available units that multiply in bf16; prints the unavailable ones.
+/// The available units that multiply in bf16; the others are printed.
 fn units() -> impl Iterator<Item = Unit> {
     Unit::ALL.into_iter().filter(|unit| {
         if !unit.available() {
@@ -180,7 +180,7 @@ fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
 
 #[test]
 fn numbers_of_other_rows_and_of_the_panel_behind_never_leak_into_a_row_in_bf16() {
-    // If an inner axis ends within a step, the panel continues with other weights.
+    // Where an inner axis ends within a step, the panel's memory continues with other weights.
     let (m, k, n) = (17, 35, 64);
     let mut weights = numbers(n * k, 3);
     weights[32 * k..].fill(f32::INFINITY);

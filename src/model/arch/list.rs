@@ -2,14 +2,14 @@
 
 use super::NormKind;
 
-/// Role of a parameter, which determines its initial values and weight decay.
+/// Role of a parameter, which determines its initial values and whether weight decay applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Matrix or table: normally distributed, with decay.
+    /// Matrix or table: initially normally distributed, with decay.
     Weight,
-    /// Additive term: zeros, no decay.
+    /// Additive term: initially zero, without decay.
     Bias,
-    /// Factor after normalization: ones, no decay.
+    /// Factor after normalization: initially one, without decay.
     Scale,
 }
 

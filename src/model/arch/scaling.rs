@@ -11,7 +11,7 @@ pub enum Scaling {
     Linear { factor: f64 },
     /// Divides low frequencies by the factor, keeps high ones, and interpolates in between (Llama 3).
     Llama3 { factor: f64, low: f64, high: f64, original: f64 },
-    /// Interpolates by the number of rotations over the original length, with scaled cosines and sines (Peng et al., 2023).
+    /// Interpolates by the number of rotations over the original length, and scales cosines and sines (YaRN, Peng et al. 2023).
     Yarn { factor: f64, slow: f64, fast: f64, original: f64, attention: f64, truncate: bool },
 }
 
@@ -20,7 +20,7 @@ impl Scaling {
         *self == Scaling::None
     }
 
-    /// Scales the frequency with index `i` among those of `share` dimensions.
+    /// Scales the frequency with index `i` for heads with `share` rotated dimensions.
     pub(super) fn apply(self, frequency: f64, i: usize, theta: f64, share: f64) -> f64 {
         match self {
             Scaling::None => frequency,

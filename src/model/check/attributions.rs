@@ -1,4 +1,4 @@
-//! Checks of gradients with respect to word embeddings, and of integrated gradients along the straight path from a baseline.
+//! Checks of gradients with respect to word embeddings, and of integrated gradients along a straight path from the baseline.
 
 use super::expected::MOST;
 use super::forward::Case;
@@ -20,7 +20,7 @@ fn norms(values: &[f64], width: usize) -> Vec<f64> {
 }
 
 impl Case<'_> {
-    /// Compares with the gradients and attributions in the file.
+    /// Compares the model's gradients and attributions with those in the file.
     pub(super) fn attributions(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         if self.expected.has("logits") && !self.model.has_head() {
             table.not_checked("gradients", "the explained logits need a head");
@@ -39,8 +39,8 @@ impl Case<'_> {
         }
     }
 
-    /// Scalar to explain for `n` stacked copies of the batch: the target's logit, or component 0 of the mean-pooled vector if there is no
-    /// head.
+    /// The scalar to explain, for `n` stacked copies of the batch: the target's logit, or component 0 of the mean-pooled vector if there is
+    /// no head.
     fn scalar(&self, n: usize) -> Result<Scalar> {
         let (b, t) = (self.batch.rows(), self.batch.len());
         if self.model.has_head() {

@@ -1,4 +1,4 @@
-//! Checks of overwritten and shifted hidden states, and of passes resumed at a layer.
+//! Checks of overwritten and shifted hidden states, and of forward passes resumed at a layer.
 
 use super::Result;
 use super::forward::Case;
@@ -66,7 +66,7 @@ impl Case<'_> {
                 if self.model.has_head() {
                     plan = plan.logits_at(Sites::All);
                 }
-                // At the last layer of a model without a final norm, nothing is left to compute.
+                // At the last layer of a model without a final norm, nothing remains to be computed.
                 if l < self.layers() || end == HookPoint::FinalNorm { plan.capture(end) } else { plan }
             };
             let full = self.model.forward(&self.batch, &ask(Plan::default().capture(point)))?;

@@ -1,4 +1,4 @@
-//! Parsing of `expected.*`; every value is validated before use.
+//! Parser for `expected.*` files, which validates every value before use.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ impl Expected {
         tensors: Option<Checkpoint>,
     ) -> Result<Expected> {
         let wrong = |what: String| ModelError::Config { file: json_label.to_owned(), what };
-        let info: Value = serde_json::from_str(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
+        let info: Value = serde_json::from_str(text).map_err(|e| wrong(format!("not valid JSON: {e}")))?;
         if !info.is_object() {
             return Err(wrong("expected a JSON object".into()));
         }
@@ -91,7 +91,7 @@ impl Expected {
         Ok(t)
     }
 
-    /// Returns whole numbers below `bound` in this shape.
+    /// Returns an array of whole numbers below `bound`, after checking its shape.
     pub(crate) fn indices(&self, key: &str, shape: &[usize], bound: usize) -> Result<Vec<usize>> {
         let t = self.shaped(key, shape)?;
         match t.data.iter().find(|v| v.fract() != 0.0 || **v < 0.0 || **v >= bound as f64) {

@@ -8,7 +8,7 @@ use crate::arch::Network;
 use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 use base::Pulse;
 
-/// Maximum float32 noise that a reference may state.
+/// Maximum float32 noise that a reference file may state for itself.
 const MOST_NOISE: f64 = 1e-3;
 
 /// A model with the batch of its expected values.
@@ -80,7 +80,8 @@ impl<'a> Case<'a> {
         Ok(Case { model, expected, batch, positions, pad })
     }
 
-    /// Sets the file's decoder input for models that provide only logits; their decoder otherwise reads a single position of the text.
+    /// Sets the decoder input from the file for models that provide only logits; without it, their decoder reads a single position of the
+    /// text.
     fn decoder_input(model: &Model, expected: &Expected, batch: Batch, pad: u32) -> Result<Batch> {
         let served = matches!(model.arch().network, Network::LogitsOnly(_));
         if !served || model.arch().decoder.is_none() || !expected.has("decoder_input_ids") {
@@ -101,7 +102,7 @@ impl<'a> Case<'a> {
         Ok(batch)
     }
 
-    /// Makes every comparison for which the file has values.
+    /// Makes every comparison for which the file contains values.
     pub(crate) fn compare(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         const STAGES: usize = 6;
         tokens::compare(self.model, self.expected, table)?;
@@ -149,8 +150,8 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Compares the tokens of `[B,T,W]` or `[B,H,T,K]`, ignoring padding. The tolerance includes the reference's stated deviation from
-    /// float64.
+    /// Compares arrays `[B,T,W]` or `[B,H,T,K]` at the tokens, ignoring padding. The tolerance includes the reference's stated deviation
+    /// from float64.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn close(
         &self,
@@ -166,7 +167,7 @@ impl<'a> Case<'a> {
         table.close(quantity, place, &got, &want, tolerance.max(self.noise(noise)));
     }
 
-    /// Float32 noise of the reference for a quantity: the stated value, at most [`MOST_NOISE`], or 0.
+    /// Float32 noise that the reference states for a quantity: at most [`MOST_NOISE`]; 0 if not stated.
     fn noise(&self, quantity: &str) -> f64 {
         let stated = self.expected.json().field("float32_noise_max_abs").field(quantity);
         stated.number().ok().filter(|n| *n > 0.0).map_or(0.0, |n| n.min(MOST_NOISE))
@@ -347,7 +348,7 @@ impl<'a> Case<'a> {
             let values = logits.row(row);
             let mut order: Vec<usize> = (0..v).collect();
             order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
-            // Logits closer than the tolerance may swap ranks.
+            // Tokens whose logits differ by less than the tolerance may swap ranks.
             let apart = |(i, j): (&usize, &usize)| i != j && f64::from((values[*i] - values[*j]).abs()) > LOGITS;
             differing += order.iter().zip(ids).filter(|p| apart(*p)).count();
             got.extend(probabilities(values, ids));

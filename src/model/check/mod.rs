@@ -1,4 +1,4 @@
-//! Deviation of a model from another implementation, given in `expected.*` files next to its weights.
+//! Comparison of a model with the results of a different implementation, given in `expected.*` files next to its weights.
 //!
 //! `expected.safetensors` with `expected.json` contain a padded batch with hidden states, attentions, logits, gradients, attributions and
 //! edited passes. `expected.json` alone, with `cases`, contains rounded summaries of single texts.
@@ -29,11 +29,11 @@ mod tolerance {
     pub(crate) const LOGITS: f64 = 1e-4;
     /// Softmax probabilities.
     pub(crate) const PROBABILITY: f64 = 1e-5;
-    /// Gradients, relative to the largest.
+    /// Gradients, relative to the largest gradient.
     pub(crate) const GRADIENT: f64 = 1e-4;
     /// Integrated gradients, relative to the largest score.
     pub(crate) const ATTRIBUTION: f64 = 1e-3;
-    /// Difference between two passes of this program that must agree.
+    /// Difference between two passes of this program that must agree with each other.
     pub(crate) const SAME: f64 = 1e-6;
     /// Summaries rounded to five decimals.
     pub(crate) const ROUNDED: f64 = 2e-4;
@@ -42,7 +42,7 @@ mod tolerance {
 /// Compares a model with the `expected.*` files in `dir`, calling `pulse` between passes.
 ///
 /// # Errors
-/// - [`ModelError::MissingFile`] without expected values;
+/// - [`ModelError::MissingFile`] if there are no expected values;
 /// - [`ModelError::Expected`] for an entry that is missing, has the wrong shape or is out of range;
 /// - [`ModelError::Cancelled`], and errors of a forward pass.
 pub fn check(model: &Model, dir: &Path, pulse: &mut dyn Pulse) -> Result<Report> {

@@ -61,7 +61,7 @@ impl Table {
         self.close64(quantity, place, &got, want, tolerance);
     }
 
-    /// Compares f64 values with a tolerance. Callers compare shapes first; different lengths count as an infinite deviation.
+    /// Compares f64 values with a tolerance. Callers compare shapes first, so different lengths count as an infinite deviation.
     pub(crate) fn close64(&mut self, quantity: &str, place: &str, got: &[f64], want: &[f64], tolerance: f64) {
         let differences = got.iter().zip(want).map(|(g, w)| (g - w).abs());
         let largest = differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
@@ -92,7 +92,7 @@ impl Table {
         });
         let row = &mut self.0[at];
         row.values += values;
-        // If tolerances differ between parts, the row shows the part closest to its tolerance.
+        // If tolerances differ between parts, the row shows the part with the largest deviation relative to its tolerance.
         let share = |d: f64, t: f64| if d == 0.0 { 0.0 } else { d / t };
         if share(deviation, tolerance) > share(row.deviation, row.tolerance) {
             (row.deviation, row.tolerance) = (deviation, tolerance);

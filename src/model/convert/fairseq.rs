@@ -3,7 +3,7 @@
 
 use super::Named;
 
-/// Name parts outside the blocks.
+/// Parts of tensor names outside the blocks, in fairseq and in transformers.
 const OUTSIDE: [(&str, &str); 8] = [
     ("sentence_encoder.embed_tokens.", "roberta.embeddings.word_embeddings."),
     ("sentence_encoder.embed_positions.", "roberta.embeddings.position_embeddings."),
@@ -15,7 +15,7 @@ const OUTSIDE: [(&str, &str); 8] = [
     ("lm_head.bias", "lm_head.bias"),
 ];
 
-/// Name parts inside a block.
+/// Parts of tensor names within a block, in fairseq and in transformers.
 const INSIDE: [(&str, &str); 8] = [
     ("self_attn.q_proj.", "attention.self.query."),
     ("self_attn.k_proj.", "attention.self.key."),
@@ -55,7 +55,7 @@ fn without_stack(name: &str) -> Option<&str> {
     name.strip_prefix("decoder.").or_else(|| name.strip_prefix("encoder."))
 }
 
-/// Splits a name within a block into `roberta.encoder.layer.N.` and the rest.
+/// Splits a tensor name within a block into `roberta.encoder.layer.N.` and the remaining part.
 fn in_block(name: &str) -> Option<(String, &str)> {
     let (number, rest) = without_stack(name)?.strip_prefix("sentence_encoder.layers.")?.split_once('.')?;
     number.parse::<usize>().is_ok().then(|| (format!("roberta.encoder.layer.{number}."), rest))
@@ -81,7 +81,7 @@ fn joint(name: &str) -> Option<(String, &str)> {
 fn split<'a>(tensor: &Named<'a>, block: &str, kind: &str) -> Result<Vec<Named<'a>>, String> {
     let rows = tensor.shape.first().copied().unwrap_or(0);
     let Some((file, view)) = tensor.from.as_ref().filter(|_| rows > 0 && rows.is_multiple_of(3)) else {
-        return Err(format!("{block}: a joint projection of {rows} rows is not divisible into three parts"));
+        return Err(format!("{block}: a joint projection has {rows} rows, which is not a multiple of three"));
     };
     let part = |(i, part): (usize, &str)| {
         let mut view = view.clone();

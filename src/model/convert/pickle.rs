@@ -1,4 +1,4 @@
-//! A reader of `torch.save` pickles that executes nothing.
+//! A parser for `torch.save` pickles that never runs their code.
 //!
 //! A pickle is a program for a stack machine, which can name and call any Python object. This machine supports only the opcodes of
 //! protocol 2 needed for tensors and the globals in [`Global`], none of which it calls; anything else is an error. Values are indices into
@@ -10,7 +10,7 @@ use safetensors::Dtype;
 
 use base::text::shortened;
 
-/// Maximum size of a pickle, which describes tensors; their values are stored elsewhere in the file.
+/// Maximum size of a pickle in bytes. A pickle only describes tensors; their values are stored elsewhere in the file.
 pub(super) const LARGEST: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]
@@ -162,7 +162,7 @@ impl Pickle {
         self.keys.get(key).copied()
     }
 
-    /// Parses the pickle at the start of `bytes`; returns it, its value and its length.
+    /// Parses the pickle at the start of `bytes`; returns the pickle, its value and its length.
     pub(super) fn read(bytes: &[u8]) -> Result<(Pickle, Value, usize)> {
         let mut input = Input(&bytes[..bytes.len().min(LARGEST)]);
         let all = input.0.len();
@@ -273,7 +273,7 @@ impl Pickle {
         Ok(Value::Text(self.texts.len() - 1))
     }
 
-    /// Never pops below an open mark.
+    /// Pops a value, but never from below an open mark.
     fn pop(&mut self) -> Result<Value> {
         self.top()?;
         self.stack.pop().ok_or_else(|| "its pickle is damaged".into())
@@ -281,7 +281,7 @@ impl Pickle {
 
     fn top(&self) -> Result<Value> {
         let floor = self.marks.last().copied().unwrap_or(0);
-        self.stack[floor..].last().copied().ok_or_else(|| "its pickle takes a value from an empty stack".into())
+        self.stack[floor..].last().copied().ok_or_else(|| "its pickle reads from an empty stack".into())
     }
 
     fn pop_to_mark(&mut self) -> Result<Vec<Value>> {
@@ -356,7 +356,7 @@ impl Pickle {
         }
     }
 
-    /// Adds a storage from `("storage", type, key, location, length)`; older files append None.
+    /// Adds a storage described by `("storage", type, key, location, length)`; older files append None.
     fn storage(&mut self, id: Value) -> Result<Value> {
         let Value::Items(id) = id else { return Err("its pickle has a storage that is not a tuple".into()) };
         let &[
@@ -371,7 +371,7 @@ impl Pickle {
             return Err("its pickle describes a storage differently from torch.save".into());
         };
         if !matches!(rest, [] | [Value::None]) {
-            return Err("a storage in it is a view of another (from before PyTorch 0.4); save it again".into());
+            return Err("a storage in it is a view of a second storage (from before PyTorch 0.4); save it again".into());
         }
         let len = usize::try_from(len).map_err(|_| format!("a storage in it has {len} elements"))?;
         let new = Storage { key: self.texts[key].clone(), dtype, len };
@@ -392,13 +392,13 @@ impl Pickle {
     fn tensor(&mut self, storage: usize, offset: i64, shape: usize, stride: usize) -> Result<Value> {
         let sizes = |items: usize| -> Result<Vec<usize>> {
             let size = |v: &Value| match v {
-                Value::Int(n) => usize::try_from(*n).map_err(|_| format!("a tensor in it has a size of {n}").into()),
+                Value::Int(n) => usize::try_from(*n).map_err(|_| format!("a tensor in it has size {n}").into()),
                 _ => Err("a tensor in it has a size that is not a number".into()),
             };
             self.items[items].iter().map(size).collect()
         };
         let (shape, stride) = (sizes(shape)?, sizes(stride)?);
-        let offset = usize::try_from(offset).map_err(|_| format!("a tensor in it begins at {offset}"))?;
+        let offset = usize::try_from(offset).map_err(|_| format!("a tensor in it has offset {offset}"))?;
         let len = self.storages[storage].len;
         let count = shape.iter().try_fold(1usize, |n, &s| n.checked_mul(s));
         let last = shape
@@ -424,7 +424,7 @@ fn global(module: &str, name: &str) -> Result<Value> {
     found.ok_or_else(|| Fault::Global(shortened(&format!("{module}.{name}"), 120)))
 }
 
-/// Parses a little-endian two's complement number. Numbers above 8 bytes cannot be tensor sizes.
+/// Parses a little-endian two's complement number. Numbers with more than 8 bytes cannot be tensor sizes.
 fn long(bytes: &[u8]) -> Value {
     let Some(&last) = bytes.last() else { return Value::Int(0) };
     if bytes.len() > 8 {

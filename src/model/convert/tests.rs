@@ -5,7 +5,7 @@ use crate::{Array, Batch, Device, Model, ModelSource, Plan, Sites};
 
 const ZIP: &[u8] = include_bytes!("fixtures/zip.pt");
 const LEGACY: &[u8] = include_bytes!("fixtures/legacy.pt");
-/// Magic number, version and an empty description of the system.
+/// The older format's magic number and version, and an empty description of the system.
 const FRONT: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.";
 
 fn converted(bytes: &[u8]) -> Result<(Converted, Checkpoint)> {
@@ -68,7 +68,7 @@ fn the_files_beside_the_weights_come_along_and_nothing_is_overwritten() {
     assert_eq!(convert(&from, &dir.path().join("shards")).unwrap().tensors, 9);
 }
 
-/// Strings with a short length, and a dict built from a list of pairs.
+/// Python 2 writes strings with a short length, and a dict as a list of pairs.
 #[test]
 fn files_of_python_2_are_read() {
     let matrix = tensor("0", 6, &[2, 3], &[3, 1]);
@@ -103,7 +103,7 @@ fn tensor(key: &str, len: usize, shape: &[usize], stride: &[usize]) -> Vec<u8> {
     .concat()
 }
 
-/// A file of the older format with this object and these storages.
+/// A file in the older format with this object and these storages.
 fn legacy(object: &[u8], storages: &[(&str, &[f32])]) -> Vec<u8> {
     let keys: Vec<u8> = storages.iter().flat_map(|(key, _)| text(key)).collect();
     let mut file = [FRONT, b"\x80\x02", object, b".\x80\x02](", &keys, b"e."].concat();
@@ -114,7 +114,7 @@ fn legacy(object: &[u8], storages: &[(&str, &[f32])]) -> Vec<u8> {
     file
 }
 
-/// Weights of a RoBERTa folder as saved by fairseq: other names, joint projections, no token types.
+/// Weights of a RoBERTa folder as fairseq saves them: different names, joint projections, no token types.
 fn roberta_as_fairseq_calls_it(dir: &Path) -> Vec<u8> {
     let weights = Checkpoint::open(&[dir.join("model.safetensors")]).unwrap();
     let read = |name: &str| weights.read(name).unwrap().unwrap();
@@ -167,7 +167,7 @@ fn fairseq_roberta_gives_the_logits_of_the_same_model() {
     let weights = Checkpoint::open(&[&path]).unwrap();
     let mut tensors: Vec<_> = weights.names().map(|n| (n.to_owned(), weights.read(n).unwrap().unwrap())).collect();
     for (k, (name, array)) in tensors.iter_mut().enumerate() {
-        // Fresh norms and biases are all equal.
+        // Freshly initialised norms and biases are all equal, so they are varied.
         let varied = |(i, v): (usize, &mut f32)| *v += 0.02 * ((7 * k + 5 * i) % 11) as f32;
         match name.contains("token_type") {
             true => array.data.fill(0.0),
@@ -218,13 +218,13 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     let doubling = [&b")q\0"[..], &b"h\0h\0\x86q\0".repeat(100)].concat();
     let mut many = b"}(".to_vec();
     for i in 0..1000 {
-        // Overlapping but distinct views.
+        // Views that overlap but differ.
         many.extend([text(&i.to_string()), tensor("0", 2000, &[1000 + i], &[1])].concat());
     }
     many.push(b'u');
     let cases: Vec<(Vec<u8>, &str)> = vec![
         (vec![], "neither of the formats"),
-        (b"PK\x03\x04rubbish".to_vec(), "a zip archive that is damaged"),
+        (b"PK\x03\x04rubbish".to_vec(), "a damaged zip archive"),
         (b"version https://git-lfs.github.com/spec/v1\nsize 9\n".to_vec(), "Git LFS pointer"),
         (legacy(&deep, &[]), "no dictionary of tensors"),
         (legacy(&doubling, &[]), "no dictionary of tensors"),

@@ -11,7 +11,7 @@ use crate::weights::{Bytes, map};
 use base::read::git_lfs_pointer;
 use base::text::shortened;
 
-/// Beginning of the older format: the pickle of its magic number.
+/// First bytes of the older format: the pickle of its magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
 /// Keys under which training programs store the state dict, in order of preference.
@@ -27,7 +27,7 @@ pub(super) struct TorchFile {
     starts: Vec<usize>,
 }
 
-/// Description, value of the pickle, and offsets of the storages.
+/// Description of the file: its pickle, the pickle's value, and offsets of the storages.
 type Parsed = std::result::Result<(Pickle, Value, Vec<usize>), Fault>;
 
 impl TorchFile {
@@ -45,7 +45,7 @@ impl TorchFile {
         } else if all.starts_with(LEGACY) {
             parse_legacy(all)
         } else {
-            Err("neither of the formats that torch.save writes".into())
+            Err("the file has neither of the formats that torch.save writes".into())
         };
         match parsed {
             Ok((pickle, root, starts)) => Ok(TorchFile { label, bytes, pickle, root, starts }),
@@ -82,7 +82,7 @@ impl TorchFile {
         self.pickle.storages[view.storage].dtype
     }
 
-    /// Passes the tensor's bytes to `write` in C order.
+    /// Passes the tensor's bytes in C order to `write`.
     pub(super) fn copy(&self, view: &View, write: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
         if view.len() == 0 {
             return Ok(());
@@ -116,7 +116,7 @@ impl TorchFile {
 const DATA: &str = "data.pkl";
 
 fn parse_zip(all: &[u8]) -> Parsed {
-    let unreadable = |e: zip::result::ZipError| Fault::Damaged(format!("a zip archive that is damaged: {e}"));
+    let unreadable = |e: zip::result::ZipError| Fault::Damaged(format!("a damaged zip archive: {e}"));
     let mut zip = zip::ZipArchive::new(Cursor::new(all)).map_err(unreadable)?;
     let is_data = |name: &str| name.strip_suffix(DATA).is_some_and(|p| p.is_empty() || p.ends_with('/'));
     let mut prefix = None;
@@ -124,11 +124,11 @@ fn parse_zip(all: &[u8]) -> Parsed {
         let entry = zip.by_index_raw(i).map_err(unreadable)?;
         let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
         if is_data(&name) && prefix.replace(name[..name.len() - DATA.len()].to_owned()).is_some() {
-            return Err("a zip archive with two data.pkl".into());
+            return Err("a zip archive with two data.pkl files".into());
         }
     }
     let prefix = prefix.ok_or("a zip archive without data.pkl: not written by torch.save")?;
-    // Returns the byte range of an entry. `torch.save` does not compress, so no entry is longer than the file.
+    // Finds the byte range of an entry. `torch.save` does not compress, so no entry is longer than the file.
     let mut span = |name: &str| -> std::result::Result<Option<std::ops::Range<usize>>, Fault> {
         let entry = match zip.by_name_raw(format!("{prefix}{name}").as_bytes()) {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),
@@ -165,7 +165,7 @@ fn check_size(storage: &super::pickle::Storage, there: usize) -> std::result::Re
     match storage.len.checked_mul(storage.dtype.bitsize() / 8) {
         Some(bytes) if bytes <= there => Ok(()),
         _ => Err(format!(
-            "storage '{}' claims {} elements of type {:?} and has {there} bytes: the file is truncated or damaged",
+            "storage '{}' claims {} elements of type {:?} but has {there} bytes: the file is truncated or damaged",
             shortened(&storage.key, 40),
             storage.len,
             storage.dtype
@@ -174,7 +174,7 @@ fn check_size(storage: &super::pickle::Storage, there: usize) -> std::result::Re
     }
 }
 
-/// Parses the pickles of version, system, object and storage keys, followed by the storages, each prefixed by its length.
+/// Parses the pickles with version, system, object and storage keys, followed by the storages, each prefixed by its length.
 fn parse_legacy(all: &[u8]) -> Parsed {
     let mut at = LEGACY.len();
     let mut next = || {

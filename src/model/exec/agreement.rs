@@ -18,11 +18,11 @@ fn pick<T: Copy>(rng: &mut ChaCha8Rng, from: &[T]) -> T {
     *from.choose(rng).unwrap()
 }
 
-/// Creates a small random architecture with any supported settings.
+/// Creates a small random architecture with random supported settings.
 pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
     let kv_heads = rng.random_range(1..3);
     let heads = kv_heads * rng.random_range(1..3);
-    // Norms over two or three numbers are nearly step functions, which would amplify rounding.
+    // Norms over only two or three numbers are nearly step functions and would amplify rounding.
     let hidden = rng.random_range(6..40);
     let projection = rng.random_bool(0.3);
     let width = if projection { rng.random_range(6..20) } else { hidden };
@@ -204,7 +204,7 @@ fn random_scalar(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Scalar {
     }
 }
 
-/// Largest difference relative to the largest value, or to 1 if that is larger.
+/// Largest difference, relative to the largest absolute value or to 1, whichever is larger.
 fn apart(a: &Array, b: &Array) -> f32 {
     if a.shape != b.shape {
         return f32::INFINITY;

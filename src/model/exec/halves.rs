@@ -1,4 +1,4 @@
-//! Tests of models in f16 and bf16: results of rounded weights, half the memory, no gradients.
+//! Tests of models in f16 and bf16: results equal those with rounded weights, memory is halved, and gradients are refused.
 
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
@@ -48,9 +48,9 @@ fn noise(a: &Trace, b: &Trace) -> f32 {
     (apart / size.max(1e-30)).sqrt() as f32
 }
 
-/// Compares a random model in both types on both executors with f32 on rounded weights. Some random models amplify every rounding. The
-/// scale is the difference between weights rounded to bf16 and to f16; arithmetic in 16 bits rounds more often than weights do and may
-/// cause a few times that difference.
+/// Compares a random model in both types on both executors with f32 on rounded weights. Some random models amplify every rounding error, so
+/// the scale is the difference between weights rounded to bf16 and to f16. Arithmetic in 16 bits rounds more often than weights are
+/// rounded, and may cause a few times that difference.
 fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let arch = random_arch(rng);
@@ -68,7 +68,7 @@ fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
         }
         let (want, want_b) = (want16.run(&batch, &plan).unwrap(), wantb.run(&batch, &plan).unwrap());
         let moved = noise(&want_b, &want);
-        // The same arithmetic on the same numbers.
+        // The arithmetic and the numbers are the same.
         prop_assert_eq!(&got16.run(&batch, &plan).unwrap(), &want);
         let rough = noise(&candle.run(&batch, &plan).unwrap(), &want);
         prop_assert!(rough < (4.0 * moved).max(0.02), "candle f16: {rough}, where rounded weights move it by {moved}");
@@ -182,7 +182,7 @@ fn built_in_models_say_nearly_the_same() {
         println!("{name}: logits in bf16 within {off:.1e} of the largest");
         assert!(off > 0.0 && off < 0.03, "{name}: {off}");
         let hashes = [0, 1, 2].map(|i| models[i].hash().to_owned());
-        assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2], "a rounded model is another one");
+        assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2], "rounding changes the hash");
         let devices = [0, 1, 2].map(|i| models[i].device());
         assert_eq!(devices, ["cpu", "cpu f16", "cpu bf16"]);
     }

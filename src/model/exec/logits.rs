@@ -1,4 +1,4 @@
-//! Executor of families that candle-transformers runs. It provides logits at positions and nothing else.
+//! Executor for families that candle-transformers runs. It provides only logits at positions.
 //!
 //! Texts of equal length run together without padding, because some networks of the library do not support a mask. [`Plan::check`] has
 //! already rejected every other request.
@@ -33,13 +33,13 @@ const OUTPUTS: [(&str, &str); 4] = [
 
 /// A network of candle-transformers.
 pub(crate) struct LogitsExecutor {
-    /// Decoders store what they have read, so passes run one at a time.
+    /// Decoders keep the tokens that they have read, so passes run one at a time.
     net: Mutex<Box<dyn LogitsNet>>,
     arch: Arch,
     device: candle_core::Device,
 }
 
-/// Rows that run together, by text length, decoder input length and requested positions.
+/// Indices of rows that run together, by text length, decoder input length and requested positions.
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
@@ -63,7 +63,7 @@ impl LogitsExecutor {
             for (output, table) in OUTPUTS {
                 if !weights.same(output, table)? {
                     let what = format!(
-                        "'{output}' differs from the embeddings that config.json ties it to; '{}' runs only where they \
+                        "'{output}' differs from the embeddings to which config.json ties it; '{}' runs only if they \
                          are the same",
                         arch.family
                     );
@@ -77,7 +77,7 @@ impl LogitsExecutor {
         Ok((LogitsExecutor { net: Mutex::new(net), arch: arch.clone(), device }, ignored))
     }
 
-    /// Runs all groups and passes on each result as `(row, position, logits)`.
+    /// Runs all groups and calls a function with each result as `(row, position, logits)`.
     fn each(
         &self,
         batch: &Batch,
@@ -133,7 +133,7 @@ impl Executor for LogitsExecutor {
         }
         let width = asked.vocab.as_ref().map_or(self.arch.vocab, Vec::len);
         let (shape, place): (_, BTreeMap<(usize, usize), Vec<usize>>) = match &asked.sites {
-            // Padding is not computed and has zero logits.
+            // Logits at padding are not computed and stay zero.
             Sites::All => {
                 let t = side.len();
                 (vec![side.rows(), t, width], sites.iter().map(|&(b, i)| ((b, i), vec![b * t + i])).collect())
@@ -172,8 +172,8 @@ impl Executor for LogitsExecutor {
     }
 
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
-        // Counts one group at a time: residual streams and feed-forward part of a block, all keys and values, attention scores of a block,
-        // logits.
+        // Counts the memory of one group: residual streams and feed-forward part of a block, all keys and values, attention scores of a
+        // block, and logits.
         let a = &self.arch;
         let group = tokens.min(GROUP_TOKENS.max(longest));
         let streams = 6 * a.hidden + 3 * a.intermediate + 2 * a.depth() * a.kv_heads * a.head_dim;

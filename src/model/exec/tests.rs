@@ -1,4 +1,4 @@
-//! Properties of every executor: equivalent plans give equal results, and gradients are derivatives.
+//! Properties of every executor: equivalent plans give equal results, and gradients are correct derivatives.
 
 use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// Value of a scalar if the pass starts from changed vectors.
+/// Value of a scalar if the pass starts from changed vectors `x` at point `p`.
 fn scalar_at(m: &Model, b: &crate::Batch, p: HookPoint, x: Array, of: &Scalar) -> f64 {
     let start = match p {
         HookPoint::Embed => Plan::default().from_embeddings(x),
@@ -177,10 +177,10 @@ fn gradients_are_the_derivatives_of_the_scalars() {
                     let moved = |by: f32| {
                         let mut y = x.clone();
                         y.data[i] += by;
-                        // The step as rounded to f32.
+                        // The actual step after rounding to f32.
                         (scalar_at(&m, &b, p, y.clone(), of), f64::from(y.data[i] - x.data[i]))
                     };
-                    // Extrapolates two central differences to step 0; the error is of fourth order in the step.
+                    // Extrapolates two central differences to step 0, with an error of fourth order in the step.
                     let slope = |h: f32| {
                         let ((up, a), (down, b)) = (moved(h), moved(-h));
                         (up - down) / (a - b)
@@ -231,7 +231,7 @@ fn the_differentiable_pass_gives_the_fast_pass_numbers() {
 fn a_gradient_that_cannot_arrive_is_an_error_not_a_zero() {
     let m = model(bert(), 1);
     let b = batch(&[3], 1);
-    // The scalar is computed below the point, so it has no gradient there.
+    // The scalar is computed before the point is reached, so it has no gradient there.
     let of = Scalar::Cotangent { at: HookPoint::ResidPre(0), sites: Sites::All, value: Array::zeros([1, 3, 8]) };
     let plan = Plan::default().capture(HookPoint::ResidPost(1)).gradient(of, &[HookPoint::ResidPost(1)]);
     let refused = m.forward(&b, &plan);
@@ -293,14 +293,14 @@ fn plans_that_do_not_fit_are_refused_with_the_reason() {
         (Plan::default().logits_of(Sites::All, vec![23]), "outside the vocabulary"),
         (edit(post, vec![(2, 0)], 8), "no token at sentence 2"),
         (edit(post, vec![(0, 0)], 7), "expected [8] or [1, 8]"),
-        (edit(post, vec![], 8), "without positions"),
+        (edit(post, vec![], 8), "has no positions"),
         (edit(HookPoint::Pattern(0), vec![(0, 0)], 8), "read, not changed"),
         (Plan::default().edit(Edit { at: post, sites: vec![(0, 0)], how: EditKind::Add, value: nan }), "contains NaN"),
         (Plan::default().resume(4, Array::zeros([2, 3, 8])), "resume at block 4"),
         (Plan::default().resume(1, Array::zeros([2, 2, 8])), "expected [2, 3, 8]"),
         (Plan::default().from_embeddings(Array::zeros([2, 3, 9])), "expected [2, 3, 8]"),
-        (Plan::default().resume(1, Array::zeros([2, 3, 8])).capture(post), "is below block 1"),
-        (Plan::default().resume(1, Array::zeros([2, 3, 8])).capture(HookPoint::Embed), "is below block"),
+        (Plan::default().resume(1, Array::zeros([2, 3, 8])).capture(post), "is before block 1"),
+        (Plan::default().resume(1, Array::zeros([2, 3, 8])).capture(HookPoint::Embed), "is before block"),
         (Plan::default().gradient(target(0, 3, 0), &[HookPoint::Embed]), "no token"),
         (Plan::default().gradient(target(0, 0, 99), &[HookPoint::Embed]), "outside the vocabulary"),
         (Plan::default().gradient(target(0, 0, 0), &[]), "without hook points"),
@@ -365,8 +365,8 @@ fn an_encoder_decoder_reads_its_own_decoder_rows() {
     assert!(matches!(refused, Err(ModelError::Plan(_))), "a model without decoder refuses its rows");
 }
 
-/// GPT-NeoX with heads of 10 dimensions, half of them rotated: transformers uses frequencies base^0, base^(-2/5) and base^(-4/5) to rotate
-/// six dimensions.
+/// GPT-NeoX with 10-dimensional heads, half of each rotated: transformers uses the frequencies base^0, base^(-2/5) and base^(-4/5) to
+/// rotate six dimensions.
 #[test]
 fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
     use crate::arch::{Arch, Embedding, Positions};

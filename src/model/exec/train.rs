@@ -1,5 +1,5 @@
 //! Training of small models from scratch: seeded initial values, cross entropy at chosen positions, AdamW. The CPU executor trains on the
-//! CPU, candle on GPUs, with the same interface.
+//! CPU and candle on GPUs, through the same interface.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub struct AdamW {
     pub beta1: f64,
     /// Decay rate of the second moment.
     pub beta2: f64,
-    /// Added to the square root of the second moment.
+    /// Constant added to the square root of the second moment.
     pub eps: f64,
     /// Decoupled decay of matrices and tables, but not of biases and norms; multiplied by the learning rate.
     pub weight_decay: f64,
@@ -54,7 +54,7 @@ pub(super) trait Training: Send {
     fn state(&self) -> Option<Vec<u8>> {
         None
     }
-    /// Restores [`Self::state`]; returns false if it belongs to another model.
+    /// Restores [`Self::state`]; returns false if the state belongs to a different model.
     fn restore(&mut self, _state: &[u8]) -> bool {
         false
     }
@@ -66,7 +66,7 @@ pub(super) trait Training: Send {
 pub struct Trainer(Box<dyn Training>);
 
 impl Trainer {
-    /// Starts from normal deviates with standard deviation 0.02 (biases 0, norm weights 1), drawn with ChaCha8 in the order of
+    /// Starts from random parameters: normal with standard deviation 0.02 (biases 0, norm weights 1), drawn with ChaCha8 in the order of
     /// [`Arch::parameters`]. A seed gives the same values on every machine.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Trainer {
         }))
     }
 
-    /// Takes one step on the mean cross entropy at `targets` and returns its value before the step, in nats. A causal model predicts
+    /// Takes one step on the mean cross entropy at `targets` and returns its value before the step, in nats. A causal model predicts each
     /// `token` at the position *before* it.
     ///
     /// # Errors

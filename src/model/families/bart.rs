@@ -83,14 +83,14 @@ fn two() -> u32 {
     2
 }
 
-/// Number of position-table rows before the first position, regardless of the pad id.
+/// Number of rows in the position table before the row of the first position, regardless of the pad id.
 const OFFSET: usize = 2;
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
     if f.normalize_before || f.add_final_layer_norm || f.static_position_embeddings || !f.normalize_embedding {
         return Err(file.wrong(
-            "normalize_before, add_final_layer_norm, static_position_embeddings or no normalize_embedding: not supported"
+            "normalize_before, add_final_layer_norm, static_position_embeddings and a false normalize_embedding are not supported"
                 .into(),
         ));
     }
@@ -121,7 +121,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
 /// Start token of the decoder: the end of a sentence, as in the published checkpoints.
 const START: u32 = 2;
 
-/// See [`Arch::bart`].
+/// Builds the architecture for training from scratch; see [`Arch::bart`].
 pub(super) fn arch(s: Size) -> Arch {
     let plain = bert::arch(s);
     Arch {

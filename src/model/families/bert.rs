@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(super) const FAMILY: Family =
     Family { model_types: &["bert"], prefixes: &["bert."], names: &[ENCODER, HEAD], describe, config: Some(config) };
 
-/// Embeddings and blocks of all BERT descendants that kept its module names.
+/// Names of embeddings and blocks in all BERT descendants that kept its module names.
 pub(super) const ENCODER: &[Entry] = &[
     plain("embed.tokens", &["embeddings.word_embeddings"]),
     plain("embed.positions", &["embeddings.position_embeddings"]),
@@ -46,7 +46,7 @@ pub(super) struct Fields {
     pub(crate) intermediate_size: usize,
     /// Rows of the position table.
     pub max_position_embeddings: usize,
-    /// Number of token types. All defaults follow the reference implementation; this one is 2.
+    /// Number of token types; default 2. All defaults follow the reference implementation.
     #[serde(default = "two")]
     pub(crate) type_vocab_size: usize,
     /// Name of the activation; default `gelu`.
@@ -112,7 +112,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     encoder(file, &file.fields()?)
 }
 
-/// See [`Arch::bert`].
+/// Builds the architecture for training from scratch; see [`Arch::bert`].
 pub(super) fn arch(s: Size) -> Arch {
     Arch {
         family: "bert".into(),

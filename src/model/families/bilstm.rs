@@ -1,8 +1,8 @@
-//! BiLSTM sentence encoder with max pooling, like InferSent (Conneau et al., 2017): word vectors, one or more bidirectional LSTMs under
-//! PyTorch's names, and the maximum of each coordinate over the words of a sentence.
+//! BiLSTM sentence encoder with max pooling, as in InferSent (Conneau et al., 2017): word vectors, one or more bidirectional LSTMs under
+//! PyTorch's names, and the coordinate-wise maximum over the words of a sentence.
 //!
-//! InferSent pads the sentences of a batch with zeros. Its second version includes padding in the maximum, so a vector depends on the
-//! other sentences in the batch. Here, as in its first version, padding is never included.
+//! InferSent pads the sentences of a batch with zeros. Its second version includes padding in the maximum, so a sentence's vector depends
+//! on the other sentences in its batch. Here, as in its first version, padding is never included.
 
 use serde::Deserialize;
 
@@ -49,7 +49,7 @@ struct Fields {
     /// Word added before every sentence.
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// True to look up words in lower case. By default, case is folded if an external file has no upper case.
+    /// True if words are looked up in lower case. By default, this is done if an external file has no upper case.
     do_lower_case: Option<bool>,
     /// `words` or `spaces`.
     split: Option<String>,
@@ -63,9 +63,11 @@ fn one() -> usize {
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
-    // Doubling a malicious size must not overflow; `validate` checks the sizes later.
+    // Doubling a malicious size must not overflow. `validate` checks the sizes later.
     let (Some(hidden), true) = (f.hidden_size.checked_mul(2), f.embedding_dim > 0) else {
-        return Err(file.wrong(format!("hidden_size {} and embedding_dim {}", f.hidden_size, f.embedding_dim)));
+        return Err(
+            file.wrong(format!("hidden_size {} or embedding_dim {} is out of range", f.hidden_size, f.embedding_dim))
+        );
     };
     Ok(Arch {
         family: "bilstm-max".into(),
@@ -79,7 +81,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     })
 }
 
-/// Loads the word vectors and a tokenizer for their words. Sets the vocabulary of `arch`.
+/// Loads the word vectors and a tokenizer for their words, and sets the vocabulary of `arch`.
 pub(crate) fn words(
     file: &ConfigFile,
     arch: &mut Arch,
@@ -103,7 +105,7 @@ pub(crate) fn words(
     };
     if vectors.width() != arch.embedding.width {
         return Err(file.wrong(format!(
-            "embedding_dim is {}; the word vectors have {} numbers",
+            "embedding_dim is {}, but the word vectors have {} numbers",
             arch.embedding.width,
             vectors.width()
         )));

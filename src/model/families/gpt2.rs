@@ -90,7 +90,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     })
 }
 
-/// See [`Arch::gpt2`].
+/// Builds the architecture for training from scratch; see [`Arch::gpt2`].
 pub(super) fn arch(s: Size) -> Arch {
     let encoder = bert::arch(s);
     Arch {

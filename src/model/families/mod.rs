@@ -26,7 +26,7 @@ use super::error::{ModelError, Result};
 use super::params::{Layout, Location, Rows};
 use super::weights::Checkpoint;
 
-/// All families whose blocks can be read, edited and differentiated; families in [`served`] provide only logits.
+/// All families whose blocks can be read, edited and differentiated. Families in [`served`] provide only logits.
 pub const FAMILIES: &[Family] = &[
     bert::FAMILY,
     roberta::FAMILY,
@@ -89,14 +89,14 @@ impl Family {
                 names.push(stored.clone());
             }
         }
-        // Files from before 2019 use gamma and beta for weight and bias of norms.
+        // Checkpoints from before 2019 call the weight and bias of norms gamma and beta.
         let old: Vec<String> = names.iter().filter_map(|n| old_norm_name(n)).collect();
         names.extend(old);
         Location { names, layout: entry.2 }
     }
 
     /// Returns stored tensors of this family that do not fit the architecture: blocks or biases excluded by `config.json`. Other contents
-    /// of files (poolers, buffers, tied copies) do not count.
+    /// of a checkpoint (poolers, buffers, tied copies) are not returned.
     pub fn ignored(&self, arch: &Arch, weights: &Checkpoint) -> Vec<String> {
         let mut used = BTreeSet::new();
         let mut numbered = BTreeSet::new();
@@ -148,7 +148,7 @@ fn old_norm_name(name: &str) -> Option<String> {
     Some(format!("{stem}LayerNorm.{kind}"))
 }
 
-/// Returns every family: those with open blocks first, then logits-only ones.
+/// Returns every family: first those whose blocks are accessible, then those with only logits.
 pub fn all() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().chain(served::SERVED.iter().map(|s| &s.family))
 }
@@ -169,7 +169,7 @@ fn unknown(file: &str, found: &str) -> ModelError {
 /// Parses Python's JSON dialect, replacing NaN and infinities by null.
 pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|e| {
-        // Once escaped quotes are removed, every second part is inside quotes.
+        // Once escaped quotes are removed, every second part is a string.
         let plain = text.replace("\\\\", "\u{0}").replace("\\\"", "\u{1}");
         let parts = plain.split('"').enumerate().map(|(i, part)| match i % 2 {
             0 => part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
@@ -193,7 +193,7 @@ impl ConfigFile {
     /// [`ModelError::Config`] if it is not a JSON object.
     pub fn parse(label: &str, text: &str) -> Result<ConfigFile> {
         let wrong = |what| ModelError::Config { file: label.to_owned(), what };
-        let value = python_json(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
+        let value = python_json(text).map_err(|e| wrong(format!("not valid JSON: {e}")))?;
         if !value.is_object() {
             return Err(wrong("expected a JSON object".into()));
         }

@@ -38,7 +38,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     let mut arch = bert::encoder(file, &f)?;
     let Some(max_positions) = pad.checked_add(1).and_then(|o| f.max_position_embeddings.checked_sub(o)) else {
         return Err(file.wrong(format!(
-            "{} positions are not enough: the first {} are for padding",
+            "{} positions are not enough: the first {} are reserved for padding",
             f.max_position_embeddings,
             pad.saturating_add(1)
         )));
@@ -57,7 +57,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
 /// Pad id for export, as in the published checkpoints.
 const PAD: usize = 1;
 
-/// See [`Arch::roberta`].
+/// Builds the architecture for training from scratch; see [`Arch::roberta`].
 pub(super) fn arch(s: Size) -> Arch {
     let mut arch = bert::arch(s);
     arch.family = "roberta".into();

@@ -19,7 +19,7 @@ struct Fields {
     max_position_embeddings: Option<f64>,
 }
 
-/// Parses the positions; `fraction` is the family's default share of a head.
+/// Parses the positions; `fraction` is the family's default for the rotated share of a head.
 pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     let f: Fields = file.fields()?;
     let new = f.rope_parameters.as_ref();
@@ -32,12 +32,13 @@ pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     })
 }
 
-/// Parses the scaling; `longest` is the file's number of positions.
+/// Parses the scaling; `longest` is the number of positions in the file.
 fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<Scaling> {
     let kind = settings.get("rope_type").or_else(|| settings.get("type")).and_then(Value::as_str);
     let given = |key: &str| settings.get(key).and_then(Value::as_f64);
     let number = |key: &str| {
-        given(key).ok_or_else(|| file.wrong(format!("rotary scaling '{}' needs the number {key}", kind.unwrap_or(""))))
+        given(key)
+            .ok_or_else(|| file.wrong(format!("rotary scaling '{}' needs a number for {key}", kind.unwrap_or(""))))
     };
     let original = || {
         let length = given("original_max_position_embeddings").or(longest);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::server::{Reply, Repo, Request, Server};
 use super::*;
 
-/// 200 kB of data that serve as weights.
+/// Weights for tests: 200 kB of data.
 pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
@@ -40,14 +40,14 @@ pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
-/// Returns the error message of pulling the model.
+/// Returns the error message when the model is pulled.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
     said
 }
 
-/// Starts a server for `repo`. `odd` may override a response; it receives the number of earlier requests for the weights.
+/// Starts a server for `repo`. `odd` may replace a response; it receives the request and the number of earlier requests for the weights.
 pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'static) -> Server {
     let count = AtomicUsize::new(0);
     Server::start(move |request| {
@@ -96,7 +96,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
         assert!(of_weights.iter().any(|t| t.1 == step && t.2 == size && t.3 == Some(size)), "{step:?}");
     }
     assert!(of_weights.iter().filter(|t| t.1 == Step::Fetching).count() > 2, "in pieces");
-    // From here on, files come from the cache, even offline. A second pull contacts the hub but downloads nothing.
+    // From here on, files come from the cache, even offline. A second pull contacts the hub but does not download anything.
     let before = server.log().len();
     let offline = Settings { offline: true, ..s.clone() };
     assert_eq!(resolve("org/m", "main", &offline, &mut |_| Ok(())).unwrap(), snapshot);
@@ -173,7 +173,7 @@ fn a_wrong_hash_is_refused_and_removed() {
     });
     let dir = tempfile::tempdir().unwrap();
     let said = why(&settings(dir.path(), &server.base));
-    assert!(said.contains("model.safetensors has the wrong content (SHA-256"), "{said}");
+    assert!(said.contains("model.safetensors has the wrong contents (SHA-256"), "{said}");
     assert!(said.contains("fetch it again"), "{said}");
     assert!(!incomplete(dir.path()).exists());
     assert!(!dir.path().join("models--org--m/blobs").join(repo().etag("model.safetensors")).exists());
@@ -190,7 +190,7 @@ fn a_damaged_beginning_is_fetched_anew_once() {
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights_bytes());
     let froms: Vec<Option<usize>> = server.gets("model.safetensors").iter().map(Request::from).collect();
     assert_eq!(froms, [Some(5000), None]);
-    // A partial download longer than the file is truncated before any request.
+    // A partial download that is longer than the file is deleted before any request.
     let dir = tempfile::tempdir().unwrap();
     let at = incomplete(dir.path());
     fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -366,7 +366,7 @@ fn names_from_the_server_cannot_leave_the_cache() {
     }
     let server = Server::start(|_| Reply { status: 200, body: b"<html>sign in</html>".to_vec(), ..Reply::default() });
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
-    assert!(said.contains("not in the hub's format"), "{said}");
+    assert!(said.contains("does not have the hub's format"), "{said}");
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn two_processes_fetch_a_content_once() {
     let server = serving(repo(), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);
-    // Locks are held by open files, so two threads act like two processes.
+    // File locks belong to open files, so two threads behave like two processes.
     std::thread::scope(|scope| {
         let both = [scope.spawn(|| get(&s)), scope.spawn(|| get(&s))];
         both.into_iter().for_each(|t| assert!(t.join().unwrap().is_ok()));

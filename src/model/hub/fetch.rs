@@ -90,7 +90,7 @@ impl Fetch<'_, '_> {
         ModelError::Hub { id: self.id.to_owned(), what }
     }
 
-    /// Reports progress to the caller, who may cancel.
+    /// Reports progress to the caller, who can cancel the download.
     fn tell(&mut self, file: &str, step: Step, done: u64, total: Option<u64>) -> Result<()> {
         Ok((self.on)(&Transfer { model: self.id, file, step, done, total })?)
     }
@@ -102,7 +102,7 @@ impl Fetch<'_, '_> {
             let (begun, whole) = (Instant::now(), client.patience.silence * 2);
             let mut reader = client.get(&path, 0)?.into_body().into_reader().take(LARGEST_LIST + 1);
             let (mut text, mut buffer) = (Vec::new(), [0; 1 << 14]);
-            // A server that sends an occasional byte stays within the limit of each read.
+            // The limit also covers a server that sends a byte now and then, which would satisfy the timeout of each read.
             loop {
                 match reader.read(&mut buffer) {
                     Ok(0) => return Ok(text),
@@ -118,8 +118,9 @@ impl Fetch<'_, '_> {
         if body.len() as u64 > LARGEST_LIST {
             return Err(self.failed(format!("its list of files is longer than {LARGEST_LIST} bytes")));
         }
-        serde_json::from_slice(&body)
-            .map_err(|e| self.failed(format!("the list of files is not in the hub's format ({e}); check HF_ENDPOINT")))
+        serde_json::from_slice(&body).map_err(|e| {
+            self.failed(format!("the list of files does not have the hub's format ({e}); check HF_ENDPOINT"))
+        })
     }
 
     /// Sends a request on a separate thread, so that a silent server cannot prevent cancellation. An abandoned thread ends with its own
@@ -142,7 +143,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// Sends a request, retrying as long as that may help.
+    /// Sends a request, retrying as long as this may help.
     fn patiently<T: Send + 'static>(
         &mut self,
         file: &str,
@@ -178,7 +179,7 @@ impl Fetch<'_, '_> {
                 self.client.shown()
             ),
             Failure::Status(StatusCode::FORBIDDEN) => format!(
-                "{} refuses {file} (403): the model is gated; accept its terms there and set HF_TOKEN to a token of \
+                "{} refuses {file} (403): the model is gated; accept its terms there and set HF_TOKEN to a token from \
                  that account",
                 self.client.shown()
             ),
@@ -201,14 +202,14 @@ impl Fetch<'_, '_> {
         let asked = path.clone();
         let headers = self.patiently(file, move |client| client.describe(&asked))?;
         let about = describe(&headers).map_err(|what| self.failed(format!("{file}: {what}")))?;
-        // Files with equal contents have equal ETags and sizes; different contents under one ETag could not be distinguished.
+        // Files with equal contents have equal ETags and sizes. Different contents with the same ETag could not be distinguished.
         let twin = self.seen.insert(about.etag.clone(), (file.to_owned(), about.size));
         if let Some((other, size)) =
             twin.filter(|(other, size)| other != file && (size.is_none() || *size != about.size))
         {
             let lengths = [size, about.size].map(|n| n.map_or("unknown".into(), |n| format!("{n} bytes")));
             return Err(self.failed(format!(
-                "the server gives {file} and {other} the same version (ETag) but different lengths ({}, {}), so that their \
+                "the server gives {file} and {other} the same version (ETag) but different lengths ({}, {}), so their \
                  contents cannot be distinguished; check HF_ENDPOINT",
                 lengths[1], lengths[0]
             )));
@@ -251,7 +252,7 @@ impl Fetch<'_, '_> {
             let need = about.size.unwrap_or(0).saturating_sub(have);
             if let Some(free) = self.store.free_space().filter(|f| f.saturating_sub(SPARE) < need) {
                 return Err(self.failed(format!(
-                    "{file} needs {need} bytes more and {} has {free} free; free some, or set HF_HUB_CACHE to another \
+                    "{file} needs {need} more bytes, but {} has only {free} free; free some, or set HF_HUB_CACHE to another \
                      disk",
                     self.store.root.display()
                 )));
@@ -268,7 +269,7 @@ impl Fetch<'_, '_> {
                 Some(what) => {
                     fs::remove_file(&incomplete).map_err(io)?;
                     return Err(self.failed(format!(
-                        "{file} has the wrong content ({what}) and was removed; a proxy or mirror changed \
+                        "{file} has the wrong contents ({what}) and was removed; a proxy or mirror changed \
                          it: fetch it again, or set HF_ENDPOINT to another"
                     )));
                 }
@@ -277,7 +278,7 @@ impl Fetch<'_, '_> {
         fs::rename(&incomplete, self.store.blob(&about.etag)).map_err(io)
     }
 
-    /// Receives data until the file is complete, starting at its current length.
+    /// Receives data, starting at the file's current length, until the file is complete.
     fn receive(&mut self, file: &str, path: &str, about: &About, out: &mut File, at: &Path) -> Result<()> {
         let io = |e| ModelError::Io { path: at.to_owned(), source: e };
         let patience = self.client.patience;
@@ -325,7 +326,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// Copies a response body to the file. `Some` contains the reason for a failure, and whether any bytes arrived.
+    /// Copies a response body to the file. `Some` contains the reason for a failure, and whether any bytes have arrived.
     fn copy(
         &mut self,
         file: &str,
@@ -356,7 +357,9 @@ impl Fetch<'_, '_> {
             };
             done += piece.len() as u64;
             if done > most {
-                return Err(self.failed(format!("the server sends more of {file} than the {most} bytes it announced")));
+                return Err(
+                    self.failed(format!("the server sent more than the {most} bytes that it announced for {file}"))
+                );
             }
             out.write_all(&piece).map_err(|e| ModelError::Io { path: at.to_owned(), source: e })?;
             self.tell(file, Step::Fetching, done, about.size)?;
@@ -389,7 +392,7 @@ impl Fetch<'_, '_> {
     }
 }
 
-/// Returns the pieces of a body as they arrive, and an empty one at the end. A separate thread reads them, so that a stalled connection
+/// Returns the pieces of a body as they arrive, followed by an empty piece. A separate thread reads them, so that a stalled connection
 /// cannot prevent cancellation. An abandoned thread ends with its own timeout.
 fn arriving(response: Response<ureq::Body>) -> Receiver<std::io::Result<Vec<u8>>> {
     let mut reader = response.into_body().into_reader();
@@ -419,15 +422,21 @@ fn describe(headers: &HeaderMap) -> std::result::Result<About, String> {
     Ok(About { etag, size: length.and_then(|s| s.trim().parse().ok()) })
 }
 
-/// Returns the offset of a response body, if requested from `have` on.
+/// Returns the offset at which a response body starts, after a request for the bytes from `have` on.
 fn begin(response: &Response<ureq::Body>, have: u64) -> std::result::Result<u64, Failure> {
     match response.status() {
         StatusCode::PARTIAL_CONTENT => {
             let range = response.headers().get(header::CONTENT_RANGE).and_then(|v| v.to_str().ok());
             let from = range.and_then(|r| r.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok());
-            if from == Some(have) { Ok(have) } else { Err(Failure::Passing("the server sends another part".into())) }
+            if from == Some(have) {
+                Ok(have)
+            } else {
+                Err(Failure::Passing("the server sends the wrong part of the file".into()))
+            }
         }
-        StatusCode::RANGE_NOT_SATISFIABLE => Err(Failure::Passing("the server has no such part".into())),
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            Err(Failure::Passing("the server does not have the requested part".into()))
+        }
         _ => Ok(0),
     }
 }

@@ -1,4 +1,4 @@
-//! Hubs that are silent, that send very slowly, or that must not receive a token.
+//! Hubs that do not respond, send very slowly, or must not receive a token.
 
 use std::fs;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn a_silent_server_does_not_keep_the_user_from_stopping() {
         told += 1;
         if told > 1 { Err(Cancelled) } else { Ok(()) }
     });
-    // The configured timeouts are a minute, so the request must have been abandoned.
+    // The configured timeouts are a minute, so the request must have been abandoned before they expired.
     assert!(matches!(stopped, Err(ModelError::Cancelled(_))), "{stopped:?}");
     assert_eq!(server.log().len(), 1);
 }
@@ -71,7 +71,7 @@ fn no_token_goes_out_in_clear() {
     assert_eq!(anonymous.token_withheld(), None);
 }
 
-/// 0.0.0.0 reaches the local machine but is not a loopback address, so it can act as another machine.
+/// The address 0.0.0.0 reaches the local machine but is not a loopback address, so it can stand for a remote machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_token_that_is_withheld_is_said_to_be() {
@@ -120,7 +120,7 @@ fn one_etag_for_all_files_is_refused() {
     assert!(!dir.path().join("models--org--m/refs/main").exists());
 }
 
-/// The connection stays open after half of the file. Regression: cancellation used to wait for the 30 s read timeout.
+/// The connection stays open after half of the file. Regression: cancellation used to wait for the read timeout of 30 s.
 #[test]
 fn a_body_that_stalls_does_not_keep_the_user_from_stopping() {
     let whole = weights_bytes();
@@ -135,7 +135,7 @@ fn a_body_that_stalls_does_not_keep_the_user_from_stopping() {
     let mut arrived = None;
     let stopped = pull("org/m", "main", &s, &mut |t| {
         if t.file == "model.safetensors" && t.done == 100_000 {
-            // The first call reports bytes; the user cancels when nothing follows.
+            // The first call reports bytes; the user cancels when no further bytes arrive.
             let since = *arrived.get_or_insert_with(std::time::Instant::now);
             if since.elapsed() > Duration::from_millis(100) {
                 return Err(Cancelled);

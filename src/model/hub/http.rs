@@ -1,8 +1,8 @@
-//! HTTP requests to a hub, with timeouts and readable errors. Redirects are followed explicitly, so that the token never reaches another
-//! host.
+//! HTTP requests to a hub, with timeouts and readable errors. Redirects are followed explicitly, so that the token is never sent to a
+//! different host.
 //!
-//! hf-hub's own requests are not used. They have no timeouts, cannot be cancelled, panic on an unusual redirect (`expect`, `unwrap`), use
-//! the server's ETag as a path without checks, write any number of bytes, and verify no hash.
+//! hf-hub's own requests are not used: they have no timeouts, cannot be cancelled, panic on an unusual redirect (`expect`, `unwrap`), use
+//! the server's ETag as a path without checking it, write any number of bytes, and verify no hash.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const HOPS: usize = 8;
 pub struct Patience {
     /// Timeout for establishing a connection.
     pub connect: Duration,
-    /// Timeout for a single read without data.
+    /// Timeout for a single read during which no data arrive.
     pub idle: Duration,
     /// Timeout without data over several attempts; a file list must be complete within twice this time.
     pub silence: Duration,
@@ -44,7 +44,7 @@ impl Default for Patience {
 pub(crate) enum Failure {
     /// Transient: a retry may help.
     Passing(String),
-    /// Unreachable server: an immediate retry will not help.
+    /// Unreachable server: retrying immediately will not help.
     Away(String),
     /// Permanent: a retry will not help.
     Final(String),
@@ -91,7 +91,7 @@ impl Client {
             .timeout_recv_response(Some(patience.idle))
             .timeout_per_read(Some(patience.idle))
             .timeout_per_write(Some(patience.idle));
-        // Proxies from the environment are not used for the local machine.
+        // Proxies from the environment are not used for requests to the local machine.
         if is_here(&host) {
             config = config.proxy(None);
         }
@@ -127,7 +127,7 @@ impl Client {
         for _ in 0..HOPS {
             let response = self.send(Method::HEAD, &url, 0)?;
             let next = redirect(&response, &url)?;
-            // The content length of a redirect is that of its own page, not of the file.
+            // The content length in a redirect is that of the redirect page, not of the file.
             for (name, value) in response.headers() {
                 if !known.contains_key(name) && (next.is_none() || name.as_str().starts_with("x-")) {
                     known.insert(name.clone(), value.clone());
@@ -184,7 +184,7 @@ impl Client {
 fn without_password(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").map_or(("", address), |(s, r)| (s, r));
     let host_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    // If the password contains a slash, the host seems to end too early, so the last `@` counts.
+    // A password may contain a slash, so that the host seems to end too early; the last `@` is therefore decisive.
     let at = rest[..host_ends].rfind('@').or_else(|| rest.rfind('@'));
     let kept = at.map_or(rest, |at| &rest[at + 1..]);
     if address.contains("://") { format!("{scheme}://{kept}") } else { kept.to_owned() }

@@ -1,4 +1,4 @@
-//! A local hub for tests, with the real paths and headers and with failures on demand.
+//! A local hub for tests, with the hub's real paths and headers, and with failures on demand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -36,13 +36,13 @@ pub(crate) struct Reply {
     /// Headers in addition to those of every response.
     pub(crate) headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
-    /// Announced length, if different from the body's.
+    /// Announced length, if different from the length of the body.
     pub length: Option<u64>,
-    /// True to send nothing and keep the connection open.
+    /// True if nothing is sent and the connection stays open.
     pub hang: bool,
-    /// True to send occasional spaces without ever ending the body.
+    /// True if occasional spaces are sent without ever ending the body.
     pub(crate) drip: bool,
-    /// True to keep the connection open after the response.
+    /// True if the connection stays open after the response.
     pub(crate) stall: bool,
 }
 
@@ -58,7 +58,7 @@ impl Reply {
     }
 }
 
-/// A server that answers every request with a function.
+/// A server that answers every request by calling a function.
 pub(crate) struct Server {
     /// Address without a trailing slash.
     pub base: String,
@@ -72,7 +72,7 @@ impl Server {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
         let (seen, answer) = (log.clone(), Arc::new(answer));
-        // Runs until the process ends. Each connection has a thread, so a hanging one does not block others.
+        // Runs until the process ends. Each connection has its own thread, so a hanging connection does not block others.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (seen, answer) = (seen.clone(), answer.clone());
@@ -112,7 +112,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    // Tests check for disconnected clients themselves.
+    // The client may have disconnected; tests check that themselves.
     let _ = stream.write_all((head + "\r\n").as_bytes());
     if request.method != "HEAD" {
         let _ = stream.write_all(&reply.body);

@@ -1,13 +1,13 @@
-//! Writing of the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, locks.
+//! Writes to the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, and locks.
 //!
 //! The cache layout is hf-hub's ([`hf_hub::CacheRepo`]). Three things differ:
-//! - A partial blob has the name used by the Python client; no other client resumes hf-hub's `.part`.
+//! - A partial blob has the same name as in the Python client; only hf-hub resumes its `.part` files.
 //! - Waiting for a lock reports progress; hf-hub gives up after 5 s.
 //! - Links and references are written under a temporary name and renamed. hf-hub truncates a reference before writing it, so a killed
 //!   process leaves it incomplete.
 //!
-//! Two processes may download the same model. The one with the blob's lock writes `{etag}.incomplete` and renames it when complete; the
-//! other waits and then finds the blob.
+//! Two processes may download the same model. The process that holds the blob's lock writes `{etag}.incomplete` and renames it when
+//! complete; the other process waits and then finds the blob.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Store {
                     wait()?;
                     std::thread::sleep(std::time::Duration::from_millis(100));
                 }
-                // Some network file systems do not support locks; the hash of the finished file still protects it.
+                // Some network file systems do not support locks. The hash check of the finished file protects it even without a lock.
                 Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => {
                     return Ok(file);
                 }
@@ -81,7 +81,7 @@ impl Store {
         if fs::read_link(&path).is_ok_and(|t| t == Path::new(&target)) && path.is_file() {
             return Ok(());
         }
-        // The link is first created in a temporary folder, where no name can conflict.
+        // The link is first created in a temporary folder, where its name cannot conflict.
         let beside = folder_in(&folder).map_err(ModelError::io(&folder))?;
         let fresh = beside.path().join("link");
         symlink(&target, &fresh, &self.blob(etag)).map_err(ModelError::io(&path))?;
@@ -117,7 +117,7 @@ fn symlink(target: &str, at: &Path, _blob: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, at)
 }
 
-/// Copies the blob, like other clients, because links need a privilege on Windows.
+/// Copies the blob, as other clients do, because creating links needs a privilege on Windows.
 #[cfg(not(unix))]
 fn symlink(_target: &str, at: &Path, blob: &Path) -> std::io::Result<()> {
     fs::copy(blob, at).map(|_| ())

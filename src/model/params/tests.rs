@@ -23,7 +23,7 @@ fn every_layout_comes_back_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     for arch in testing::archs() {
         let family = FAMILIES.iter().find(|f| f.model_types.contains(&arch.family.as_str())).unwrap();
-        // The tiny ALBERT has a task table, which only ERNIE stores.
+        // The tiny ALBERT has a task table, which is stored only for ERNIE.
         let mut arch = Arch { embedding: crate::arch::Embedding { tasks: 0, ..arch.embedding.clone() }, ..arch };
         let params = numbered(&arch);
         let stored = params.to_checkpoint(&arch, family).unwrap();
@@ -58,7 +58,7 @@ fn folders_are_written_as_transformers_reads_them() {
     assert_eq!((&config["bos_token_id"], &config["eos_token_id"]), (&0.into(), &0.into()));
 }
 
-/// The shipped folders equal the output of an export.
+/// The shipped model folders are identical to the output of an export.
 #[test]
 fn shipped_configurations_are_what_an_export_writes() {
     for builtin in crate::builtin::BUILTINS {

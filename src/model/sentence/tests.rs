@@ -94,7 +94,7 @@ fn folders_say_how_they_pool() {
     }
 }
 
-/// Regression: long texts used to be an error in every lab. Now their windows are pooled like one text.
+/// Regression: long texts used to be an error in every lab. Their windows are now pooled like one text.
 #[test]
 fn long_texts_are_cut_or_pooled_over_their_windows() {
     let m = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();

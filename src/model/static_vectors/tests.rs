@@ -27,7 +27,7 @@ fn glove_and_word2vec_files_are_read() {
     let word2vec = read(b"2 3\r\n</s> 1 2 3 \r\nThe 4 5 6 \r\n").unwrap();
     assert_eq!((word2vec.words.len(), word2vec.width(), word2vec.fold), (2, 3, false));
     assert_eq!(word2vec.vectors.row(2), [4.0, 5.0, 6.0]);
-    // A header has exactly two numbers, so a numeric word on the first line is not one.
+    // A header has exactly two numbers, so a numeric word followed by two numbers is not a header.
     assert_eq!(read(b"1 0.5 0.25\n").unwrap().width(), 2);
 }
 
@@ -84,7 +84,9 @@ fn a_vocabulary_bounds_what_is_kept() {
     let v = StaticVectors::read(&address).unwrap();
     assert_eq!((v.words.as_slice(), v.skipped, v.fold), (&["the", "cat", "Dog"].map(String::from)[..], 1, false));
     std::fs::write(&texts, "nothing").unwrap();
-    assert!(StaticVectors::read(&address).unwrap_err().to_string().contains("no word of the vocabulary"));
+    assert!(
+        StaticVectors::read(&address).unwrap_err().to_string().contains("no vector for any word in the vocabulary")
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 const IDS: [[u32; 3]; 1] = [[2, 5, 3]];
 
-/// Logits and last hidden states for fixed ids.
+/// Returns the logits and last hidden states for fixed ids.
 fn answer(m: &Model) -> Trace {
     let ids = Batch::new(&IDS, 0).unwrap();
     let plan = Plan::default().capture(HookPoint::ResidPost(1)).logits_at(Sites::All);
@@ -173,7 +173,7 @@ fn an_enormous_or_bottomless_configuration_is_refused() {
     let why = refusal(dir.path());
     assert!(why.contains("larger than the limit of 16.0 MB"), "{why}");
     std::fs::write(&path, "[".repeat(1 << 20)).unwrap();
-    assert!(refusal(dir.path()).contains("config.json: no JSON"));
+    assert!(refusal(dir.path()).contains("config.json: not valid JSON"));
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! Bounds on the text that a `tokenizer.json` may produce. The library follows any rules, even if they double the text forty times or add
-//! a hundred thousand tokens to each sentence.
+//! Bounds on the text that a `tokenizer.json` may produce. The library follows any rules, even if they double the text forty times or add a
+//! hundred thousand tokens to each sentence.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper};
 
-/// Maximum factor by which steps may lengthen a text. Replacing a space by `\u{2581}` is a factor of 3.
+/// Maximum factor by which steps may lengthen a text. Replacing a space with `\u{2581}` is a factor of 3.
 const GROWTH: f64 = 64.0;
 
-/// Maximum number of steps in a component, because some always lengthen a text.
+/// Maximum number of steps in a component; it is needed because some steps always lengthen a text.
 const STEPS: usize = 256;
 
 /// Maximum number of bytes by which a character table may replace one byte.
@@ -21,8 +21,8 @@ const FRAME: usize = 1024;
 /// Maximum number of successive templates, each for one text or a pair.
 const FRAMES: usize = 8;
 
-/// Components that can lengthen a text; all others are skipped. The library's own types parse them, because it also accepts steps without
-/// a type, with a wrong type, or as lists of fields. The check must apply to the library's interpretation.
+/// Components that can lengthen a text; all others are skipped. They are parsed with the library's own types, because the library also
+/// accepts steps without a type, with a wrong type, or as lists of fields, and the check must apply to the library's interpretation.
 #[derive(Deserialize)]
 struct Shape {
     #[serde(default)]
@@ -35,11 +35,11 @@ struct Shape {
     decoder: Option<DecoderWrapper>,
 }
 
-/// Rejects unbounded rules. Text that is not a tokenizer passes, because the library has a better error for it.
+/// Rejects rules without bounds. Text that is not a tokenizer passes, because the library has a better error message for it.
 pub(super) fn check(text: &[u8]) -> Result<(), String> {
     let shape = match super::guarded(|| Ok(serde_json::from_slice::<Shape>(text))) {
         Ok(Ok(shape)) => shape,
-        // The library uses the last one.
+        // The library uses the last of two equal fields.
         Ok(Err(e)) if e.to_string().starts_with("duplicate field") => {
             return Err("one of its parts occurs twice".into());
         }
@@ -94,7 +94,7 @@ impl Sum {
             ));
         }
         if steps > STEPS {
-            return Err(format!("its {name} has {steps} steps; at most {STEPS} are accepted"));
+            return Err(format!("its {name} has {steps} steps, but at most {STEPS} are accepted"));
         }
         if tables > 1 {
             return Err(format!("its {name} has {tables} character maps; at most one is supported"));
@@ -111,7 +111,7 @@ fn field<'a>(step: &'a Value, key: &str) -> &'a str {
     step.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Maximum factor by which a step can lengthen a text, reached by a text of one byte.
+/// Maximum factor by which a step can lengthen a text; a one-byte text reaches it.
 fn growth(step: &Value) -> f64 {
     // An empty pattern matches around every byte.
     let replaced = |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };
@@ -138,7 +138,7 @@ fn growth(step: &Value) -> f64 {
     worst.max(1.0)
 }
 
-/// Returns the length of the longest replacement in a character table. The table has the length of an index, the index, and all
+/// Returns the length of the longest replacement in a character table. The table consists of the length of an index, the index, and all
 /// replacements, each terminated by a zero byte.
 fn longest(step: &Value) -> usize {
     let table = BASE64_STANDARD.decode(field(step, "precompiled_charsmap")).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Tokens and settings outside `tokenizer.json`, merged into its text before the library parses it, as in transformers.
+//! Tokens and settings outside `tokenizer.json`. As in transformers, they are merged into its text before the library parses it.
 //!
 //! The sources are `added_tokens.json`, and in `tokenizer_config.json` and `special_tokens_map.json` the added and special tokens,
-//! `add_prefix_space` and BERT's normalizer options. As in transformers 5, `add_bos_token` and `add_eos_token` have no effect: the stored
-//! post-processor determines the tokens around a text.
+//! `add_prefix_space` and the options of BERT's normalizer. As in transformers 5, `add_bos_token` and `add_eos_token` have no effect,
+//! because the stored post-processor determines the tokens around a text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ struct Outside {
 /// Merges all external tokens and settings into the text.
 ///
 /// # Errors
-/// A sentence with the file and the token or setting that cannot be applied.
+/// A sentence that names the file and the token or setting that cannot be applied.
 pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a, [u8]>, String> {
     // The library has a better error for text that is not a tokenizer.
     let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok(Cow::Borrowed(text)) };
@@ -117,7 +117,7 @@ impl Files {
 
     /// Returns BERT's normalizer with the options of `tokenizer_config.json`, if they change it.
     fn normalizer(&self, stored: &Value) -> Option<Value> {
-        // These classes use the file unchanged.
+        // transformers uses the stored normalizer unchanged for these classes.
         let as_stored = |class: &Value| class == "PreTrainedTokenizerFast" || class == "TokenizersBackend";
         if stored.get("type")? != "BertNormalizer" || self.config.get("tokenizer_class").is_some_and(as_stored) {
             return None;
@@ -171,7 +171,7 @@ impl Outside {
         };
         let content = written.as_str().or_else(|| flags.get("content")?.as_str()).filter(|c| !c.is_empty())?;
         let flag = |key: &str, default: bool| flags.get(key).and_then(Value::as_bool).unwrap_or(default);
-        // Tokens with a role are special even without the flag.
+        // Tokens that have a role are special even without the flag.
         let special = if id.is_some() { flag("special", is_special) } else { is_special };
         let token = json!({
             "content": content, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),
@@ -199,7 +199,7 @@ impl Outside {
             }
             (Some(wanted), None) if vocabulary.holds(wanted) => {
                 return Err(format!(
-                    "{} gives '{}' the id {wanted}, which another token of tokenizer.json has; correct one of them",
+                    "{} gives '{}' the id {wanted}, which tokenizer.json gives to a different token; correct one of them",
                     self.file,
                     content.escape_debug()
                 ));

@@ -1,4 +1,4 @@
-//! Tests of tokenizers from old vocabularies, with disabled options, and on difficult texts.
+//! Tests of tokenizers from old vocabulary files, with disabled options, and on difficult texts.
 
 use super::*;
 
@@ -100,7 +100,7 @@ fn ids_without_embeddings_are_known_as_such() {
     assert_eq!((t.word_id("her"), t.word_id("##e")), (Some(10), None));
 }
 
-/// Regression: a causal model used to predict the continuation after the closing token.
+/// Regression: a causal model used to read the closing token and predict what follows it.
 #[test]
 fn a_causal_model_is_not_shown_what_closes_a_text() {
     let arch = |causal| {
@@ -183,7 +183,7 @@ fn replacements_that_double_a_text_again_and_again_are_refused() {
     }
     let every = replace(serde_json::json!({"Regex": ""}), &"x".repeat(1000));
     assert!(recipe(serde_json::json!({"normalizer": every})).is_err());
-    // Steps in real files: a mark for spaces, quotes, shorter forms.
+    // Steps that occur in real files: a mark for spaces, quotes, shorter forms.
     let blank = replace(serde_json::json!({"String": " "}), "\u{2581}");
     let shorter = replace(serde_json::json!({"Regex": " {2,}"}), " ");
     let real = serde_json::json!({"type": "Sequence", "normalizers": [blank, shorter]});
@@ -207,7 +207,7 @@ fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
     assert!(recipe(frame(vec![token.clone(), text.clone(), token], 1)).is_ok());
 }
 
-/// The library accepts a step with a missing or wrong type, or as a list of fields, and still doubles the text.
+/// The library accepts a step whose type is missing or wrong, or a list of fields, and the step still doubles the text.
 #[test]
 fn steps_are_judged_by_what_the_library_makes_of_them() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -245,11 +245,11 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
     let lower = json(r#"{"type": "Lowercase"}"#);
     let said = recipe(serde_json::json!({"normalizer": sequence("normalizers", vec![lower; 300])})).err().unwrap();
     assert!(said.contains("300 steps"), "{said}");
-    // The library uses the last of two.
+    // The library uses the last of two equal fields.
     let twice = br#"{"normalizer": null, "normalizer": {"type": "Lowercase"}}"#;
     let said = Tokenizer::from_json("t", twice, Extras::default()).err().unwrap().to_string();
     assert!(said.contains("twice"), "{said}");
-    // Steps in real files: bytes once, after splitting; a mark before words.
+    // Steps that occur in real files: conversion to bytes once, after splitting; a mark before words.
     let bytes = json(r#"{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true}"#);
     let split = json(r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#);
     let mark = json(r#"{"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true}"#);
@@ -259,7 +259,7 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
     }
 }
 
-/// A table applied to its own output can double a text each time, and one entry can be as long as the file.
+/// A table applied to its own output can double a text each time, and a single entry can be as long as the file.
 #[test]
 fn a_table_of_characters_is_taken_once_and_with_short_entries() {
     use base64::prelude::{BASE64_STANDARD, Engine};

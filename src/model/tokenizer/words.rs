@@ -1,4 +1,4 @@
-//! Tokenizers with whole words, for word vectors and encoders that use them.
+//! Tokenizers that produce whole words, for word vectors and for encoders that use them.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -24,12 +24,12 @@ pub enum Split {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordRules {
-    /// True to look up words in lower case.
+    /// True if words are looked up in lower case.
     pub fold: bool,
     pub split: Split,
     /// Words added before and after every text, if in the vocabulary.
     pub frame: Option<(String, String)>,
-    /// True to drop words without a vector; otherwise they have a zero vector.
+    /// True if words without a vector are dropped; otherwise they get a zero vector.
     pub(crate) drop_unknown: bool,
 }
 
@@ -39,7 +39,7 @@ pub fn split(how: Split, text: &str) -> Vec<String> {
         Split::Words => Whitespace.pre_tokenize(&mut pieces),
         Split::Spaces => WhitespaceSplit.pre_tokenize(&mut pieces),
     };
-    // Splitting at fixed patterns cannot fail; if it did, the text would have no words.
+    // Splitting at fixed patterns cannot fail; if it failed, the text would have no words.
     if done.is_err() {
         return Vec::new();
     }

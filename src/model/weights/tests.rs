@@ -1,4 +1,4 @@
-//! Malicious and damaged weight files are rejected with the reason; valid ones are read back exactly.
+//! Tests that malicious and damaged weight files are rejected with the reason, and that valid ones are read back exactly.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Regression: results used to have the private mode of temporary files.
+/// Regression: written files used to keep the private access mode of temporary files.
 #[cfg(unix)]
 #[test]
 fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {

@@ -111,7 +111,7 @@ fn files_that_are_no_sessions_are_refused_by_name_and_line() {
         ("hello\n", "not a session"),
         ("{\"a\":1}\n", "probity_session"),
         (newer.as_str(), "newer"),
-        ("{\"probity_session\":1}\n", "format 1, this program reads format 2; run its spec again"),
+        ("{\"probity_session\":1}\n", "format 1, but this program reads format 2; run its spec again"),
         ("{\"probity_session\":2}\n", "header"),
     ] {
         let message = parse(text).unwrap_err().to_string();

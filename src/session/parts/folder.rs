@@ -18,12 +18,12 @@ const LIST: &str = "grid.jsonl";
 const PARTS: &str = "parts";
 /// Folder of the shards' progress files.
 pub(super) const SHARDS: &str = "shards";
-/// The file that a run without a grid writes to its folder.
+/// Name of the file that a run without a grid writes to its folder.
 const PLAIN: &str = "findings.jsonl";
 /// Maximum size of a list of cells in bytes.
 const MAX_LIST: u64 = 256 << 20;
 
-/// The first line of the list of cells.
+/// The first line in the list of cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Version of the file format; its name marks the file as a grid.
@@ -65,7 +65,7 @@ impl Listed {
 pub enum State {
     Absent,
     Done,
-    /// The run failed for this reason.
+    /// The run failed, for this reason.
     Failed(String),
     Stopped,
     Broken(PartError),
@@ -79,10 +79,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens or creates the folder for these cells with their counted work.
+    /// Opens or creates the folder for these cells and their counted work.
     ///
     /// # Errors
-    /// [`PartError`] if it cannot be created, or belongs to another experiment.
+    /// [`PartError`] if the folder cannot be created or belongs to a different experiment.
     pub fn join(dir: &Path, cells: &[Cell], work: &[u128]) -> Result<Self, PartError> {
         let head = Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
         let listed = cells.iter().zip(work).enumerate().map(|(k, (cell, work))| Listed {
@@ -107,7 +107,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Returns an error if the folder of a plain run contains a grid.
+    /// Returns an error if the folder chosen for a plain run contains a grid.
     pub fn none_in(dir: &Path) -> Result<(), PartError> {
         if dir.join(LIST).symlink_metadata().is_err() {
             return Ok(());
@@ -119,7 +119,7 @@ impl Folder {
     /// Opens the folder of an earlier run.
     ///
     /// # Errors
-    /// [`PartError`] if it is not the folder of a grid, or another version wrote it.
+    /// [`PartError`] if the folder does not belong to a grid, or a different version wrote it.
     pub fn open(dir: &Path) -> Result<Self, PartError> {
         let path = dir.join(LIST);
         let head = Self::head_of(dir)?;
@@ -142,12 +142,13 @@ impl Folder {
         &self.dir
     }
 
-    /// The file of the cell at this index; it may not exist.
+    /// Path of the file for the cell with this index; the file may not exist.
     pub fn part(&self, index: usize) -> PathBuf {
         self.dir.join(PARTS).join(format!("{}.jsonl", self.cells[index].spec))
     }
 
-    /// For each cell, the index of the shard (of `count`) that computes it; see [`shares`]. Depends only on the list, not on the spec.
+    /// For each cell, the index of the shard (out of `count`) that computes it; see [`shares`]. It depends only on the list, not on the
+    /// spec.
     pub fn shares(&self, count: usize) -> Vec<usize> {
         shares(&self.cells.iter().map(|c| u128::from(c.work)).collect::<Vec<_>>(), count)
     }
@@ -162,7 +163,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// State of a cell, from the first and last lines of its file.
+    /// Determines the state of a cell from the first and last lines of its file.
     pub fn state(&self, index: usize) -> State {
         let path = self.part(index);
         if !path.exists() {
@@ -176,7 +177,8 @@ impl Folder {
         }
     }
 
-    /// State of a cell, from its whole file: a finished one must have the number of lines and the checksum that its last line gives.
+    /// Determines the state of a cell from its whole file. The file of a finished cell must have the number of lines and the checksum
+    /// stated in its last line.
     pub fn checked(&self, index: usize) -> State {
         let whole = || {
             let mut reader = part::Reader::open(&self.part(index))?;

@@ -1,5 +1,5 @@
-//! The last log line of a job that stopped reporting. The scheduler writes it (`out of memory`, `cancelled`) when the job itself no longer
-//! can.
+//! The last line in the log of a job that has stopped reporting. The scheduler writes it (`out of memory`, `cancelled`) when the job itself
+//! no longer can.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -9,14 +9,14 @@ use std::path::Path;
 use crate::name::utc;
 use base::text::shortened;
 
-/// The subfolder of the grid's folder with the output of array jobs.
+/// Name of the grid's subfolder for the output of array jobs.
 pub const LOGS: &str = "logs";
 /// Number of bytes read from the end of a log.
 const TAIL: u64 = 4 << 10;
 /// Maximum number of characters shown of a line.
 const SHOWN: usize = 200;
 
-/// The file in [`LOGS`] to which this process prints, named as in the script of `probity submit` (`%A-%a.log`); `None` outside a Slurm
+/// Name of the file in [`LOGS`] to which this process prints, as in the script of `probity submit` (`%A-%a.log`); `None` outside a Slurm
 /// array.
 pub(crate) fn of_this_job() -> Option<String> {
     name(std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(), std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref())
@@ -29,11 +29,11 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
 }
 
 /// The last non-empty line of a log, made printable. `None` if the file does not exist, is empty, or has a name that [`of_this_job`] does
-/// not produce (others may write to the folder).
+/// not produce, because others may write to the folder.
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
-    // Opening a pipe or a device in its place would block.
+    // If a pipe or device is in its place, opening it would block.
     let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
     let mut file = base::read::open(&path).ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;
@@ -53,7 +53,7 @@ pub struct Latest {
     pub written: String,
 }
 
-/// The newest log of every task that has one, ordered by task.
+/// The newest log of every task that has a log, in task order.
 pub fn latest(dir: &Path) -> Vec<Latest> {
     let mut newest: BTreeMap<usize, (u64, String)> = BTreeMap::new();
     for entry in std::fs::read_dir(dir.join(LOGS)).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! Merges parts into one session: checks them first, then streams them with one line in memory at a time.
+//! Merges parts into a session: checks them first, then copies them with only one line in memory at a time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -21,16 +21,16 @@ pub struct Done {
     pub lines: usize,
 }
 
-/// Headers of the parts of a folder, before the parts are read in full.
+/// First and last lines of the parts in a folder, read before the parts themselves.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Parts of finished cells, by index in the list.
     pub done: HashMap<usize, Done>,
-    /// Indices of cells without a part, or with a part that was stopped.
+    /// Indices of cells that have no part, or whose part was stopped.
     pub missing: Vec<usize>,
     /// Cells that failed, each with the reason.
     pub failed: Vec<(usize, String)>,
-    /// Files with the same content as another file.
+    /// Files with the same contents as a different file.
     pub copies: Vec<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ impl Survey {
     /// Reads the first and last line of every part.
     ///
     /// # Errors
-    /// [`PartError`] for the first file that does not belong to the grid, is truncated, or contradicts another file of the same cell.
+    /// [`PartError`] for the first file that does not belong to the grid, is truncated, or contradicts a second file for the same cell.
     pub fn of(folder: &Folder) -> Result<Self, PartError> {
         let mut found: HashMap<usize, (PathBuf, End)> = HashMap::new();
         let mut survey = Self::default();
@@ -57,7 +57,7 @@ impl Survey {
                     }
                     survey.copies.push(path);
                 }
-                // Of two attempts at a cell, the finished one counts.
+                // If there were two attempts at a cell, the finished one counts.
                 Some(entry) if end.end == Outcome::Done => *entry = (path, end),
                 Some(_) => {}
             }
@@ -78,15 +78,15 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Groups finished cells in order into as few sessions as possible with at most this many bytes and lines each. A cell is never
-    /// divided; a larger one becomes a session by itself.
+    /// Groups finished cells in order into as few sessions as possible, each with at most this many bytes and lines. A cell is never
+    /// divided; a cell that is too large becomes a session by itself.
     pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
         let mut all: Vec<usize> = self.done.keys().copied().collect();
         all.sort_unstable();
         let (mut out, mut bytes, mut lines) = (Vec::<Vec<usize>>::new(), 0, 0);
         for index in all {
             let part = &self.done[&index];
-            // The duration of earlier cells adds some digits to the time in each line, and one more line announces the cell.
+            // Because earlier cells took time, the time in each line gets some more digits; one more line announces the cell.
             let (more, further) = (part.bytes + DIGITS * part.lines as u64 + ABOUT, part.lines + 1);
             match out.last_mut() {
                 Some(last) if bytes + more <= most_bytes && lines + further <= most_lines => {
@@ -110,7 +110,7 @@ impl Survey {
 
 /// Maximum growth of a line in bytes when its time counts from the start of a session.
 const DIGITS: u64 = 12;
-/// Maximum bytes of a session's header, or of the line that announces a cell.
+/// Maximum size in bytes of a session's header, or of the line that announces a cell.
 const ABOUT: u64 = 16 << 10;
 
 #[derive(Debug, Default)]
@@ -124,7 +124,7 @@ pub struct Merged {
     pub family: Vec<(usize, Comparison)>,
 }
 
-/// Writes the session of these cells (by index) that are finished; see [`Survey::volumes`].
+/// Writes the session of those among these cells (by index) that are finished; see [`Survey::volumes`].
 ///
 /// # Errors
 /// [`PartError`] for the first invalid line; [`PartError::Write`] if `out` cannot be written.
@@ -188,7 +188,7 @@ struct Tape<'a> {
     /// Start of the cell in seconds.
     offset: f64,
     last: f64,
-    /// Origin for the header; `None` once the header is written.
+    /// Provenance for the header; `None` once the header has been written.
     grid: Option<MergedGrid>,
 }
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Every file is written under a temporary name and renamed. No locks are needed, so the folder may be on a network file system. A part
-//! consists of a header line, the lines of a session (final findings only), and a closing line with the outcome, the number of lines and
-//! their checksum.
+//! consists of a header line, session lines (final findings only), and a closing line with the outcome, the number of lines and their
+//! checksum.
 
 pub mod folder;
 pub mod log;
@@ -31,7 +31,7 @@ pub enum PartError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{}: cannot write: {source}. Make room, or name another folder.", path.display())]
+    #[error("{}: cannot write: {source}. Free some space, or choose a different folder.", path.display())]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -44,9 +44,9 @@ pub enum PartError {
         /// The fault and its remedy.
         problem: String,
     },
-    /// The folder contains the parts of another set of cells.
+    /// The folder contains the parts of a different set of cells.
     #[error(
-        "{}: contains the parts of another experiment ({there}); this is {here}. Name another folder, or run the spec of that experiment.",
+        "{}: contains the parts of a different experiment ({there}); this is {here}. Choose a different folder, or run the spec of that experiment.",
         path.display()
     )]
     Other {
@@ -56,10 +56,10 @@ pub enum PartError {
         /// The requested set of cells.
         here: String,
     },
-    /// Another version of the program wrote the file.
+    /// A different version of the program wrote the file.
     #[error(
         "{}: written by version {there} of the program, but this is {here}: numbers of two versions must not be mixed. \
-         Name another folder, or use that version.",
+         Choose a different folder, or use that version.",
         path.display()
     )]
     Version {
@@ -87,9 +87,9 @@ pub enum PartError {
         line: usize,
         at: &'static str,
     },
-    /// Two files of one cell contain different results.
+    /// Two files for the same cell contain different results.
     #[error(
-        "{} and {}: two results of {cell} with different numbers. One of them comes from other data, another model with the same name, or a faulty machine: delete it.",
+        "{} and {}: two results of {cell} with different numbers. One of them comes from different data, a different model with the same name, or a faulty machine: delete that file.",
         first.display(), second.display()
     )]
     Twice {
@@ -110,5 +110,5 @@ impl PartError {
 /// The version of this program, as written in parts.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Advice for an invalid file.
+/// Advice for the user if a file is invalid.
 const AGAIN: &str = "delete the file and run the spec again";

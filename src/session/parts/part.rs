@@ -23,7 +23,7 @@ pub struct Head {
     /// Version of the file format; its name marks the file as a part.
     pub probity_part: u32,
     pub version: String,
-    /// Hash of the part's set of cells.
+    /// Hash of the set of cells to which the part belongs.
     pub grid: String,
     /// Number of the cell, from 1.
     pub cell: usize,
@@ -45,18 +45,18 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct End {
     pub end: Outcome,
-    /// Reason of a failure.
+    /// Reason for a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Number of lines between the first and this one.
+    /// Number of lines between the first line and this one.
     pub lines: usize,
-    /// Checksum of the findings, without times and cache use.
+    /// Checksum of the findings, excluding times and cache use.
     pub digest: String,
-    /// Wall seconds.
+    /// Wall time in seconds.
     pub seconds: f64,
 }
 
-/// Checksum of findings, independent of their order.
+/// Checksum of findings that does not depend on their order.
 #[derive(Debug, Default)]
 struct Sum(Vec<[u8; 32]>);
 
@@ -79,11 +79,11 @@ impl Sum {
     }
 }
 
-/// Maximum length in characters of a reason in the last line.
+/// Maximum length in characters of a failure reason in the last line.
 const LONGEST: usize = 2_000;
 
-/// Writes the part of one cell. It stays in memory until the cell ends: a temporary file that grows for hours could be mistaken for that of
-/// a killed process.
+/// Writer for the part of one cell. The part stays in memory until the cell ends, because a temporary file that grows for hours could be
+/// mistaken for that of a killed process.
 pub struct Writer<'a> {
     path: PathBuf,
     lines: Vec<u8>,
@@ -98,7 +98,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins the file of a cell; an existing file is replaced when the cell ends. `status` receives the cell's progress. `engine`
+    /// Begins the file for a cell; an existing file is replaced when the cell ends. `status` receives the cell's progress. `engine`
     /// describes the engine, if its description has already arrived.
     pub fn new(
         path: PathBuf,
@@ -137,7 +137,7 @@ impl Record for Writer<'_> {
             Command::Run { .. } => self.put(line(t, command))?,
             _ => return Ok(()),
         }
-        // The engine describes itself only once, during the first of several cells; the description is repeated for the others.
+        // The engine describes itself only once, during the first of several cells, so the description is repeated for the others.
         self.engine.take().map_or(Ok(()), |engine| self.event(t, &Event::Ready(engine)))
     }
 
@@ -146,7 +146,7 @@ impl Record for Writer<'_> {
         match event {
             Event::Ready(_) if std::mem::replace(&mut self.ready, true) => return Ok(()),
             Event::Ready(_) | Event::Started { .. } | Event::Notice(_) => {}
-            // Interim findings depend on the state of the cache; final ones do not.
+            // Interim findings depend on the state of the cache, but final findings do not.
             Event::Finding { finding, .. } if !finding.r#final => return Ok(()),
             Event::Finding { finding, .. } => {
                 if let Body::Common(Common::Error(problem)) = &finding.body {
@@ -178,7 +178,7 @@ impl Record for Writer<'_> {
 
     fn finish(&mut self) -> Result<(), SessionError> {
         let end = match self.outcome {
-            // A run that reported an error did not compute everything.
+            // A run that reported an error has not computed everything.
             Some(Outcome::Done) if self.problem.is_some() => Outcome::Failed,
             Some(outcome) => outcome,
             None if self.problem.is_some() => Outcome::Failed,
@@ -193,7 +193,7 @@ impl Record for Writer<'_> {
     }
 }
 
-/// Number of bytes at the end of a part that are searched for its last line.
+/// Number of bytes at the end of a part in which the last line is searched.
 const TAIL: u64 = 64 << 10;
 
 /// Reads the first and the last line of a part.
@@ -246,7 +246,7 @@ fn lines_in(path: &Path) -> std::io::Result<usize> {
     }
 }
 
-/// Reads a part line by line, with one line in memory.
+/// Reads a part line by line, with only one line in memory.
 pub struct Reader {
     path: PathBuf,
     source: BufReader<File>,
@@ -272,7 +272,7 @@ impl Reader {
         Ok(Self { path: path.to_owned(), source, buffer, line: 1, sum: Sum::default(), head })
     }
 
-    /// Returns the next session entry; `None` at the end, after the closing line has been checked against the lines read.
+    /// Returns the next session entry; `None` at the end, after the lines read have been checked against the closing line.
     pub fn entry(&mut self) -> Result<Option<Entry>, PartError> {
         self.line += 1;
         let read = next_line(&mut self.source, &mut self.buffer);

@@ -1,4 +1,4 @@
-//! Progress file of a shard, for users who watch the grid from another machine.
+//! Progress file of a shard, for users who follow the grid from a different machine.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,18 +13,18 @@ use engine::message::Progress;
 
 /// Minimum time between writes within a cell.
 const EVERY: Duration = Duration::from_secs(5);
-/// Seconds without a write after which a shard counts as silent: killed, or in a step that reports nothing.
+/// Time in seconds without a write after which a shard counts as silent: it was killed, or is in a step that reports nothing.
 pub(crate) const SILENT: u64 = 120;
 /// Maximum size of a progress file in bytes.
 const MAX: u64 = 64 << 10;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// The shard as requested: `2/8`, with `.1/2` appended for one of several jobs of a shard.
+    /// The shard as requested, such as `2/8`; `.1/2` is appended for one of several jobs of a shard.
     pub shard: String,
     /// Id of the computing process.
     pub process: u32,
-    /// Time of writing, RFC 3339 in UTC.
+    /// Time at which the file was written, RFC 3339 in UTC.
     pub(crate) updated: String,
     pub cells: usize,
     pub done: usize,
@@ -36,7 +36,7 @@ pub struct Status {
     pub stage: String,
     /// Completed proportion of the cell, from 0 to 1.
     pub share: f64,
-    /// Expected seconds until the shard ends; `None` while unknown.
+    /// Expected time in seconds until the shard ends; `None` while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
     /// The job's log file; `None` without a scheduler.
@@ -46,7 +46,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// The states of all shards in the folder, sorted by name. Unreadable ones are omitted.
+    /// The states of all shards in the folder, sorted by name. Unreadable files are ignored.
     pub fn all(folder: &Folder) -> Vec<Self> {
         let Ok(listing) = std::fs::read_dir(folder.dir().join(SHARDS)) else { return Vec::new() };
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
@@ -66,7 +66,7 @@ pub struct Reporter {
     pub status: Status,
     begun: Instant,
     written: Option<Instant>,
-    /// Counted work: done by this process, of the current cell, and of the cells after it.
+    /// Counted work: done by this process, in the current cell, and in the cells after it.
     work: (f64, f64, f64),
 }
 
@@ -115,14 +115,14 @@ impl Reporter {
         self.write();
     }
 
-    /// Writes the state now. A failure does not stop the work, because the state only serves watchers.
+    /// Writes the state now. If that fails, the work continues, because the state only serves users who follow the grid.
     pub fn write(&mut self) {
         self.written = Some(Instant::now());
         self.status.updated = name::utc(SystemTime::now());
         let (before, now, after) = self.work;
         let done = before + now * self.status.share;
         let left = self.begun.elapsed().as_secs_f64() * (now * (1.0 - self.status.share) + after) / done;
-        // A hundredth of the work is too little for an estimate.
+        // An estimate is made only once more than a hundredth of the work is done.
         let known = done > 0.01 * (before + now + after);
         self.status.left = (known && left.is_finite() && !self.status.ended).then(|| left.round());
         if let Ok(text) = serde_json::to_vec(&self.status) {
@@ -133,7 +133,7 @@ impl Reporter {
     /// Checks that the state can be written.
     ///
     /// # Errors
-    /// [`PartError::Write`] if it cannot.
+    /// [`PartError::Write`] if it cannot be written.
     pub fn check(&mut self) -> Result<(), PartError> {
         self.write();
         match self.path.is_file() {

@@ -1,4 +1,4 @@
-//! Tests of parts and their folders: round trips, and refusals that name the file.
+//! Tests of parts and their folders: what is written is read back, and invalid files are refused by name.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn bench() -> Bench {
     Bench { _tmp: tmp, cells, folder }
 }
 
-/// A finding whose numbers are `n` and whose time is `seconds`.
+/// A finding whose numbers are all `n` and whose time is `seconds`.
 fn finding(cell: &Cell, n: usize, is_final: bool, seconds: f64) -> Finding {
     let summary =
         SummaryFinding { seconds, device: format!("cpu {seconds}"), version: VERSION.into(), cancelled: false };
@@ -125,7 +125,7 @@ fn a_part_says_how_it_ended() {
     assert!(matches!(bench.folder.state(1), State::Broken(PartError::Version { .. })));
 }
 
-/// Numbers of a truncated or changed part are never used.
+/// Numbers from a truncated or changed part are never used.
 #[test]
 fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
     let bench = bench();
@@ -177,7 +177,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     assert_eq!(text, bench.merged().unwrap());
 }
 
-/// Regression: a result too large for a replay used to be written and could not be opened.
+/// Regression: a result too large to be replayed used to be written, and could then not be opened.
 #[test]
 fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
     let bench = bench();
@@ -224,7 +224,9 @@ fn the_part_of_another_version_is_refused_with_its_file_and_the_way_out() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replacen(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\"", 1)).unwrap();
     let message = Survey::of(&bench.folder).unwrap_err().to_string();
-    for words in [&*path.display().to_string(), "version 0.0.1", VERSION, "Name another folder, or use that version"] {
+    for words in
+        [&*path.display().to_string(), "version 0.0.1", VERSION, "Choose a different folder, or use that version"]
+    {
         assert!(message.contains(words), "{words}: {message}");
     }
 }
@@ -250,7 +252,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
     assert_eq!((again.head.clone(), again.cells.len()), (bench.folder.head.clone(), 3));
     assert_eq!(Folder::open(dir).unwrap().cells, bench.folder.cells);
     let message = Folder::join(dir, &bench.cells[..2], &[1; 2]).unwrap_err().to_string();
-    assert!(message.contains("another experiment") && message.contains("grid.jsonl"), "{message}");
+    assert!(message.contains("a different experiment") && message.contains("grid.jsonl"), "{message}");
     let other = bench.folder.part(0).with_file_name("other.jsonl");
     bench.compute_at(&other, 0, 1, 1.0, message::Outcome::Done);
     let text = std::fs::read_to_string(&other).unwrap();

@@ -1,4 +1,4 @@
-//! State of a grid, for users who watch its folder while other machines compute.
+//! State of a grid, for users who follow its folder while other machines compute.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -50,11 +50,11 @@ pub struct Share {
     /// Number of finished cells, including those finished before the shard began.
     pub done: usize,
     pub failed: usize,
-    /// Expected seconds until the shard ends; `None` while unknown.
+    /// Expected time in seconds until the shard ends; `None` while unknown.
     pub left: Option<f64>,
 }
 
-/// Characters of [`View::map`].
+/// Characters in [`View::map`].
 pub mod sign {
     pub const WAITING: char = '.';
     pub const RUNNING: char = '>';
@@ -72,15 +72,15 @@ pub struct View {
     pub failed: Vec<(String, String)>,
     /// Messages about silent shards.
     pub silent: Vec<String>,
-    /// Array tasks whose job ended before it reported its shard; their cells are not being computed.
+    /// Array tasks whose job ended before it reported a shard; their cells are not being computed.
     #[serde(default)]
     pub lost: Vec<usize>,
-    /// Messages about shards whose machine's clock differs from the local one.
+    /// Messages about shards on machines whose clock differs from the local one.
     #[serde(default)]
     pub clocks: Vec<String>,
     /// Number of cells that no shard has started.
     pub waiting: usize,
-    /// Expected seconds until the slowest shard ends; `None` while unknown.
+    /// Expected time in seconds until the slowest shard ends; `None` while unknown.
     pub left: Option<f64>,
     #[serde(default)]
     pub shards: Vec<Share>,
@@ -123,11 +123,11 @@ enum Settled {
 struct Heard {
     updated: String,
     at: Instant,
-    /// True if the shard has written while this program was watching.
+    /// True if the shard has written while this program was following it.
     moved: bool,
 }
 
-/// Watches a folder. Unchanged parts are not read again.
+/// Follows a folder. Unchanged parts are not read again.
 #[derive(Debug, Default)]
 pub struct Watch {
     states: HashMap<usize, (Option<SystemTime>, u64, Settled)>,
@@ -159,7 +159,7 @@ impl Watch {
         }
         for status in statuses {
             let index = status.cell.and_then(|c| c.checked_sub(1)).filter(|i| *i < folder.cells.len());
-            // Another shard has computed the rest of this one, which will not report again.
+            // A different shard has computed the remaining cells of this one, which will not report again.
             let settled = index.is_some_and(|i| map[i] == sign::DONE);
             let pace = if status.ended || settled { Pace::Ended } else { self.pace(&status, now, clock, &mut view) };
             view.shards.push(share(&status, pace));
@@ -194,7 +194,7 @@ impl Watch {
     }
 
     /// Activity of a shard that has not ended. Times come from the computing machine, whose clock may be wrong. Once the shard has been
-    /// seen to write, only the local clock counts.
+    /// seen to write, only the local clock is used.
     fn pace(&mut self, status: &Status, now: SystemTime, clock: Instant, view: &mut View) -> Pace {
         let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| Heard {
             updated: status.updated.clone(),
@@ -211,7 +211,7 @@ impl Watch {
         if new || old && heard.moved && !quiet {
             let which = if new { "ahead of" } else { "behind" };
             view.clocks.push(format!(
-                "shard {}: its clock is {which} this machine's: it wrote {} at {} by the clock here; synchronise both with NTP",
+                "shard {}: its clock is {which} that of this machine: it wrote {} when it was {} here; synchronise both with NTP",
                 status.shard,
                 status.updated,
                 utc(now)
@@ -251,7 +251,7 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
             continue;
         }
         let Some(line) = log::last_line(folder.dir(), &latest.log) else { continue };
-        // After any other last line, the first cell may still follow.
+        // After any other last line, the job may still begin its first cell.
         let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
         if ended {
             view.lost.push(latest.task);
@@ -368,8 +368,8 @@ mod tests {
         assert!(told().contains(", last line of 31-1.log: slurmstepd: error: oom_kill; if"), "{}", told());
     }
 
-    /// Regression: a live shard used to count as silent if its machine's clock was two minutes slow. A dead one used to count as alive for
-    /// as long as its clock was fast.
+    /// Regression: a running shard used to count as silent if its machine's clock was two minutes slow. A dead shard used to count as
+    /// running for as long as its clock was fast.
     #[test]
     fn a_clock_that_is_off_is_told_of_and_says_nothing_about_the_shard() {
         let tmp = tempfile::tempdir().unwrap();

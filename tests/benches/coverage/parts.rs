@@ -1,4 +1,4 @@
-//! Intervals for the sources of a gap, rank consistency, distances and two annotators.
+//! Intervals for the sources of a gap, rank consistency, distances, and the agreement of two annotators.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use probity::stats::special::normal_quantile;
 
 const LEVEL: f64 = 0.95;
 const RUNS: usize = 2_000;
-/// Number of relations that stands for infinitely many.
+/// Number of relations that approximates infinitely many.
 const MANY: usize = 40_000;
 
 pub(crate) fn parts() {
@@ -46,8 +46,8 @@ fn rows<const N: usize>(
     }
 }
 
-/// Parts of the gap of two models on a relation of 5 prompts and 40 instances. `spread` is the standard deviation, over relations, of the
-/// logarithm of the prompt's effect.
+/// Sources of the gap between two models on a relation of 5 prompts and 40 instances. `spread` is the standard deviation over relations of
+/// the log prompt effect.
 fn relation(spread: f64, rng: &mut impl FnMut() -> f64) -> Parts {
     let (prompts, instances) = (5, 40);
     let mut normal = || normal_quantile(rng().clamp(1e-12, 1.0 - 1e-12));
@@ -75,7 +75,7 @@ fn ledgers() {
                 let shares = [l.prompt_share, l.prompt_unbiased_share].map(|e| e.expect("a gap that varies"));
                 [l.model_itself, l.total, l.prompt, l.sample, l.residual, l.prompt_unbiased, shares[0], shares[1]]
             };
-            // For n relations the variances are 1 / n of those of one relation.
+            // With n relations, variances are 1 / n of those with one relation.
             let by = |k: usize| if (1..6).contains(&k) { MANY as f64 / n as f64 } else { 1.0 };
             let means = list(all).map(|e| e.mean);
             let truths = std::array::from_fn(|k| means[k] * by(k));
@@ -88,7 +88,7 @@ fn ledgers() {
     }
 }
 
-/// Draws of orders with these probabilities; the score is the proportion of the most frequent order.
+/// Random rankings with these probabilities; the score is the proportion of the most frequent ranking.
 fn ranks() {
     let mut rng = stream(2, "ranks");
     let equal = |n: usize| (format!("{n} equal orders"), vec![1.0 / n as f64; n]);
@@ -112,7 +112,7 @@ fn ranks() {
     }
 }
 
-/// Distances with a long tail: the exponential of a normal variable.
+/// Long-tailed distances: exponentials of normal variables.
 fn distances() {
     let mut rng = stream(3, "distances");
     for spread in [0.25f64, 0.5, 1.0] {
@@ -125,7 +125,7 @@ fn distances() {
     }
 }
 
-/// Sentences annotated by two people whose agreement varies between sentences.
+/// Sentences labelled by two annotators whose agreement varies between sentences.
 fn annotated(n: usize, rng: &mut impl FnMut() -> f64) -> [Vec<Annotation>; 2] {
     let mut lines = [String::new(), String::new()];
     for i in 0..n {

@@ -1,4 +1,4 @@
-//! Intervals over originals and over annotators: right against wrong answers, sensitivity, Krippendorff's alpha.
+//! Intervals over originals and over annotators: right against wrong answers, sensitivity, and Krippendorff's alpha.
 
 use super::shown::row;
 use probity::lab::saliency::metrics::judge::{Judged, Pair, Single};
@@ -23,7 +23,7 @@ fn score(mean: f64, rng: &mut impl FnMut() -> f64) -> f64 {
     (mean + 0.25 * normal_quantile(rng())).clamp(0.0, 1.0)
 }
 
-/// An original with up to four partners. Answers to its inputs are correlated, and right answers have higher scores.
+/// An original with up to four partners. Whether answers to them are right is correlated, and inputs answered right have higher scores.
 fn original(right: f64, partners: usize, rng: &mut impl FnMut() -> f64) -> Judged {
     let (own, level) = (rng(), 0.15 * normal_quantile(rng()));
     let mut single = || {
@@ -51,7 +51,7 @@ fn right_minus_wrong() {
         let truth = gap(&many).expect("many originals").mean;
         for n in [10, 20, 39, 60, 150] {
             row(&format!("right minus wrong, {right} right"), n, truth, || {
-                // Samples with an empty part have no difference.
+                // Samples in which no answer is right, or none wrong, have no difference.
                 let mut draw = || gap(&(0..n).map(|i| original(right, i % 4, &mut rng)).collect::<Vec<_>>());
                 std::iter::repeat_with(&mut draw).flatten().next().expect("drawn until both parts are there")
             });
@@ -59,7 +59,7 @@ fn right_minus_wrong() {
     }
 }
 
-/// Relative changes that are correlated within an original; their logarithms vary.
+/// Relative changes that are correlated within an original and have a log-normal spread.
 fn sensitivity() {
     let mut rng = stream(10, "sensitivity");
     let mut rng = || unit(&mut rng);
@@ -78,7 +78,7 @@ fn sensitivity() {
     }
 }
 
-/// Words of a sentence as marked by annotators; a third should be marked. Agreement with the sentence's own marks varies.
+/// Words of one sentence as marked by the annotators, who should mark a third. How well they agree varies between sentences.
 fn sentence(annotators: usize, rng: &mut impl FnMut() -> f64) -> Coincidences<2> {
     let (words, agrees) = (6 + (rng() * 10.0) as usize, 0.65 + 0.3 * rng());
     let mut found = Coincidences::default();

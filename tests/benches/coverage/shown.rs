@@ -1,4 +1,4 @@
-//! Intervals that the labs show for their other parts, each at three sample sizes.
+//! Intervals that the labs show for further quantities, each at three sample sizes.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use probity::stats::sweep::largest;
 const LEVEL: f64 = 0.95;
 const RUNS: usize = 4_000;
 
-/// Prints how often an interval contained its truth, with its mean half-width.
+/// Prints how often an interval contained the true value, and its mean half-width.
 pub(crate) fn row(name: &str, n: usize, truth: f64, draw: impl FnMut() -> Estimate) {
     row_of(RUNS, name, n, truth, draw);
 }
 
-/// Like [`row`], with this number of runs: 4,000 leave an error of .004.
+/// Like [`row`], with a given number of simulations; 4,000 leave a standard error of .004.
 fn row_of(runs: usize, name: &str, n: usize, truth: f64, mut draw: impl FnMut() -> Estimate) {
     let (mut held, mut width) = (0, 0.0);
     for _ in 0..runs {
@@ -42,7 +42,7 @@ pub(crate) fn shown() {
     fixed_tasks();
 }
 
-/// Two systems over tasks of 20 to 400 items whose differences vary by five points: the mean over tasks and over items.
+/// Two systems on tasks of 20 to 400 items, with differences that vary by five points between tasks: the mean over tasks and over items.
 fn tasks() {
     let mut rng = stream(6, "tasks");
     let mut normal = || (0..12).map(|_| unit(&mut rng)).sum::<f64>() - 6.0;
@@ -72,8 +72,8 @@ fn tasks() {
     }
 }
 
-/// Few tasks of 50 to 800 items, or of 50 each, whose differences are up to `apart` on either side of the mean. Tests the mean over items
-/// with tasks as fixed. Items of a cluster share their draw with probability .632.
+/// Few tasks, of 50 to 800 items or of 50 each, whose true differences are up to `apart` above or below the mean. Tests the mean over items
+/// with tasks treated as fixed. Items of a cluster take its common draw with probability .632.
 fn fixed_tasks() {
     for (up, down, apart, cluster) in
         [(0.0, 0.03, 0.0, 1), (0.02, 0.02, 0.0, 1), (0.05, 0.05, 0.04, 1), (0.15, 0.1, 0.08, 1), (0.1, 0.1, 0.05, 5)]
@@ -118,7 +118,7 @@ fn fixed_tasks() {
     fixed_values();
 }
 
-/// Like [`fixed_tasks`], for a metric with any value from 0 to 1: skewed differences.
+/// Like [`fixed_tasks`], with a metric that can have any value from 0 to 1 and thus skewed differences.
 fn fixed_values() {
     let mut rng = stream(8, "fixed values");
     for n in [2, 4, 8] {
@@ -186,7 +186,7 @@ fn shares() {
     }
 }
 
-/// Scores of an original and its partners: often 0 or 1, otherwise in between, and correlated within the original.
+/// Scores of an original and its partners: often 0 or 1, otherwise in between, and correlated within an original.
 fn scores(partners: usize, rng: &mut impl FnMut() -> f64) -> Vec<f64> {
     let (level, kind) = (rng(), rng());
     let one = |own: f64| match kind {
@@ -199,7 +199,7 @@ fn scores(partners: usize, rng: &mut impl FnMut() -> f64) -> Vec<f64> {
 fn means() {
     let mut rng = stream(2, "means");
     let mut rng = || unit(&mut rng);
-    // The mean score of one original, from many draws.
+    // The true mean score, from many simulated originals.
     let truth = (0..2_000_000).map(|_| scores(1, &mut rng)[0]).sum::<f64>() / 2e6;
     for n in [10, 20, 60] {
         row("score by original, Student's t", n, truth, || {
@@ -213,7 +213,7 @@ fn means() {
         });
     }
     for n in [10, 50, 500] {
-        // Exponential differences: as skewed as real-valued metrics get.
+        // Exponentially distributed differences, as skewed as real-valued metrics get.
         row_of(100_000, "metric of any value, Student's t", n, 1.0, || {
             Differences::of_items((0..n).map(|_| -(1.0 - rng()).ln()).collect()).interval(LEVEL)
         });
@@ -232,7 +232,7 @@ fn means() {
     }
 }
 
-/// Answers to prompts with these true scores on the same instances, some of which are hard for all prompts.
+/// Answers to prompts with these true scores on the same instances, some of which are hard under all prompts.
 fn answers(scores: &[f64], n: usize, rng: &mut impl FnMut() -> f64) -> Answers {
     let hard: Vec<f64> = (0..n).map(|_| rng()).collect();
     let right: Vec<bool> = scores
@@ -260,7 +260,7 @@ fn prompts() {
             }
         }
     }
-    // The true gap of the prompts chosen by half of n instances, from many draws.
+    // The true gap when prompts are chosen on half of n instances, from many simulations.
     for n in [20, 53, 200] {
         let gap = |rng: &mut dyn FnMut() -> f64| {
             let found = answers(&unequal, n / 2, &mut || rng());
@@ -276,7 +276,7 @@ fn prompts() {
     }
 }
 
-/// Rejection rate of a sweep's test if there is no systematic change.
+/// Rejection rate of the test for a sweep when there is no systematic change.
 fn sweeps() {
     let mut rng = stream(4, "sweeps");
     for n in [100, 400, 2_000] {

@@ -1,4 +1,4 @@
-//! Comparison of two methods over the same trainings.
+//! Comparison of two methods on the same training runs.
 
 use probity::stats::replicates::Contrast;
 use probity::stats::rng::{stream, unit};
@@ -7,8 +7,8 @@ use probity::stats::special::normal_quantile;
 const RUNS: usize = 4_000;
 const RESAMPLES: usize = 100;
 
-/// Rejection rate of a true null, and the power at differences in standard deviations of the paired difference of one training. The spreads
-/// are of trainings, of examples shared by all trainings, and of examples by training.
+/// Rejection rate under the null, and power at differences given in standard deviations of one training run's paired difference. The
+/// spreads are those of training runs, of examples shared by all training runs, and of examples within a training run.
 pub(crate) fn versus() {
     println!("versus | trainings | spreads | difference | p <= .05 | p <= .01 | half-width | n");
     let mut rng = stream(9, "versus");

@@ -1,4 +1,4 @@
-//! Inputs of both sides: model folders with random weights, token ids and prompts, all from fixed seeds.
+//! Inputs for both sides: model folders with random weights, token ids and prompts, all from fixed seeds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use rand::RngExt;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 
-/// Special tokens, the first entries of a vocabulary; letters that begin or continue a word follow.
+/// Special tokens, which come first in the vocabulary; letters that begin or continue a word follow.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 /// Number of syllables for made-up words.
 const SYLLABLES: usize = 70;
@@ -25,9 +25,9 @@ pub(crate) struct Shape {
     pub heads: usize,
 }
 
-/// BERT-base.
+/// The shape of BERT-base.
 pub(crate) const BASE: Shape = Shape { name: "base", vocab: 30522, hidden: 768, layers: 12, heads: 12 };
-/// A model of the size of the built-in ones.
+/// A model as large as the built-in ones.
 pub(crate) const SMALL: Shape = Shape { name: "small", vocab: 4000, hidden: 128, layers: 2, heads: 4 };
 
 impl Shape {
@@ -62,7 +62,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Sentences of token ids: a special token, words, a special token.
+    /// Sentences as token ids: words between two special tokens.
     pub(crate) fn ids(self, rows: usize, len: usize) -> Vec<Vec<u32>> {
         let mut rng = stream(3, "bench ids");
         let first = first_word() as u32;
@@ -110,7 +110,7 @@ fn first_word() -> usize {
     SPECIAL.len() + 2 * letters().count()
 }
 
-/// A made-up word of two or more syllables, unique to its number.
+/// A made-up word of two or more syllables, unique to its index.
 fn word(mut n: usize) -> String {
     let mut text = String::new();
     let mut left = 2;

@@ -1,4 +1,4 @@
-//! The comparisons: our side of each, and the request to the other side.
+//! The comparisons: each with our side and the request to the other side.
 
 use std::path::Path;
 
@@ -122,7 +122,7 @@ fn forward(dir: &Path, s: Setting, shape: Shape, rows: usize, len: usize, dtype:
     Ok((Box::new(ours), request))
 }
 
-/// Attribution of one token's probability to every embedding, from a zero baseline, by the trapezoid rule.
+/// Attribution of one token's probability to every embedding, from a zero baseline, using the trapezoid rule.
 fn integrated_gradients(dir: &Path, s: Setting, shape: Shape, steps: usize, len: usize) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (ids, position, token) = (shape.ids(1, len), len / 2, shape.answers()[0]);
@@ -154,7 +154,7 @@ fn integrated_gradients(dir: &Path, s: Setting, shape: Shape, steps: usize, len:
     Ok((Box::new(ours), request))
 }
 
-/// One optimiser step; the loss is the number to compare. Every run is one more step on the same sentences.
+/// One optimiser step, whose loss is compared. Every run takes a further step on the same sentences.
 fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (ids, rate) = (shape.ids(rows, len), 1e-4);
     let mut labels = vec![vec![-100i64; len]; rows];
@@ -175,15 +175,15 @@ fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outc
     let mut trainer = Trainer::from_params(&shape.arch(), &params, AdamW::default(), s.device)?;
     let batch = Batch::new(&masked, 0)?;
     let ours = move || {
-        // Keeps the folder until the other side has read it.
+        // Keeps the folder alive until the other side has read it.
         let _kept = &dir;
         Ok(vec![trainer.step(&batch, &targets, rate)?])
     };
     Ok((Box::new(ours), request))
 }
 
-/// Probabilities of a closed set at the mask of every prompt, starting from text. Uses all threads, in batches as the prompts lab makes
-/// them.
+/// Probabilities of a closed set of answers at the mask of every prompt, starting from text. Uses all threads, in batches like those of the
+/// prompts lab.
 fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (texts, answers) = (shape.prompts(n), shape.answers());

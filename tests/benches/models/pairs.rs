@@ -1,4 +1,4 @@
-//! Comparisons of two implementations in alternating runs, and their table.
+//! Comparisons of two implementations in alternating runs, and the table of results.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::torch::Torch;
 
-/// A result whose error is a text for people.
+/// A result whose error is a message for the user.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const THREADS: usize = 2;
@@ -21,10 +21,10 @@ pub(crate) type Ours = Box<dyn FnMut() -> Outcome<Vec<f32>>>;
 pub(crate) struct Job {
     pub id: &'static str,
     pub what: &'static str,
-    /// Largest acceptable ratio of times, ours to theirs.
+    /// Largest acceptable ratio of our time to theirs.
     pub goal: Option<f64>,
     pub runs: usize,
-    /// True if a run changes the state for the next one; numbers are then also compared at the end.
+    /// True if each run changes the state for the next one; results are then compared again at the end.
     pub trains: bool,
     pub prepare: fn(&Path, Setting) -> Outcome<(Ours, Value)>,
 }
@@ -42,7 +42,7 @@ struct Args {
     runs: Option<usize>,
 }
 
-/// Runs the comparisons given on the command line. `script` is the other side's, which imports `packages`; our models are in `folder`.
+/// Runs the comparisons given on the command line. `script` belongs to the other side and imports `packages`; our models are in `folder`.
 pub(crate) fn run(jobs: &[Job], folder: &Path, script: &str, packages: &[&str]) -> Outcome<()> {
     let args = parse(jobs)?;
     rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global()?;
@@ -130,7 +130,7 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
         }
     }
     if let Some(torch) = theirs {
-        // Compared again at the end: whatever a job changes (a model in training) must still agree.
+        // Compared again at the end, because a job's changes (a model in training) must agree too.
         if job.trains {
             let (last, values) = (ours()?, torch.values(job.id)?);
             deviation = deviation.map(|d| d.worse(Deviation::between(&last, &values)));

@@ -18,7 +18,7 @@ pub(crate) struct Torch {
 
 impl Torch {
     /// Finds or creates a Python with the packages, and starts the server in `tests/benches` with this number of threads. With `mkl`, MKL
-    /// treats the processor as an Intel one.
+    /// treats the processor as if it were from Intel.
     pub(crate) fn start(script: &str, packages: &[&str], threads: usize, mkl: bool) -> Result<Torch, String> {
         let python = python(packages)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches").join(script);
@@ -81,7 +81,7 @@ impl Torch {
         self.ask(&request).map(|_| ())
     }
 
-    /// Runs a job once; returns the seconds measured inside the process.
+    /// Runs a job once; returns the time in seconds measured inside the process.
     pub(crate) fn run(&mut self, job: &str) -> Result<f64, String> {
         let answer = self.ask(&json!({"op": "run", "job": job}))?;
         answer["seconds"].as_f64().ok_or_else(|| "no time".into())
@@ -102,7 +102,7 @@ impl Torch {
 
 impl Drop for Torch {
     fn drop(&mut self) {
-        // The process sleeps between requests, so nothing is lost.
+        // The process is idle between requests, so killing it loses nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Engines whose client is killed, and ends with different versions.
+//! Engines whose client is killed, and two ends with different versions.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
     program.kill().unwrap();
     program.wait().unwrap();
 
-    // The dead client's link ends too, once the far end notices.
+    // The dead client's link also ends once the far end notices.
     let (mut again, past) = until(|| {
         let (far, past) = place.connect(Hello { want: Want::Attach, ..hello("left") });
         far.steers().then_some((far, past))
@@ -54,7 +54,7 @@ fn a_near_end_of_another_protocol_is_told_so_in_a_frame_that_it_can_read() {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(&greeting).unwrap();
         let output = times_out(child);
-        // All versions can read the magic bytes and the version of a frame.
+        // Every version can read a frame's magic bytes and version.
         assert_eq!(output.stdout[..3], [b'P', b'B', PROTOCOL]);
         match Message::read(&mut output.stdout.as_slice()).unwrap() {
             Message::Refused(why) => {
@@ -66,7 +66,7 @@ fn a_near_end_of_another_protocol_is_told_so_in_a_frame_that_it_can_read() {
     assert!(place.engines().is_empty());
 }
 
-/// A far end that sends these messages, whatever it receives.
+/// A far end that sends these messages regardless of what it receives.
 fn saying(messages: &[Message]) -> Place {
     let place = Place::with("cat \"${0%/*}/said\"");
     let mut bytes = Vec::new();
@@ -89,7 +89,7 @@ fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused
     let warned = format!("far runs Probity 9.9.9, and this is {}", env!("CARGO_PKG_VERSION"));
     assert!(stderr.contains(&warned) && !said.status.success(), "{stderr}");
 
-    for (theirs, way) in [(PROTOCOL + 1, "update this program"), (PROTOCOL - 1, "update the remote one")] {
+    for (theirs, way) in [(PROTOCOL + 1, "update this program"), (PROTOCOL - 1, "update the remote program")] {
         let place = saying(&[Message::Welcome(Welcome::default())]);
         let file = place.path().join("said");
         let mut bytes = std::fs::read(&file).unwrap();
@@ -99,7 +99,7 @@ fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused
     }
 }
 
-/// Regression: a greeting corrupted during a reconnection used to end the client's run.
+/// Regression: a corrupted first message during reconnection used to end the client's run.
 #[test]
 fn a_garbled_greeting_on_a_new_link_is_tried_again() {
     let garbled = "if [ -e \"$0.garbled\" ]; then cat \"$0.garbled\"; rm \"$0.garbled\"; sleep 1; exit; fi";

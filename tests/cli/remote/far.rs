@@ -35,7 +35,7 @@ impl Place {
         Self::with("for there; do :; done\nexec sh -c \"$there\"")
     }
 
-    /// A far end reached through this script; its process id is in a file, so that it can be killed.
+    /// A far end reached through this script; its process id is written to a file, so that it can be killed.
     pub(crate) fn with(script: &str) -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
@@ -95,7 +95,7 @@ echo 4711
         all.lines().next_back().unwrap().to_owned()
     }
 
-    /// The engines that have a folder on the far end.
+    /// Names of the engines that have a folder at the far end.
     pub(crate) fn engines(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path().join("remote")).into_iter().flatten().flatten();
         entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
@@ -105,7 +105,7 @@ echo 4711
         read(self.path(), name)
     }
 
-    /// Cuts the link this many times, each at a random moment after it is up, `apart` on average.
+    /// Cuts the link this many times, at random moments after it is up, `apart` on average.
     pub(crate) fn cut_often(&self, times: usize, apart: Duration) -> Cutter {
         let place = self.path().to_owned();
         let cut = Arc::new(AtomicUsize::new(0));
@@ -126,7 +126,7 @@ echo 4711
         kill(std::fs::read_to_string(self.path().join("pid")).unwrap().trim());
     }
 
-    /// Kills the engine itself.
+    /// Kills the engine process itself.
     pub(crate) fn kill_keeper(&self, name: &str) {
         let all = processes(self.path(), &format!("\"name\":\"{name}\""));
         all.iter().for_each(|pid| kill(pid));
@@ -160,7 +160,7 @@ impl Drop for Place {
     }
 }
 
-/// The processes of a far end whose command lines contain these words.
+/// Ids of the far end's processes whose command lines contain these words.
 fn processes(place: &Path, words: &str) -> Vec<String> {
     let own = place.display().to_string();
     let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
@@ -186,7 +186,7 @@ pub(crate) fn read(state: &Path, name: &str) -> Session {
     Session::read(&state.join(format!("sessions/{name}.probity.jsonl"))).unwrap()
 }
 
-/// A greeting that opens an engine with this name.
+/// The first message of a client that opens an engine with this name.
 pub(crate) fn hello(name: &str) -> Hello {
     Hello { name: name.into(), device: "cpu".into(), dtype: "f32".into(), wait: 60, ..Hello::default() }
 }
@@ -195,7 +195,7 @@ pub(crate) fn run_of(spec: &Spec) -> Command {
     Command::Run { job: 1, generation: 1, spec: Box::new(spec.clone()) }
 }
 
-/// The fold of a run's events up to its end.
+/// The board folded from a run's events, up to its end.
 pub(crate) fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
     let mut board = Board::default();
     board.on_command(&run_of(spec));
@@ -207,7 +207,7 @@ pub(crate) fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
     board
 }
 
-/// An experiment long enough for a link to be cut and restored many times.
+/// An experiment that takes long enough for the link to be cut and restored many times.
 pub(crate) const LARGE_ENOUGH: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -234,7 +234,7 @@ pub(crate) fn findings_of(board: &Board) -> serde_json::Value {
 fn strip(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(object) => {
-            // Progress and forecasts are momentary; the others are wall times.
+            // Progress and forecasts are momentary; the other keys contain wall times.
             for key in ["t", "seconds", "progress", "forecasts", "elapsed"] {
                 object.remove(key);
             }

@@ -18,7 +18,7 @@ struct Sshd {
 }
 
 impl Sshd {
-    /// Replaces text in ssh's configuration.
+    /// Replaces text in the ssh configuration file.
     fn told(&self, from: &str, to: &str) {
         let config = self.place.path().join("config");
         let text = std::fs::read_to_string(&config).unwrap();
@@ -44,7 +44,7 @@ fn start() -> Option<Sshd> {
     }
 }
 
-/// Names the number of link cuts in a test (default two), at random moments of a run that is long enough.
+/// Environment variable with the number of link cuts in a test (default two), at random moments of a sufficiently long run.
 const CUTS: &str = "PROBITY_TEST_CUTS";
 
 #[test]
@@ -83,7 +83,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     assert_eq!(list("ssh://far").status.code(), Some(0));
     // On a host without the program, the shell's message is shown with the way to install it.
     refused(&list("ssh://far/no/such/probity"), 1, &["far: ", "/no/such/probity", "scp", "cargo install"]);
-    // A key that the host does not accept, and a host key that differs from the known one.
+    // A key that the host does not accept, then a host key that differs from the known one.
     sshd.told("/user\n", "/stranger\n");
     refused(&list("ssh://far"), 1, &["far: ", "Permission denied", "ssh-copy-id"]);
     std::fs::write(place.path().join("known"), "").unwrap();
@@ -92,7 +92,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     refused(&list("ssh://far"), 1, &["far: ", "resolve", "no such host"]);
 }
 
-/// ssh notices a changed bit and breaks the link; a late packet is only late.
+/// ssh detects a changed bit and closes the connection; a delayed packet has no other effect.
 #[test]
 fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
     let Some(sshd) = start() else { return };

@@ -1,4 +1,4 @@
-//! FGSM and PGD against PyTorch, in double and in single precision.
+//! FGSM and PGD compared with PyTorch, in double and single precision.
 
 use super::{Set, head, number, values_of};
 use crate::common::{Report, json};
@@ -83,7 +83,7 @@ fn attacks_in_double_precision(dir: &Path) {
     report.finish();
 }
 
-/// Proportion of rows that are no longer classified correctly, and of rows that reach the goal.
+/// Proportions of rows that are no longer classified correctly and of rows that reach the goal.
 fn flips(mlp: &Mlp, h: &Matrix, truth: &[usize], goal: &[usize]) -> [f64; 2] {
     let logits = mlp.logits(h);
     let answers: Vec<usize> = logits.iter_rows().map(argmax).collect();
@@ -127,9 +127,9 @@ fn attacks_in_single_precision(dir: &Path) {
                 if parting == 0.0 {
                     report.close(&key, head(&got, rows), &want.data, 1e-5);
                 } else {
-                    // Here the reference's single-precision run deviates from its double-precision run, because its gradient vanishes at
-                    // certainty. Ours must not deviate: it must end where double precision does. A single coordinate may differ, if its
-                    // gradient is so near 0 that single precision cannot determine its sign.
+                    // Here the single-precision run of the reference deviates from its double-precision run, because its gradient vanishes
+                    // at certainty. Ours must end where double precision does. A single coordinate may differ, if its gradient is so close
+                    // to 0 that single precision cannot determine the sign.
                     let exact = &stored.get(&format!("{key}.f64")).data;
                     let off =
                         head(&got, rows).iter().zip(exact).filter(|(g, w)| (f64::from(**g) - **w).abs() > 1e-5).count();

@@ -1,4 +1,4 @@
-//! LEACE against concept-erasure, RLACE against the authors' code (by the information that remains), and the mean difference against its
+//! LEACE compared with concept-erasure, RLACE with the authors' code (by the information that remains), and the mean difference with its
 //! definition.
 
 use super::{Set, head, matrix, number};
@@ -17,8 +17,8 @@ crate::harness::tests! {
     Needs::Larger("interventions/official") => [rlace];
 }
 
-/// RLACE's minimax game has many equally good results, so projections are not compared. The test compares how much a fresh classifier finds
-/// in the training data after erasure, with ours and with the authors' code.
+/// RLACE's minimax game has many solutions of equal quality, so projections are not compared. The test compares how much a fresh classifier
+/// finds in the training data after erasure with our code and with the authors' code.
 fn rlace(official: &Path) {
     let set = Set::open(official.parent().unwrap());
     let mut report = Report::new("interventions/official/rlace");
@@ -34,7 +34,7 @@ fn rlace(official: &Path) {
         let Some(most) = most else { continue };
         let data = set.intervention(&p);
         let train = data.train();
-        // The same number of steps as in the authors' run.
+        // The number of steps is the same as in the authors' run.
         let options = Options::new(&RLACE, [("steps", 6_000.0), ("judge", 1.0)]).unwrap();
         let curve = Curve::fit(train, 0, most / (classes - 1), &options, &mut NoPulse).unwrap();
         for dimensions in ranks(&p) {

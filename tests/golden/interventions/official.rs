@@ -1,4 +1,4 @@
-//! Further comparisons with the authors' code: completeness and selectivity of RLACE's projections and of AutoAttack's points, rows that
+//! Further comparisons with the authors' code: completeness and selectivity after RLACE's projections and at AutoAttack's points, rows that
 //! AutoAttack returns unchanged, FAB towards a class, and FAB's points.
 
 use super::robust::Ground;
@@ -21,7 +21,7 @@ crate::harness::tests! {
     ];
 }
 
-/// The authors' projections, scored by this program: every example and every mean.
+/// Scores the authors' projections with this program, and compares the scores of all examples and their means.
 fn scores_of_rlace(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, scores of RLACE");
@@ -38,8 +38,9 @@ fn scores_of_rlace(dir: &Path) {
     report.finish();
 }
 
-/// The method as used in a run, away from the true label. APGD begins at random points, so the points of successfully attacked rows differ
-/// from theirs. Their number and the means may differ slightly; rows that resist must not differ.
+/// Runs the attacks together, away from the true label, as in a real run. APGD begins at random points, so the points of successfully
+/// attacked rows differ from the authors'. The number of such rows and the means may differ slightly, but the points of rows that resist
+/// must not.
 fn scores_of_all_attacks_together(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, scores of AutoAttack");
@@ -75,7 +76,7 @@ fn scores_of_all_attacks_together(dir: &Path) {
     report.finish();
 }
 
-/// Towards each other class in turn; the nearest point counts.
+/// Attacks towards each other class in turn; the nearest point is used.
 fn fab_towards_a_class(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, FAB towards a class");
@@ -100,7 +101,7 @@ fn fab_towards_a_class(dir: &Path) {
     report.finish();
 }
 
-/// Compares the points for the first rows, where both found one.
+/// Compares the points of the first rows for which both programs found one.
 fn points_of_fab(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, FAB's points");

@@ -1,4 +1,4 @@
-//! APGD, FAB and Square against the authors' code of AutoAttack, and the rows that resist all of them.
+//! APGD, FAB and Square compared with AutoAttack's authors' code, and the rows that resist all three.
 
 use super::{Set, number};
 use crate::common::{Report, json};
@@ -20,7 +20,7 @@ crate::harness::tests! {
     ];
 }
 
-/// A probe under attack, away from the true labels.
+/// A probe to be attacked, away from the true labels.
 pub(crate) struct Ground {
     pub property: String,
     pub mlp: Mlp,
@@ -47,7 +47,7 @@ impl Ground {
         Field { mlp: &self.mlp, h: &self.h, from: &self.from, wishes: &self.wishes, seed: 1 }
     }
 
-    /// Rows that the probe gets right.
+    /// Rows that the probe classifies correctly.
     pub(crate) fn right(&self) -> Vec<usize> {
         (0..self.truth.len()).filter(|i| self.from[*i] == self.truth[*i]).collect()
     }
@@ -80,7 +80,7 @@ fn apgd_from_given_points(dir: &Path) {
                     let at = i * d..(i + 1) * d;
                     got.met[at.clone()].iter().zip(&want[at]).any(|(g, w)| (f64::from(*g) - w).abs() > 1e-3)
                 });
-                // Even the authors' runs differ in up to 8 % of the rows if only rounding differs.
+                // Even two runs of the authors' code differ in up to 8 % of the rows if only rounding differs.
                 let parts = parts.count();
                 let said = format!("{parts} of {} rows end elsewhere", rows.len());
                 report.holds(&format!("{key} x_best_adv"), parts * 100 <= rows.len() * 10, said);
@@ -122,8 +122,8 @@ fn fab_finds_the_same_distances(dir: &Path) {
     report.finish();
 }
 
-/// APGD from random points, FAB and Square together. Square's windows are ours (a vector is not an image), but after the other two it finds
-/// nothing more here, in the authors' runs and in ours.
+/// Runs APGD from random points, FAB and Square together. The windows of our Square differ, because a vector is not an image, but after the
+/// other two attacks it finds nothing more here, either in the authors' runs or in ours.
 fn what_the_attacks_leave_standing(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, together");

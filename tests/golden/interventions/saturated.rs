@@ -1,4 +1,4 @@
-//! `reference/interventions/saturated`: attacks on very confident probes, in both precisions against the truth in f64.
+//! `reference/interventions/saturated`: attacks on very confident probes, in both precisions, compared with the exact values in f64.
 
 use super::{matrix, number, numbers};
 use std::path::Path;
@@ -20,10 +20,11 @@ struct Saturated {
     info: Value,
 }
 
-/// One attack: a probe at one scale, the labels of the loss, and the direction.
+/// An attack: a probe at one scale, the labels in the loss, and the direction.
 struct Case {
     key: String,
-    /// Key of the stored truth, and whether its signs are reversed: for two classes, away from the true label is towards the other one.
+    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label means towards the
+    /// other.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,
@@ -36,7 +37,7 @@ impl Saturated {
         Self { stored, info: json(&dir.join("saturated.json")) }
     }
 
-    /// The stored probe, with its output layer multiplied by `scale`; PyTorch stores weights as outputs x inputs.
+    /// The stored probe with its output layer multiplied by `scale`; PyTorch stores weights as outputs × inputs.
     fn probe(&self, name: &str, scale: f64) -> Mlp<f64> {
         let layer = |w: &str, b: &str| Layer {
             weight: matrix::<f64>(&self.stored, &format!("{name}.{w}")).transposed(),
@@ -83,14 +84,14 @@ impl Saturated {
         all
     }
 
-    /// The stored numbers, `eps x rows`. If a case uses the other label's truth, margins change their sign.
+    /// The stored numbers, `eps × rows`. If a case uses the exact values for the other label, margins change their sign.
     fn grid(&self, case: &Case, what: &str) -> (Golden, f64) {
         let (key, turned) = &case.truth;
         (self.stored.get(&format!("{key}.{what}")).clone(), if *turned { -1.0 } else { 1.0 })
     }
 }
 
-/// `l_y` minus the largest other logit, in f64 whatever the precision of the attack.
+/// `l_y` minus the largest other logit, computed in f64 whatever the precision of the attack.
 fn margins(probe: &Mlp<f64>, h: &Dense<f64>, labels: &[usize]) -> Vec<f64> {
     let logits = probe.logits(h);
     let one = |(row, y): (&[f64], &usize)| {
@@ -100,12 +101,12 @@ fn margins(probe: &Mlp<f64>, h: &Dense<f64>, labels: &[usize]) -> Vec<f64> {
     logits.iter_rows().zip(labels).map(one).collect()
 }
 
-/// Deviations relative to the value, or to `scale` if the value is smaller (margins cross 0).
+/// Deviations relative to the value, or to `scale` if the value is smaller, because margins cross 0.
 fn relative(got: &[f64], want: &[f64], scale: f64) -> Vec<f64> {
     got.iter().zip(want).map(|(g, w)| (g - w) / w.abs().max(scale)).collect()
 }
 
-/// Every radius: FGSM and PGD in the precision `T`; points and margins to `tolerance` (margins relative).
+/// Compares FGSM and PGD in the precision `T` at every radius: points and (relatively) margins to `tolerance`.
 fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance: f64) {
     let probe: Mlp<T> = case.probe.cast();
     let x: Dense<f64> = matrix(&set.stored, "x_test");
@@ -113,7 +114,7 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let steps = number(&set.info["T"]) as usize;
     let first = signs(&probe, &h, &case.labels, case.aim);
     let (stored, turned) = set.grid(case, "sign");
-    // The stored value is the sign of the gradient of the label's loss. Ours is the step, which descends that loss when the attack goes
+    // The stored value is the sign of the gradient of the label's loss. Ours is the step, which descends that loss if the attack goes
     // towards the label.
     let down = if case.aim == Aim::Towards { -turned } else { turned };
     let steps_there: Vec<f64> = stored.data.iter().map(|s| down * s).collect();
@@ -160,7 +161,7 @@ fn saturated_in_double_precision(dir: &Path) {
     report.finish();
 }
 
-/// Single precision ends at the points of double precision, at every radius and scale.
+/// In single precision, attacks end at the same points as in double precision, at every radius and scale.
 fn saturated_in_single_precision(dir: &Path) {
     let set = Saturated::open(dir);
     let mut report = Report::new("interventions/saturated, f32");

@@ -1,4 +1,4 @@
-//! Completeness, selectivity and reliability against `scores.json`.
+//! Completeness, selectivity and reliability compared with `scores.json`.
 
 use super::attacks::{Goals, goals};
 use super::{Set, number, numbers, run, values_of};
@@ -17,7 +17,7 @@ crate::harness::tests! {
     Needs::Reference("interventions") => [scores, scores_of_three_values];
 }
 
-/// Oracles of all properties, and the scores of changed embeddings.
+/// Oracles of all properties, with which changed embeddings are scored.
 pub(crate) struct Judge {
     oracles: Vec<(String, Probe<Oracle>)>,
     before: Matrix,
@@ -60,7 +60,7 @@ pub(crate) fn mean(v: &[f64]) -> f64 {
     v.iter().sum::<f64>() / v.len() as f64
 }
 
-/// Compares everything in `scores.json` about one intervention; every number to 1e-5.
+/// Compares everything in `scores.json` on one intervention; every number must agree to 1e-5.
 pub(crate) fn compare(
     report: &mut Report,
     name: &str,
@@ -90,7 +90,7 @@ pub(crate) fn compare(
     report.close64(name, &got, &expected, 1e-5);
 }
 
-/// The attacks of `scores.json` with their options; PGD's number of steps is that of the stored traces.
+/// The attacks in `scores.json` with their options; PGD has the number of steps of the stored traces.
 fn attacks(set: &Set) -> [(&'static str, Vec<(&'static str, f64)>); 2] {
     let steps = steps(set) as f64;
     [("fgsm", Vec::new()), ("pgd", vec![("steps", steps), ("step", 2.5 / steps)])]
@@ -102,7 +102,7 @@ fn steps(set: &Set) -> usize {
     stored.get(&format!("zc.target_plus1.pgd.{name}.2.5eps_over_T.losses")).shape[0] - 1
 }
 
-/// Proportion of rows in which the reference's single-precision run of a scored attack deviates from its double-precision run.
+/// Proportion of rows in which the single-precision run of the reference deviates from its double-precision run for a scored attack.
 fn parting(precision: &Value, name: &str) -> f64 {
     let (method, rest) = name.split_once('.').unwrap();
     let (property, rest) = rest.split_once('.').unwrap();
@@ -114,7 +114,7 @@ fn parting(precision: &Value, name: &str) -> f64 {
     number(&precision[&key]["fraction_of_entries_off_by_1e-4"])
 }
 
-/// The scored PGD in double precision.
+/// Runs the scored PGD in double precision.
 fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
     let mlp: Mlp<f64> = set.mlp(&format!("mlp.{}", goal.property)).cast();
     let x: Dense<f64> = set.x("test").cast();
@@ -124,10 +124,10 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
     pgd(&mlp, &x, (&goal.labels, goal.aim), &first, schedule, &mut NoPulse).unwrap().cast()
 }
 
-/// Handles scores where the reference's single-precision run deviates from the exact one: at certainty `p - 1` rounds to 0 and the gradient
-/// vanishes, so its scores are those of an attack that stopped early. Mean completeness must still agree to 1e-5. Everything else must
-/// agree with our own exact run, which is checked above against theirs. One example is exempt, because single precision cannot determine
-/// the sign of one of its coordinates.
+/// Compares scores for which the single-precision run of the reference deviates from the exact one: at certainty `p - 1` rounds to 0 and
+/// the gradient vanishes, so its scores are those of an attack that stopped early. Mean completeness must still agree to 1e-5. Everything
+/// else must agree with our own exact run, which is checked above against theirs. One example is exempt, because single precision cannot
+/// determine the sign of one of its coordinates.
 fn compare_parted(report: &mut Report, name: &str, want: &Value, scored: &ExampleScores, exact: &ExampleScores) {
     report.close64(&format!("{name} mean C"), &[mean(&scored.completeness)], &[number(&want["mean_C"])], 1e-5);
     let s = |of: &ExampleScores| of.selectivity.iter().map(|s| s.unwrap()).collect::<Vec<f64>>();
@@ -192,7 +192,7 @@ fn scores(dir: &Path) {
     report.finish();
 }
 
-/// A property with three values: completeness is averaged over the two counterfactual ones.
+/// Compares scores for a property with three values, whose completeness is averaged over the two counterfactual values.
 fn scores_of_three_values(dir: &Path) {
     let set = Set::open(dir);
     let mut report = Report::new("interventions/scores, averaged");
@@ -226,7 +226,7 @@ fn scores_of_three_values(dir: &Path) {
     report.finish();
 }
 
-/// Scores of the same examples averaged over counterfactual targets.
+/// Averages the scores of the same examples over counterfactual targets.
 fn averaged(runs: Vec<ExampleScores>) -> ExampleScores {
     let (c, s): (Vec<_>, Vec<_>) =
         runs.into_iter().map(|r| (r.completeness.into_iter().map(Some).collect(), r.selectivity)).unzip();

@@ -1,4 +1,4 @@
-//! `reference/interventions/selection`: the one-standard-error rule, exactly.
+//! `reference/interventions/selection`: the one-standard-error rule, compared exactly.
 
 use super::number;
 use crate::common::{Report, json};
@@ -15,7 +15,7 @@ fn index(v: &Value) -> usize {
     v.as_u64().unwrap_or_else(|| panic!("no index: {v}")) as usize
 }
 
-/// Numbers of correct answers of one setting, over several validations or a single one.
+/// Numbers of correct answers under one setting, in several validations or a single one.
 fn correct(recipe: &Value) -> Vec<usize> {
     match &recipe["correct"] {
         Value::Array(all) => all.iter().map(index).collect(),

@@ -1,4 +1,4 @@
-//! Hidden states overwritten or added to, and passes resumed at a layer.
+//! Passes with hidden states overwritten or added to, and passes resumed at a layer.
 
 use super::*;
 
@@ -32,7 +32,7 @@ impl Case {
         }
     }
 
-    /// A pass that begins at the hidden states of layer l ends where the full pass does.
+    /// A pass resumed from the hidden states of layer l must end where the full pass does.
     pub(super) fn resuming(&self, report: &mut Report) {
         let end = self.hidden_point(self.layers());
         let mut worst = 0f32;

@@ -1,4 +1,4 @@
-//! Families that are run only by their logits take part in the prompts lab; the program asks all of them together.
+//! Families that are run only for their logits take part in the prompts lab; the program runs all of them together.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ crate::harness::tests! {
     Needs::Fixtures => [families_that_are_run_by_their_logits_are_asked];
 }
 
-/// Objects of several tokens, because the small vocabularies have few whole words.
+/// The objects have several tokens, because the small vocabularies contain few whole words.
 fn families_that_are_run_by_their_logits_are_asked(root: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let fact = |s: &str, o: &str| format!("{{\"relation\":\"r\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");

@@ -1,4 +1,4 @@
-//! Pseudo-log-likelihoods of words with one or several tokens, under built-in models of four kinds.
+//! Pseudo-log-likelihoods of single-token and multi-token words under built-in models of four kinds.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ crate::harness::tests! {
     Needs::Fixtures => [words_of_several_tokens_score_what_transformers_gives_them];
 }
 
-/// In nats: both sides compute in single precision, and sums have up to six tokens.
+/// Tolerance in nats: both sides compute in single precision, and sums have up to six terms.
 const TOLERANCE: f64 = 5e-4;
 
 fn words_of_several_tokens_score_what_transformers_gives_them(dir: &Path) {
@@ -40,7 +40,7 @@ fn words_of_several_tokens_score_what_transformers_gives_them(dir: &Path) {
         let mut ours: Vec<Vec<f64>> = vec![Vec::new(); queries.len()];
         let take = |k: usize, row: &[f64]| ours[k] = row.to_vec();
         scores::<ModelError>(&asker, &asked, &words, 4096, take, |_| Ok(())).unwrap();
-        // The first word is the object of every query; its rank is its position among the scores.
+        // The first word is the object of every query, so its rank is its position among the scores.
         let objects: Vec<(&Encoded, &str)> = queries.iter().map(|q| (q, texts[0].as_str())).collect();
         let said = replies::<ModelError>(&asker, &objects, (&words, &own.strings), 4096, |_| Ok(())).unwrap();
         for (k, subject) in subjects.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Answers of four tiny models to prompts under every rule: ids, logits, predictions, ranks, scores.
+//! Answers of four tiny models to prompts under every rule: ids, logits, predictions, ranks and scores.
 
 use probity::lab::prompts::candidates::{Reply, Strings, from_list, from_vocabulary, top};
 use probity::lab::prompts::function_words::FunctionWords;
@@ -148,7 +148,7 @@ fn model(case: &Case, name: &str, model: &Model, words: &Words, lists: &Lists<'_
             (0..queries.len()).map(|q| reply(case, rule, q, &logits[q], (model, words), lists)).collect();
         judge(case, name, rule, (&replies, words, &close), report);
     }
-    // For answers of one token, pseudo-log-likelihood gives the same as the relation's own rule.
+    // For single-token answers, pseudo-log-likelihood gives the same result as the relation's own rule.
     let mut said = vec![None; queries.len()];
     for relation in 0..=case.index.iter().map(|q| q.relation).max().unwrap() {
         by_pll(case, relation, (&queries, &mut said), &asker, words);
@@ -192,7 +192,7 @@ fn reply(
         from_list(&words.strings, ids, &some, &object).unwrap()
     };
     match rule {
-        // The published code accepts special tokens as answers; this program does not.
+        // The published code accepts special tokens as answers, but this program does not.
         "vocabulary" => {
             let tokenizer = model.tokenizer().unwrap();
             let text = |id: u32| tokenizer.decode(&[id], false).unwrap().trim().to_owned();
@@ -226,8 +226,8 @@ fn judge(
     let rank = |q: usize| replies[q].rank.map_or(-1.0, f64::from);
     let other: Vec<usize> = (0..said.len()).filter(|q| !close.contains(q) && rank(*q) != ranks.data[*q]).collect();
     report.equal(&format!("{name} {rule} ranks"), &other, &vec![]);
-    // Scores by relation and prompt, for the original mention and without close calls, in the order of relations and prompts. A relation's
-    // name is stored under a key derived from it.
+    // Scores by relation and prompt, for the original mention and without near-ties, in the order of relations and prompts. The name of a
+    // relation is stored under a derived key.
     let (mut at, mut next) = (0, 0);
     for score in truth["scores"].as_array().unwrap() {
         let prompt = score["prompt_index"].as_u64().unwrap() as usize;

@@ -1,4 +1,4 @@
-//! Statistics of a stored table of predictions, with stored draws.
+//! Statistics on a stored table of predictions, with stored draws.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ struct Table {
     prompts: usize,
     mentions: usize,
     instances: usize,
-    /// By model, then by relation.
+    /// Answers by model, then by relation.
     answers: Vec<Vec<Answers>>,
 }
 
@@ -135,7 +135,7 @@ fn adjusted_scores_of_a_stored_table(dir: &Path) {
     report.finish();
 }
 
-/// The stored draws of one list of models.
+/// The stored draws for one list of models.
 struct Stored<'a> {
     table: &'a Table,
     models: Vec<usize>,
@@ -156,7 +156,7 @@ impl Stored<'_> {
         panel
     }
 
-    /// Number of correct answers of the k-th model of the list to a relation in a draw of a random regime.
+    /// Number of correct answers by the k-th model in the list on one relation, in a draw of a random regime.
     fn correct(&self, panel: &Panel, regime: &str, (d, k, r): (usize, usize, usize)) -> usize {
         let t = self.table;
         let prompts = &t.tensors.get(&format!("{regime}.prompt")).data;
@@ -250,13 +250,13 @@ fn judge(name: &str, tally: &Tally, entry: &Value, report: &mut Report) {
     report.equal(&format!("{name} popular"), &found, &popular);
 }
 
-/// Scores enumerated by another program over every subset and every draw of prompts.
+/// Compares with scores that an independent program enumerated over every subset and every draw of prompts.
 fn enumerated_rank_consistency(dir: &Path) {
     let truth = json(&dir.join("rank_consistency.json"));
     let mut report = Report::new("enumerated ranks");
     let small = &truth["small"];
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(small["scores"].clone()).unwrap();
-    // In the reference, the earlier model wins ties.
+    // In the reference, the earlier model wins on ties.
     let reversed: Vec<Vec<Vec<f64>>> = scores.iter().rev().cloned().collect();
     let panel = of_scores(&reversed);
     let size = small["k"].as_u64().unwrap() as usize;
@@ -276,7 +276,7 @@ fn enumerated_rank_consistency(dir: &Path) {
     report.finish();
 }
 
-/// Eight models on 32 relations: 1,000 given draws, scores as whole billionths.
+/// Eight models on 32 relations, with 1,000 given draws and scores in whole billionths.
 fn big(big: &Value, report: &mut Report) {
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(big["scores"].clone()).unwrap();
     let subsets: Vec<Vec<usize>> = serde_json::from_value(big["subsets"].clone()).unwrap();
@@ -292,7 +292,7 @@ fn big(big: &Value, report: &mut Report) {
                     _ => each.map(|(r, _)| m[*r].iter().map(|s| exact(*s)).sum()).sum(),
                 }
             };
-            // In the reference, the earlier model wins ties.
+            // In the reference, the earlier model wins on ties.
             let scores: Vec<Exact> = scores.iter().rev().map(of).collect();
             tally.add(&places(&scores, |a, b| a.compare(*b), Ties::EarlierLower));
         }
@@ -305,7 +305,7 @@ fn big(big: &Value, report: &mut Report) {
     }
 }
 
-/// A panel whose P@1 are these scores, with enough instances that all are whole numbers of correct answers.
+/// A panel with these scores as P@1, and with so many instances that every score is a whole number of correct answers.
 fn of_scores(scores: &[Vec<Vec<f64>>]) -> Panel {
     let whole = |n: usize| {
         let all = scores.iter().flatten().flatten();

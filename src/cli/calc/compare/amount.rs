@@ -1,4 +1,4 @@
-//! Sizes of a difference as users write them: `.02`, `2%`, `2 points`.
+//! Sizes of a difference in the forms that users write: `.02`, `2%`, `2 points`.
 
 use crate::error::CliError;
 use base::numbers::number;
@@ -6,9 +6,9 @@ use base::numbers::number;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Bare,
-    /// `%` or `points`: hundredths of a proportion.
+    /// The number was followed by `%` or `points`: hundredths of a proportion.
     Points,
-    /// `units`, for a metric that is not a proportion.
+    /// The number was followed by `units`, for a metric that is not a proportion.
     Units,
 }
 
@@ -44,7 +44,8 @@ impl Amount {
         let all = shares.all(|share| share);
         let why = match self.form {
             Form::Bare if any && value >= 1.0 => {
-                let elsewhere = if all { "" } else { "; for a metric in another unit, choose it with --metric" };
+                let elsewhere =
+                    if all { "" } else { "; for a metric in a different unit, choose the metric with --metric" };
                 format!(
                     "--margin {value} could be points or a proportion: write --margin {value}% for points{elsewhere}"
                 )
@@ -96,7 +97,7 @@ fn short(x: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Regression: `--margin 1` used to mean the whole scale, while `worse by 1` meant a point.
+    /// Regression: `--margin 1` used to mean the whole scale, while `worse by 1` meant one point.
     #[test]
     fn a_number_that_could_be_two_sizes_is_refused() {
         for (text, margin) in [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)] {

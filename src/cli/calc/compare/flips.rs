@@ -1,4 +1,4 @@
-//! Items that changed between two runs, with both answers and shared facts.
+//! Items whose results differ between two runs, with both answers and shared facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,9 +12,9 @@ use base::text::{printable_label, section, shortened};
 use corpus::results::Results;
 use labs::power::tasks::{Item, items};
 
-/// Maximum number of printed items; `--json` has all.
+/// Maximum number of items printed; `--json` contains all of them.
 const MOST_SHOWN: usize = 50;
-/// Maximum number of distinct values of a fact by which items are grouped.
+/// Maximum number of different values of a fact by which items are grouped.
 const MOST_VALUES: usize = 50;
 
 /// An item with different values on the two sides, usually right on one and wrong on the other.
@@ -81,7 +81,7 @@ fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
     args.r#where.iter().map(|f| f.split_once('=').ok_or_else(|| filter(f))).collect()
 }
 
-/// Rejects filters that match nothing and unknown sort keys, before anything is printed.
+/// Rejects filters that match nothing and unknown sort keys before anything is printed.
 pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Results>) -> Result<(), CliError> {
     let wanted = filters(args)?;
     if wanted.is_empty() && args.sort.is_none() {
@@ -124,7 +124,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
 
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
-/// Sorts by a field or a fact: numbers numerically, texts alphabetically; items without the fact come last.
+/// Sorts by a field or a fact. Numbers are sorted numerically and texts alphabetically; items without the fact come last.
 fn sort(flips: &mut [Flip<'_>], key: &str) {
     flips.sort_by_cached_key(|f| {
         let text = match key {
@@ -137,13 +137,13 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
             "input" => f.input.to_owned(),
             fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
         };
-        // Maps floats to integers in the same order: negative ones are inverted, positive ones follow.
+        // Maps floats to integers in the same order: negative floats are inverted, and positive ones follow them.
         let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
         (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
     });
 }
 
-/// Counts by fact and value: all items, those better on the first side, those better on the second.
+/// Counts by fact and value: all items, items better on the first side, items better on the second side.
 type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
 
 fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {

@@ -6,15 +6,15 @@ use base::numbers::{number, short};
 use labs::power::summary::points;
 use stats::Estimate;
 
-/// A condition on the whole interval of "first side minus second side".
+/// A condition on the whole interval of the difference "first side minus second side".
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gate {
     text: String,
     not: bool,
     worse: bool,
-    /// The required size; any difference counts if `None`.
+    /// The size required; `None` if any difference counts.
     by: Option<Amount>,
-    /// Level of the interval; the command's level if `None`.
+    /// Level of the interval; `None` for the level of the command.
     pub level: Option<f64>,
 }
 
@@ -91,7 +91,7 @@ impl Gates {
         shares.try_for_each(|share| sizes.iter().try_for_each(|by| by.condition(share).map(|_| ())))
     }
 
-    /// Checks a difference and describes the result; `at` computes the interval at a level.
+    /// Checks a difference and describes the result; `at` returns the interval at a given level.
     ///
     /// # Errors
     /// [`CliError::Gate`] (exit code 3) if a condition fails; [`CliError::Usage`] for a size that does not fit the metric.
@@ -108,14 +108,14 @@ impl Gates {
                 let amount = amount(difference, share);
                 return Err(CliError::Gate(format!("failed: {subject} is {}: {amount}", gate.text)));
             }
-            passed.push(format!("it is not shown to be {} ({})", gate.text, amount(difference, share)));
+            passed.push(format!("it was not shown to be {} ({})", gate.text, amount(difference, share)));
         }
         if let Some(gate) = &self.fail_unless {
             let difference = at(gate.level);
             if !gate.holds(difference, share)? {
                 let amount = amount(difference, share);
                 return Err(CliError::Gate(format!(
-                    "failed: it is not shown that {subject} is {}: {amount}",
+                    "failed: it was not shown that {subject} is {}: {amount}",
                     gate.text
                 )));
             }

@@ -1,4 +1,4 @@
-//! Systems on many tasks: one table, pooled differences, reports.
+//! Systems compared on many tasks: one table, pooled differences, reports.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -23,7 +23,7 @@ use stats::Estimate;
 
 pub(super) struct Asked<'a> {
     pub terms: Terms,
-    /// The margin as typed.
+    /// The margin in the form that the user typed.
     pub margin: Amount,
     pub alpha: f64,
     pub metric: Option<&'a str>,
@@ -59,13 +59,13 @@ struct PooledLine<'a> {
     n: usize,
     difference: Span,
     p: Option<f64>,
-    /// Holm's p-value over the systems, for the mean used as the summary.
+    /// Holm's p-value across systems, for the mean that is used as the summary.
     holm_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
 }
 
-/// An estimate that may lack an interval.
+/// An estimate, possibly without an interval.
 #[derive(Serialize)]
 struct Span {
     mean: f64,
@@ -94,7 +94,7 @@ pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
     all.into_iter().filter_map(row).collect()
 }
 
-/// Reason why the interval of a task covers less than its nominal level.
+/// Reason why the interval for a task has less than its nominal coverage.
 pub(super) fn doubt(t: &TaskComparison) -> Option<String> {
     few_values(&t.finding, t.n, "items")
 }
@@ -149,7 +149,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Checks the conditions: for the first of two systems, or with a baseline for every other one.
+/// Checks the conditions: for the first of two systems, or, with a baseline, for every other system.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());
@@ -207,7 +207,7 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
     Ok(())
 }
 
-/// Columns of the task table; the last one only if items are left out.
+/// Columns of the task table; the last column is present only if items are left out.
 pub(super) fn head(versus: &Versus) -> Vec<&'static str> {
     let left_out = versus.tasks.iter().any(|t| t.unmatched_a + t.unmatched_b > 0);
     let all = ["task", "metric", "n", "A", "B", "A − B", "p", "Holm p", "verdict", "items left out"];
@@ -265,7 +265,7 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
             ),
             None => {
                 format!(
-                    "{kind}: {} points; no interval with fewer than {FEWEST_TASKS} tasks",
+                    "{kind}: {} points; with fewer than {FEWEST_TASKS} tasks, there is no interval",
                     points(found.difference.mean)
                 )
             }
@@ -279,8 +279,8 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     }
     match versus.apart {
         0 => {}
-        1 => lines.push("1 task is not pooled: its metric is not a proportion".into()),
-        n => lines.push(format!("{n} tasks are not pooled: their metrics are not proportions")),
+        1 => lines.push("1 task is not pooled because its metric is not a proportion".into()),
+        n => lines.push(format!("{n} tasks are not pooled because their metrics are not proportions")),
     }
     lines.push(family(versus, asked));
     lines

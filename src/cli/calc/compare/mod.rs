@@ -67,13 +67,13 @@ pub struct CompareArgs {
     /// Results of two or more models: files or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
     results: Vec<PathBuf>,
-    /// Results of the first model with another seed (may be repeated).
+    /// Further results of the first model, with a different seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_a: Vec<PathBuf>,
-    /// Results of the second model with another seed (may be repeated).
+    /// Further results of the second model, with a different seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_b: Vec<PathBuf>,
-    /// The filter of lm-evaluation-harness, if a file has several.
+    /// The filter of lm-evaluation-harness to use, if a file has several.
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
     /// Compare only this metric.
@@ -92,23 +92,23 @@ pub struct CompareArgs {
     /// Target power.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// The test that decides for one file per side with independent items, and whose power is reported: mid_p, exact,
-    /// chi2, or corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 use the paired t.
+    /// The test that decides for one file per side with independent items, and whose power is reported: mid_p, exact, chi2, or corrected
+    /// (McNemar's). With several seeds, clusters or a non-binary metric, the paired t test is used.
     #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed of resampling.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// When a prediction counts as equal to its target.
+    /// Rule by which a prediction counts as equal to its target.
     #[arg(long = "match", value_name = "HOW", value_enum, default_value_t = Match::Exact)]
     matching: Match,
-    /// Compare every other system with only this one: one of RESULTS.
+    /// Compare every other system only with this one, which must be one of RESULTS.
     #[arg(long, value_name = "RESULTS")]
     baseline: Option<PathBuf>,
-    /// List the items that changed, with both answers and shared facts.
+    /// List the items whose results differ, with both answers and shared facts.
     #[arg(long, conflicts_with = "summary")]
     flips: bool,
-    /// Only changed items with this key and value (may be repeated).
+    /// List only changed items that have this value for this key (may be repeated).
     #[arg(long, value_name = "KEY=VALUE", requires = "flips")]
     r#where: Vec<String>,
     /// Sort changed items by this fact, or by item, a, b, answer_a, answer_b, target or input.
@@ -211,12 +211,12 @@ fn systems(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     if !args.also_a.is_empty() || !args.also_b.is_empty() {
-        let what = "--also-a and --also-b need two files; in folders, the files themselves contain the runs";
+        let what = "--also-a and --also-b need two files; in folders, the files themselves contain several runs";
         return Err(CliError::Usage(what.into()));
     }
     let baseline = match &args.baseline {
         Some(path) => Some(args.results.iter().position(|r| r == path).ok_or_else(|| {
-            CliError::Usage(format!("--baseline {}: this is not one of the given results", path.display()))
+            CliError::Usage(format!("--baseline {}: it is not one of the given results", path.display()))
         })?),
         None => None,
     };
@@ -253,7 +253,7 @@ fn systems(
     outcome
 }
 
-/// Names the paths by the fewest trailing components that distinguish them.
+/// Names each path by the fewest trailing components that distinguish it from the others.
 fn distinct_names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let lasts: Vec<String> = paths.iter().map(|p| last(p)).collect();

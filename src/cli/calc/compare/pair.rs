@@ -1,4 +1,4 @@
-//! Compares two models from files: one answer per metric and filter, with power and required n.
+//! Comparison of two models from files: one answer for each metric and filter, with power and required n.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -38,16 +38,16 @@ struct Answer<'f> {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
-    /// Mean of each side; independent items that are right or wrong get the interval of a proportion.
+    /// Mean of each side, with the interval of a proportion if items are independent and right or wrong.
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
-    /// Reason why the interval covers less than its nominal level.
+    /// Reason why the interval has less than its nominal coverage.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
 }
 
-/// Power and required n of a future comparison, predicted from the items.
+/// Power and required n of a future comparison, predicted from these items.
 #[derive(Serialize)]
 struct Outlook {
     alpha: f64,
@@ -62,7 +62,7 @@ struct Outlook {
 
 impl Outlook {
     fn of(found: &Matched, level: f64, aim: Aim) -> Option<Self> {
-        // Values too large to square allow no power estimate.
+        // Values too large to be squared allow no power estimate.
         let pilot = Pilot::of(&found.pairs, level).filter(|_| found.pairs.scaled().is_none())?;
         let (power, type_m, type_s) = pilot.power(found.pairs.n() as u64, aim).ok()?;
         Some(Self {
@@ -80,7 +80,7 @@ impl Outlook {
 
 type Side = Vec<(String, Vec<Results>)>;
 
-/// Joins the files of a side, dropping filters that some of them lack.
+/// Combines the files of a side, dropping filters that are missing from some of them.
 fn side(read: Vec<(&PathBuf, Vec<Group>)>) -> Side {
     let mut side: Side = Vec::new();
     for (k, (path, groups)) in read.into_iter().enumerate() {
@@ -119,7 +119,10 @@ fn by_filter(a: Side, b: Side) -> Result<Vec<Shared>, CliError> {
         return Err(CliError::Usage(format!("no filter in common: A has {in_a}; B has {in_b}")));
     }
     if !alone.is_empty() {
-        output::say(&printable_label(&format!("filters that only one side has: {}", alone.join(", "))));
+        output::say(&printable_label(&format!(
+            "left out, because only one side has these filters: {}",
+            alone.join(", ")
+        )));
     }
     Ok(both)
 }
@@ -143,7 +146,7 @@ pub(super) fn files(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let paths: Vec<&PathBuf> = [path_a].into_iter().chain(&args.also_a).chain([path_b]).chain(&args.also_b).collect();
-    // Of several unreadable files, the first one is reported, whatever the order of reading.
+    // If several files are unreadable, the first one is reported, whatever the order of reading.
     let read: Vec<_> = paths.par_iter().map(|f| read_all(f, wanted)).collect();
     let read: Vec<_> = read.into_iter().collect::<Result<_, _>>().map_err(|e| CliError::Usage(e.to_string()))?;
     let mut read: Vec<_> = paths.into_iter().zip(read).collect();
@@ -168,7 +171,7 @@ pub(super) fn files(
     }
     if !lacking.is_empty() {
         let names = lacking.into_iter().collect::<Vec<_>>().join(", ");
-        output::say(&printable_label(&format!("not compared, because not every file has them: {names}")));
+        output::say(&printable_label(&format!("not compared, because some files do not have them: {names}")));
     }
     adjust(&mut all.iter_mut().map(|c| &mut c.finding).collect::<Vec<_>>(), aim.level);
     margin.check_margin(all.iter().map(|c| c.found.pairs.is_share()))?;

@@ -1,5 +1,4 @@
-//! Answers that need predictions rather than a table: adjusted scores, stability, and rank consistency under three
-//! regimes.
+//! Results that need predictions rather than a table: adjusted scores, stability, and rank consistency under three regimes.
 
 use std::io::{BufRead, Write};
 
@@ -26,32 +25,32 @@ const LISTED: usize = 5;
 
 #[derive(Debug, Args)]
 pub(super) struct OfPredictions {
-    /// Predictions: draws of relations for the rank consistency [default: 1000].
+    /// For predictions: number of draws of relations for the rank consistency [default: 1000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     draws: Option<u32>,
-    /// Predictions: relations per draw [default: 20].
+    /// For predictions: number of relations per draw [default: 20].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     subset: Option<u32>,
-    /// Predictions: whether models share the prompts and mentions of the random regime [default: per-model].
+    /// For predictions: whether models share the prompts and mentions of the random regime [default: per-model].
     #[arg(long, value_enum)]
     random: Option<RandomArg>,
-    /// Predictions: how scores are compared [default: exact].
+    /// For predictions: how scores are compared [default: exact].
     #[arg(long, value_enum)]
     scoring: Option<ScoringArg>,
-    /// Predictions: the seed of the draws [default: 0].
+    /// For predictions: seed of the draws [default: 0].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Predictions: ignore case when comparing `prediction` with `object`.
+    /// For predictions: ignore case when comparing `prediction` with `object`.
     #[arg(long)]
     ignore_case: bool,
 }
 
-/// Models that share a random draw.
+/// Whether models share a random draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RandomArg {
-    /// Each model draws separately, as in the published code.
+    /// Each model has its own draw, as in the published code.
     PerModel,
-    /// All get the same.
+    /// All models share one draw.
     Shared,
 }
 
@@ -65,7 +64,7 @@ enum ScoringArg {
 }
 
 impl OfPredictions {
-    /// Returns one of the given flags, if there is any.
+    /// Returns the name of a flag that was given, if any was.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.draws.is_some(), "--draws"),
@@ -116,7 +115,7 @@ struct Whole {
     left_out: Vec<Left>,
 }
 
-/// Fails with [`CliError::Usage`] for an invalid file, or a subset with more relations than the file has.
+/// Fails with [`CliError::Usage`] for an invalid file, or a subset with more relations than the file contains.
 pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
     let found =
@@ -191,7 +190,8 @@ fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut 
         let line = format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", printed(shares));
         output::line(out, &printable_label(&line))?;
     }
-    let line = format!("whole order: rank consistency {}", printed(ranked.each_ref().map(|r| share(r.whole, r.exact))));
+    let line =
+        format!("whole ranking: rank consistency {}", printed(ranked.each_ref().map(|r| share(r.whole, r.exact))));
     output::line(out, &line)?;
     let counted = Regime::ALL.iter().zip(ranked).map(|(regime, r)| {
         let how = if r.exact { "all" } else { "drawn" };
@@ -206,7 +206,7 @@ fn printed(shares: [String; 3]) -> String {
     named.map(|(r, s)| format!("{} {s}", r.name())).collect::<Vec<_>>().join("  ")
 }
 
-/// Formats a share of draws; it has no interval if all possible draws were counted.
+/// Formats a share of draws, without an interval if all possible draws were counted.
 fn share(e: Estimate, counted: bool) -> String {
     if counted { format!("{:.3} (counted)", e.mean) } else { format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi) }
 }
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!((&v["relations_total"], &v["unstable_relations"]), (&4.into(), &4.into()));
         assert_eq!((&v["adjusted"]["a"], &v["stability"]["a"]), (&0.5.into(), &serde_json::Value::Null));
         let of = |regime: &str| &v["rank_consistency"][regime];
-        // Few subsets exist, so all are counted; identical relations leave the order unchanged.
+        // There are only few subsets, so all are counted; identical relations leave the ranking unchanged.
         assert_eq!((&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]), (&1.0.into(), &6.into()));
         assert_eq!(of("adjusted")["order"], serde_json::json!(["m", "a", "z"]));
         assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));

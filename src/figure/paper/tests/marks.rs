@@ -1,4 +1,4 @@
-//! Tests that markers, intervals and legends cannot be confused with others.
+//! Tests that markers, intervals and legends cannot be mistaken for one another.
 
 use super::*;
 use crate::paper::bars::SPAN;
@@ -26,7 +26,7 @@ fn values(scene: &Scene<'_>) -> Vec<f64> {
     discs.collect()
 }
 
-/// Regression: a range used to have an interval's caps and middle line, and three equal prompts were one dot.
+/// Regression: a range used to have the caps and middle line of an interval, and the dots of three equal prompts used to coincide.
 #[test]
 fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps() {
     let of = |dots: &[f64]| Range { category: 0, ends: (0.2, 0.8), mean: Some(0.5), dots: dots.to_vec(), n: 9.into() };
@@ -42,7 +42,7 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
         scene.items.iter().filter(is).count()
     };
     drawn(&figure(layer(false, &[0.5, 0.5, 0.5, 0.8])), |scene| {
-        // One box in the chart and one in the legend; the axis is the only vertical stroke.
+        // One box in the chart and one in the legend; the axis is the only vertical line.
         assert_eq!((boxes(scene), strokes(scene, 60.0)), (2, 1));
         let mut at = values(scene);
         at.sort_by(f64::total_cmp);
@@ -121,7 +121,7 @@ fn few(layer: Layer) -> Layer {
     }
 }
 
-/// Regression: lines used to connect means of one or two originals, and single originals had full bars.
+/// Regression: lines used to connect means over one or two originals, and single originals had full bars.
 #[test]
 fn values_of_too_few_units_are_marks_that_no_line_joins() {
     let coloured = |scene: &Scene<'_>| {
@@ -142,7 +142,7 @@ fn values_of_too_few_units_are_marks_that_no_line_joins() {
     assert_eq!([None, Some(7)].map(|units| drawn(&bars(units), full) > 0), [true, false]);
 }
 
-/// Regression: points side by side, and their lines, used to be up to two markers away from their x.
+/// Regression: points drawn side by side, and their lines, used to be up to two markers away from their x.
 #[test]
 fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     let line = |k: usize, y: f64| {
@@ -178,7 +178,7 @@ fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     assert_eq!(ends(&meeting, 0).0, ends(&meeting, 1).0);
 }
 
-/// Regression: a range of zero width used to be hidden by its line; strokes of fixed height then overstated it.
+/// Regression: a range of zero width used to be hidden by its line; later, strokes of fixed height overstated it.
 #[test]
 fn a_range_is_drawn_at_its_true_height() {
     let figure = |half: f64| {
@@ -194,7 +194,7 @@ fn a_range_is_drawn_at_its_true_height() {
     assert!(says(0.0) && !says(0.1));
 }
 
-/// Regression: a legend used to hide curves of equal reliability; it is now beside or above them.
+/// Regression: a legend used to hide curves of equal reliability. It is now beside or above them.
 #[test]
 fn a_legend_hides_no_guide() {
     let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };

@@ -1,5 +1,5 @@
-//! Custom kernels for NVIDIA GPUs (`kernels.cu`), where candle's generic ones take many times as long as memory access requires. Each
-//! function returns `None` if its kernel does not apply: other devices and dtypes, odd widths, views.
+//! Custom kernels for NVIDIA GPUs (`kernels.cu`), where candle's generic kernels take many times as long as their memory access requires.
+//! Each function returns `None` if its kernel does not apply: for other devices and dtypes, unsuitable widths, and views.
 
 use candle_core::{D, Shape, Tensor};
 
@@ -50,7 +50,7 @@ fn launch(_: (&str, usize), _: &[&Tensor], _: &Shape, _: usize, _: &[usize]) -> 
     Ok(None)
 }
 
-/// Runs a kernel with the given number of threads; its arguments are the inputs, the output and the numbers.
+/// Runs a kernel with the given number of threads; its arguments are the inputs, the output and the scalars in `numbers`.
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)] // Allocates uninitialised memory and launches a kernel; see SAFETY.
 fn launch(

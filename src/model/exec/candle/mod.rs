@@ -1,4 +1,4 @@
-//! The candle executor: supports every candle device; its own graph computes the gradients (`value`, `ops`).
+//! The candle executor, which supports every candle device. It computes gradients with its own graph (`value`, `ops`), not with candle's.
 
 mod gpu;
 mod head;
@@ -32,7 +32,7 @@ fn reason(e: &candle_core::Error) -> String {
         return "the GPU is out of memory; stop other programs on it, choose a smaller model, or use --device cpu"
             .into();
     }
-    // Further lines are a stack trace, if the environment enables it.
+    // If the environment enables it, a stack trace follows on further lines.
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct CandleExecutor {
     net: Network,
     device: candle_core::Device,
     dtype: Dtype,
-    /// Bytes of the parameters; candle frees the memory of a pass afterwards.
+    /// Size of the parameters in bytes; candle frees the memory of a pass afterwards.
     bytes: usize,
 }
 
@@ -107,7 +107,7 @@ impl Executor for CandleExecutor {
     }
 
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
-        // Counts the tensors of one block over the whole batch: residual streams, queries, keys, values, both sides of the feed-forward
+        // Counts the tensors of one block for the whole batch: residual streams, queries, keys, values, both sides of the feed-forward
         // part, and attention scores before and after the softmax.
         let a = &self.net.arch;
         let row = 8 * a.hidden + 2 * a.intermediate + 2 * a.heads * longest;
@@ -119,7 +119,7 @@ impl Executor for CandleExecutor {
     }
 }
 
-/// Runs a pass over a network, frozen or in training.
+/// Runs a pass over a frozen or trainable network.
 fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) -> Result<Trace> {
     let extent = plan.extent(&net.arch);
     let mut tap = Tap::new(plan, batch, &net.arch, device);

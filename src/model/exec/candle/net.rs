@@ -12,7 +12,7 @@ use crate::params::Params;
 /// A linear map of rows.
 #[derive(Clone)]
 pub(super) struct Linear {
-    /// `[in, out]` if frozen, which is faster in products; `[out, in]` in training.
+    /// Weights: `[in, out]` if frozen, which makes products faster; `[out, in]` during training.
     weight: Value,
     transposed: bool,
     bias: Option<Value>,
@@ -36,7 +36,7 @@ pub(super) struct NormWeights {
 #[derive(Clone)]
 pub(super) struct AttentionWeights {
     pub q: Linear,
-    /// Factor of the queries, unless it is already part of the weights.
+    /// Factor on the queries, unless the weights already include it.
     pub scale: Option<f64>,
     pub k: Linear,
     pub v: Linear,
@@ -105,7 +105,7 @@ pub(super) struct Network {
 struct Source<'a> {
     arch: &'a Arch,
     get: &'a mut dyn FnMut(&str) -> Result<Value>,
-    /// True to transpose matrices once.
+    /// True if matrices are transposed once, when the network is built.
     freeze: bool,
 }
 
@@ -167,7 +167,7 @@ impl Source<'_> {
         })
     }
 
-    /// Builds a stack; `prefix` is empty for the first one and `decoder.` for the second.
+    /// Builds a stack; `prefix` is empty for the first stack and `decoder.` for the second.
     fn stack(&mut self, prefix: &str, layers: usize) -> Result<Stack> {
         let arch = self.arch;
         let positions = match arch.positions {
@@ -233,7 +233,7 @@ impl Network {
         Network::build(arch, (device, kind), &mut get, true)
     }
 
-    /// Builds a network from parameters in training, which keep their layout `[out, in]`.
+    /// Builds a network from parameters that are being trained and keep their layout `[out, in]`.
     pub(crate) fn trained(arch: &Arch, device: &Device, get: &mut dyn FnMut(&str) -> Result<Value>) -> Result<Network> {
         Network::build(arch, (device, DType::F32), get, false)
     }

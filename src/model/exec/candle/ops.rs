@@ -14,7 +14,7 @@ fn pull(f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Pull {
 
 /// Sums the rows of `[N, W]` to `[W]`.
 fn sum_rows(x: &Tensor) -> Result<Tensor> {
-    // Uses a product, because candle reduces slowly over the first axis.
+    // Computed as a product, because candle reduces slowly over the first axis.
     let (n, width) = x.dims2()?;
     Ok(Tensor::ones((1, n), x.dtype(), x.device())?.matmul(x)?.reshape(width)?)
 }
@@ -140,7 +140,7 @@ pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Op
     })
 }
 
-/// Returns normalized values before weight and bias, and the root by which they were divided.
+/// Returns the normalized values before weight and bias, and the roots by which the rows were divided.
 fn normalised(kind: NormKind, eps: f64, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let centred = match kind {
         NormKind::Layer => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,
@@ -260,15 +260,15 @@ fn turn(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     Ok(Tensor::cat(&[first, second, rest.contiguous()?], D::Minus1)?)
 }
 
-/// Selects rows of a table.
+/// Selects rows of a table by id.
 pub(super) fn rows(table: &Value, ids: Vec<u32>) -> Result<Value> {
     let index = Tensor::from_slice(&ids, ids.len(), table.tensor.device())?;
     let (y, height) = (table.tensor.index_select(&index, 0)?, table.tensor.dim(0)?);
     Ok(Value::computed(y, [(table, pull(move |g| gather_back(g, &ids, height)))]))
 }
 
-/// Sums row i of `[N, W]` into row `ids[i]` of zeros, `[height, W]`. candle's `index_add` processes the ids serially. This version selects
-/// rows instead, after summing repeated ids with a product by a one-hot matrix.
+/// Sums row i of `[N, W]` into row `ids[i]` of a zero matrix `[height, W]`. candle's `index_add` processes the ids serially. This version
+/// instead sums rows with equal ids by a product with a one-hot matrix, and then selects rows.
 fn gather_back(g: &Tensor, ids: &[u32], height: usize) -> Result<Tensor> {
     let (n, device) = (ids.len(), g.device());
     let mut place = vec![u32::MAX; height];
@@ -315,7 +315,7 @@ mod tests {
 
     const WIDTH: usize = 40;
 
-    /// In f32, E[x²] - E[x]² would preserve only two digits of these variances.
+    /// In f32, computing these variances as E[x²] - E[x]² would leave only two correct digits.
     #[test]
     fn a_norm_is_exact_where_the_mean_is_large_beside_the_spread() {
         let named = std::env::var("PROBITY_TEST_DEVICE");

@@ -22,20 +22,20 @@ struct Frame {
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
-    /// Added to attention scores; broadcasts to `[B,H,T,K]`. `None` if every query sees every key.
+    /// Mask added to attention scores; broadcasts to `[B,H,T,K]`. `None` if every query attends to every key.
     mask: Option<Tensor>,
     /// Cosines and sines, each `[T, rotated / 2]`.
     rotation: Option<(Tensor, Tensor)>,
 }
 
-/// Score of a hidden key: the lowest finite value, which vanishes in the softmax but, unlike infinity, never causes NaN. In 16 bits it
-/// becomes infinity; this is harmless because every query sees at least one key.
+/// Value added to the score of a masked key: the lowest finite value, which vanishes in the softmax but, unlike infinity, never causes NaN.
+/// In 16 bits it becomes infinity; this is harmless because every query attends to at least one key.
 fn hide(hidden: bool) -> f32 {
     if hidden { f32::MIN } else { 0.0 }
 }
 
 impl Network {
-    /// States after the last block in `extent`, of the decoder if there is one: `[B T, D]`.
+    /// States after the last block in `extent` (of the decoder, if there is one): `[B T, D]`.
     pub(crate) fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Value> {
         let h = self.encode(batch, start, extent.blocks, tap)?;
         match (&self.decoder, self.arch.decoder) {
@@ -219,7 +219,7 @@ impl Network {
             mask,
             rotation: None,
         };
-        // Padding follows all tokens that matter, so the causal mask hides it too.
+        // Padding follows all tokens that matter, so the causal mask also masks padding.
         let own = Frame { keys: input.len(), mask: Some(self.causal_mask(input.len())?), rotation: None, ..cross };
         for (l, w) in stack.blocks.iter().enumerate().take(blocks) {
             h = tap.visit(HookPoint::DecoderPre(l), h)?;

@@ -21,7 +21,7 @@ pub(super) struct Tap<'a> {
     captured: Vec<Option<Tensor>>,
     /// Values whose gradients are requested.
     watched: Vec<Option<Value>>,
-    /// Value and seed of the scalar to differentiate: the sum of their product.
+    /// The values whose sum, weighted by a seed, is the scalar to differentiate; and that seed.
     of: Option<(Value, Tensor)>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Tap<'a> {
         Tap::new(&IDLE, batch, arch, device)
     }
 
-    /// Creates a tap for the same pass without any hook.
+    /// Creates a tap for the same pass that ignores all hook points.
     pub(crate) fn silent(&self) -> Tap<'a> {
         Tap::idle(self.batch, self.arch, self.device)
     }

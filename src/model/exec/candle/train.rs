@@ -1,7 +1,7 @@
 //! Training on a candle device; see [`crate::exec::train`].
 //!
-//! All parameters form one vector, and so do both moments. A step of AdamW therefore takes a few operations, regardless of the number of
-//! parameters.
+//! All parameters form one vector, and so do the first and the second moments. A step of AdamW therefore takes only a few operations,
+//! regardless of the number of parameters.
 
 use candle_core::{D, DType, Tensor, Var};
 
@@ -20,7 +20,7 @@ use crate::params::Params;
 use crate::plan::{Plan, Sites, Start, Target};
 use crate::trace::Trace;
 
-/// The parameter vector's length is a multiple of this, so that sums over it take two short steps.
+/// The length of the parameter vector is a multiple of this number, so that sums over it take two short steps.
 const ROW: usize = 1024;
 
 /// A parameter and its part of the vector.
@@ -36,7 +36,7 @@ pub struct Trainer {
     values: Var,
     first: Tensor,
     second: Tensor,
-    /// One for values with weight decay, otherwise zero.
+    /// Mask with one for values with weight decay and zero for others.
     decaying: Tensor,
     slots: Vec<Slot>,
     /// Network over these parameters, with gradients.
@@ -135,7 +135,7 @@ impl Training for Trainer {
         let (loss, gradients) = self.differentiate(batch, targets)?;
         let gradient = self.flat(gradients)?;
         let square = gradient.sqr()?.reshape(((), ROW))?.sum(D::Minus1)?.sum_all()?;
-        // Both are copied together, because each copy to the host waits for the device.
+        // The loss and the norm are copied together, because each copy to the host waits for the device.
         let numbers: Vec<f32> = Tensor::stack(&[loss, square], 0)?.to_vec1()?;
         let (value, square) = (numbers[0], f64::from(numbers[1]));
         if !value.is_finite() {

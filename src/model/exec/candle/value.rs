@@ -1,7 +1,7 @@
 //! Tensors with a computation graph for gradients, and the backward pass.
 //!
-//! candle's autograd also computes gradients of frozen weights, adds each gradient to zeros, and silently stops at fused operations. This
-//! graph records only paths to watched values, and each operation (`ops`) defines its derivative.
+//! candle's autograd would also compute gradients of frozen weights, add each gradient to a zero tensor, and silently stop at fused
+//! operations. This graph records only paths to watched values, and each operation (`ops`) defines its derivative.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Value {
 }
 
 struct Node {
-    /// Increases in the order of computation, so decreasing ids are an order for the backward pass.
+    /// Identifier that increases in the order of computation, so that decreasing identifiers are a valid order for the backward pass.
     id: u64,
     /// True if the gradient is kept.
     watched: bool,
@@ -71,7 +71,7 @@ impl Value {
         Value { tensor: self.tensor, node: Some(Node::new(true, inputs)) }
     }
 
-    /// Computes gradients of the sum of this value times `seed`.
+    /// Computes the gradients of the sum of this value times `seed`.
     pub(crate) fn backward(&self, seed: Tensor) -> Result<Gradients> {
         let mut kept = HashMap::new();
         let mut pending: BTreeMap<u64, (&Arc<Node>, Tensor)> = BTreeMap::new();

@@ -18,10 +18,10 @@ use kernels::rotary::rotate;
 /// Gradients of weights, if requested.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;
 
-/// The encoder's states and their gradient, which the decoder's backward pass adds to.
+/// The encoder's states and the gradient to which the decoder's backward pass adds.
 pub(super) type MemoryBack<'a> = Option<(&'a [f32], &'a mut [f32])>;
 
-/// Arguments of the backward pass of one block.
+/// Arguments for the backward pass of one block.
 struct Level<'a> {
     l: usize,
     w: &'a Block,
@@ -33,7 +33,7 @@ struct Level<'a> {
 }
 
 impl super::forward::Pass<'_> {
-    /// Backpropagates through a norm, in place or added to `into`.
+    /// Backpropagates through a norm; the gradient replaces `d` or is added to `into`.
     pub(crate) fn through_norm(
         &self,
         w: &NormWeights,
@@ -61,7 +61,8 @@ impl Climb<'_> {
         self.stack.point(at, l).is_some_and(|p| self.pass.tap.ends_at(p))
     }
 
-    /// Backpropagates through all blocks, from the gradient of the states above them in `s.d`; returns true if the pass ended there.
+    /// Backpropagates through all blocks, starting from the gradient of the states above them in `s.d`; returns true if the pass ended
+    /// within the blocks.
     pub(crate) fn down(
         &self,
         s: &mut StackState,
@@ -96,7 +97,7 @@ impl Climb<'_> {
         false
     }
 
-    /// Backpropagates through one block with `d` in place; returns true if the pass ended inside.
+    /// Backpropagates through one block, replacing `d`; returns true if the pass ended within the block.
     fn block_back(
         &self,
         b: &Level<'_>,
@@ -146,7 +147,8 @@ impl Climb<'_> {
         false
     }
 
-    /// Gradient of a part's output before it is added to the residual stream: `d` itself, unless the plan uses that point.
+    /// Returns the gradient of a part's output before it is added to the residual stream: `d` itself, unless the plan uses the hook point
+    /// in between.
     fn part_back<'d>(&self, place: BlockPoint, b: &Level<'_>, d: &'d Buffer, part: &'d mut Buffer) -> &'d [f32] {
         match self.stack.point(place, b.l).filter(|p| self.pass.tap.touches(*p)) {
             None => d.as_ref(),
@@ -159,7 +161,7 @@ impl Climb<'_> {
         }
     }
 
-    /// Backpropagates through the feed-forward part, from `d` at its output to its input in `back.normed`.
+    /// Backpropagates through the feed-forward part, from `d` at its output to the gradient of its input in `back.normed`.
     fn feed_back(&self, b: &Level<'_>, back: &mut Back, d: &Buffer, grads: &mut Wanted<'_>) {
         let (a, team) = (self.pass.arch, self.pass.team);
         let (width, f) = (a.hidden, self.stack.intermediate);
@@ -193,8 +195,8 @@ impl Climb<'_> {
         product(team, Left::rows(down, n, f, ld), Right::packed(b.w.up.back()), to, width, finish);
     }
 
-    /// Backpropagates through attention, so that `d` becomes the gradient of the block's input for all rows; returns true if the pass
-    /// ended inside.
+    /// Backpropagates through attention, so that `d` becomes the gradient of the block's input for all rows; returns true if the pass ended
+    /// within the attention.
     fn attention_back(&self, b: &Level<'_>, back: &mut Back, d: &mut Buffer, grads: &mut Wanted<'_>) -> bool {
         let (pass, team, width) = (self.pass, self.pass.team, self.pass.arch.hidden);
         let q_end = self.stack.columns()[1];
@@ -307,7 +309,7 @@ impl Climb<'_> {
         rotate(team, d_q.as_mut(), q_ld, stack.query_heads(), angles, positions, true);
     }
 
-    /// Backpropagates through a decoder's attention to the encoder: `d` in place, and the gradient of the encoder's states.
+    /// Backpropagates through a decoder's attention to the encoder: replaces `d`, and adds to the gradient of the encoder's states.
     fn cross_back(
         &self,
         b: &Level<'_>,
@@ -358,7 +360,7 @@ impl Climb<'_> {
         product(team, left, Right::packed(w.kv.back()), d_states, width, Finish::Add(None));
     }
 
-    /// Backpropagates from the input of block 0 in `s.d` to the rows of the word-embedding table.
+    /// Backpropagates from the input of block 0 (its gradient is in `s.d`) to the rows of the word-embedding table.
     pub(crate) fn embed_back(&self, s: &mut StackState, back: &mut Back, grads: &mut Wanted<'_>) {
         let (pass, a, w, stack) = (self.pass, self.pass.arch, self.pass.weights, self.stack);
         let (width, n) = (a.embedding.width, s.rows.count());

@@ -51,13 +51,13 @@ fn ending(bias: Option<&[f32]>) -> Finish<'_> {
 }
 
 impl Pass<'_> {
-    /// Applies a linear map to rows.
+    /// Applies a linear map to the rows of `x`.
     pub(crate) fn linear(&self, w: &Linear, x: &[f32], to: &mut [f32], ld: usize) {
         let left = Left::rows(x, to.len() / ld, w.input, w.input);
         product(self.team, left, Right::packed(&w.weight), to, ld, ending(w.bias(0..w.weight.cols())));
     }
 
-    /// Normalizes `from`, or `to` in place, and keeps values for the backward pass.
+    /// Normalizes `from`, or `to` in place, and keeps what the backward pass needs.
     pub(crate) fn normalise(&self, w: &NormWeights, from: Option<&[f32]>, to: &mut [f32], kept: &mut KeptNorm) {
         let rows = to.len() / w.view().weight.len();
         let keep = (self.keep >= Keep::Hidden)
@@ -78,7 +78,7 @@ impl Climb<'_> {
         self.stack.point(at, l).is_some_and(|p| self.pass.tap.touches(p))
     }
 
-    /// Runs the stack up to the last block needed; the states in `s.h` are those of all or the selected rows.
+    /// Runs the stack up to the last block needed; afterwards `s.h` contains the states of all rows or of the selected ones.
     pub(crate) fn up(&self, s: &mut StackState, memory: Memory<'_>) {
         let stack = self.stack;
         s.reserve(self.pass.keep, stack.blocks.saturating_sub(stack.first));
@@ -183,7 +183,7 @@ impl Climb<'_> {
         }
         let selected = selection.is_some();
         if place == Place::Parallel {
-            // Computed before the residual stream changes, because both parts have the same input.
+            // Computed before the residual stream changes, because both parts of the block have the same input.
             pass.normalise(&w.norm2, Some(h.as_ref()), inputs.up.sized(h.as_ref().len()), &mut kept.norm2);
         }
         let x = (inputs.out.as_ref(), w.out.input);
@@ -283,7 +283,7 @@ impl Climb<'_> {
             self.pass.linear(map, x, qkv, ld);
             return;
         };
-        // Panel boundaries differ from the end of the queries, so a few queries are included.
+        // The panel that contains the end of the queries must be computed completely, which includes a few queries.
         let from = q_end / PANEL * PANEL;
         let right = Right::within(&map.weight, from..ld, 0..d);
         let left = Left::rows(x, rows.count(), d, d);

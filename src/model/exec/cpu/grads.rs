@@ -11,11 +11,11 @@ use kernels::team::Team;
 pub(super) struct Grads {
     buffers: Vec<Buffer>,
     sizes: Vec<usize>,
-    /// True for parameters that took part in the loss.
+    /// True for each parameter that took part in the loss.
     reached: Vec<bool>,
 }
 
-/// Rows of a matrix with their stride.
+/// Rows of a matrix with the stride between them.
 #[derive(Clone, Copy)]
 pub(super) struct RowsOf<'a> {
     pub data: &'a [f32],
@@ -34,7 +34,7 @@ impl Grads {
         self.reached.fill(false);
     }
 
-    /// Gradient of a parameter, initially zero.
+    /// Gradient of a parameter to add to, initially zero.
     pub(crate) fn of(&mut self, id: Id) -> &mut [f32] {
         if self.reached[id] {
             return self.buffers[id].as_mut();

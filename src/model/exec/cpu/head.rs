@@ -1,4 +1,4 @@
-//! Final norm, logits and scalars after the last block, with their backward pass.
+//! Final norm, logits and scalars after the last block, and their backward pass.
 
 use super::forward::Pass;
 use super::grads::{Grads, RowsOf};
@@ -44,7 +44,7 @@ impl Vocabulary {
 const CHUNK: usize = 128;
 
 impl Pass<'_> {
-    /// Stack whose states are the head's input.
+    /// The stack whose states are the input of the head.
     pub(crate) fn last(&self) -> &Stack<'_> {
         self.second.as_ref().unwrap_or(&self.first)
     }
@@ -80,7 +80,7 @@ impl Pass<'_> {
         head.sites = sites;
     }
 
-    /// Computes the input of the decoder matrix, from `head.rows` into `head.ready`: `[n, E]`.
+    /// Computes the input of the decoder matrix, `[n, E]`, from `head.rows` into `head.ready`.
     fn ready(&self, w: &HeadWeights, n: usize, head: &mut HeadState) {
         let HeadState { rows, pre, ready, norm, .. } = head;
         let Some((map, weights)) = &w.transform else {
@@ -200,7 +200,7 @@ impl Pass<'_> {
             let x = RowsOf { data: rows.as_ref(), ld: map.input };
             grads.linear(self.team, map, 0..1, n, x, RowsOf { data: d.as_ref(), ld: width });
         }
-        // The logits are no longer needed, so their memory is reused.
+        // The logits are no longer needed, so their memory is reused here.
         let to = logits.sized(n * map.input);
         let left = Left::rows(d.as_ref(), n, width, width);
         product(self.team, left, Right::packed(map.back()), to, map.input, Finish::Store);

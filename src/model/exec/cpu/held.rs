@@ -91,10 +91,10 @@ mod tests {
     use crate::chunk::chunks;
     use crate::{Batch, Device, HookPoint, Model, Plan, Sites};
 
-    /// Compares the memory forecast with the executor's later count.
+    /// Compares the forecast of working memory with the memory that the executor reports afterwards.
     #[test]
     fn working_memory_is_forecast_within_a_fifth() {
-        // With many threads, some would have no part of a small batch.
+        // With more threads, some would get no part of a small batch.
         rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(memory_against_forecast);
     }
 
@@ -106,7 +106,7 @@ mod tests {
                 let lengths: Vec<usize> = (0..tokens / 2).map(|i| 8 + i % 9).collect();
                 let forecast = model.pass_bytes(tokens, 16) as f64;
                 let mut held = 0.0;
-                // On a busy machine one thread may do the work of two with half of the memory, so the pass is repeated.
+                // On a busy machine one thread may do the work of two and thus use half of the memory, so the pass is repeated.
                 for group in chunks(&lengths, tokens).into_iter().take(2).cycle().take(200) {
                     let ids: Vec<Vec<u32>> = group.iter().map(|i| vec![7; lengths[*i]]).collect();
                     let batch = Batch::new(&ids, 0).unwrap();

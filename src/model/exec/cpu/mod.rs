@@ -1,7 +1,7 @@
-//! The CPU executor: plain slices, weights laid out once, fused passes, a hand-written backward pass.
+//! The CPU executor: plain slices, weights laid out once, fused passes, and a hand-written backward pass.
 //!
-//! Sentences are computed without padding, in groups that fit the caches; the last block computes only the rows that are read. Every
-//! number results from a fixed sequence of operations, so a sentence gives the same bits alone or in any batch, with any number of
+//! Sentences are computed without padding, in groups that fit the caches, and the last block computes only rows that are read. Every number
+//! results from a fixed sequence of operations, so a sentence's results are bit-identical alone and in any batch, with any number of
 //! threads.
 
 mod backward;
@@ -80,9 +80,9 @@ impl CpuExecutor {
     }
 }
 
-/// Tokens per group: enough to keep products busy, few enough to fit the caches.
+/// Number of tokens per group: enough to keep products efficient, and few enough to fit the caches.
 const GROUP: usize = 256;
-/// With fewer tokens than this per thread, all threads work on the same rows instead.
+/// Minimum number of tokens per thread; with fewer, all threads work on the same rows instead.
 const SHARE: usize = 48;
 
 impl Executor for CpuExecutor {
@@ -133,7 +133,7 @@ impl Executor for CpuExecutor {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass, apart from its sentences.
+    /// Prepares a pass except for its sentences.
     fn new(
         (arch, weights): (&'a Arch, &'a Weights),
         (batch, input): (&'a Batch, Option<&'a Batch>),
@@ -219,7 +219,7 @@ impl<'a> Pass<'a> {
         let selected = last.top_selected(&below.rows);
         let mut d = std::mem::take(&mut below.d);
         d.zeroed(below.h.as_ref().len());
-        // The final norm takes part if the scalar is computed after it.
+        // The final norm takes part in the backward pass if the scalar is computed after it.
         let behind = matches!(of, Scalar::Cotangent { at: HookPoint::FinalNorm, .. });
         if of.targets().is_some() || behind {
             self.targets(s, of, weight, &mut grads, d.as_mut());

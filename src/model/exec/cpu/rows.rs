@@ -1,4 +1,4 @@
-//! Rows that a pass computes: concatenated sentences without padding, and only the needed ones at the top.
+//! Rows that a pass computes: concatenated sentences without padding, and near the top only the rows that are needed.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::hook::HookPoint;
 use crate::plan::{LogitsAt, Plan, Scalar, Sites};
 use kernels::attention::Span;
 
-/// Marks a row that is not selected.
+/// Index of a row that is not selected.
 const ABSENT: u32 = u32::MAX;
 
 /// Rows of a few sentences.
@@ -28,9 +28,9 @@ pub(super) struct Rows {
     pub positions: Vec<u32>,
     /// Number of floats for all attention probabilities.
     pub kept: usize,
-    /// Rows computed to the end, ascending; `None` for all.
+    /// Rows that are computed to the end, in ascending order; `None` for all.
     selected: Option<Selection>,
-    /// Memory of the last selection, for reuse.
+    /// Memory of the previous selection, for reuse.
     spare: Selection,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Selection {
     pub rows: Vec<u32>,
     /// Index of each row in the selection, or [`ABSENT`].
     places: Vec<u32>,
-    /// Sentences with only these rows as queries.
+    /// Rows, keys and queries of each sentence; the queries are only the selected rows.
     pub spans: Vec<Span>,
     /// Position of each selected row in its sentence.
     pub positions: Vec<u32>,
@@ -56,7 +56,7 @@ pub(super) enum Need {
 }
 
 impl Need {
-    /// Sites that a plan reads after `input`, the input of the last block that runs.
+    /// Sites that a plan reads after `input`, which is the input of the last block that runs.
     pub(crate) fn of(plan: &Plan, input: HookPoint, arch: &Arch) -> Need {
         let mut sites = Vec::new();
         let behind = |p: HookPoint| order(p, arch) > order(input, arch);
@@ -82,7 +82,7 @@ impl Need {
     }
 }
 
-/// True if the plan reads padding of the second (`second`) or first stack.
+/// True if the plan reads padding of the first stack, or of the second if `second`.
 pub(super) fn reads_padding(plan: &Plan, second: bool, arch: &Arch) -> bool {
     let all = |s: &Sites, of_second: bool| *s == Sites::All && of_second == second;
     let cotangent = plan.gradient.as_ref().is_some_and(|g| match &g.of {

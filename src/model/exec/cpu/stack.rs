@@ -70,13 +70,13 @@ impl Stack<'_> {
         self.weights.block(l)
     }
 
-    /// Indices of the slots where block `l` stores its values and inputs.
+    /// Indices of the slots where block `l` stores its kept values and its inputs.
     pub(crate) fn slots(&self, keep: Keep, l: usize) -> (usize, usize) {
         let slot = |wanted: bool| if wanted { l - self.first } else { 0 };
         (slot(keep >= Keep::Hidden), slot(keep == Keep::Weights))
     }
 
-    /// Rows that run after the attention of block `l`, unless all do.
+    /// Selection of rows that run after the attention of block `l`; `None` if all rows do.
     pub(crate) fn selection<'r>(&self, l: usize, rows: &'r Rows) -> Option<&'r Selection> {
         rows.selection().filter(|_| l + 1 == self.blocks)
     }

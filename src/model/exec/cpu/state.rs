@@ -98,7 +98,7 @@ pub(super) struct HeadState {
     pub tokens: Vec<u32>,
 }
 
-/// Attention of these sentences to others.
+/// Attention of these sentences to the sentences of a different stack.
 #[derive(Default)]
 pub(super) struct CrossSpans {
     /// Rows and visible keys of each sentence.
@@ -116,7 +116,7 @@ pub(super) struct StackState {
     pub(crate) cross_selected: CrossSpans,
     /// Residual stream.
     pub h: Buffer,
-    /// Addition of a block to the residual stream, if the plan uses it.
+    /// Part that a block adds to the residual stream, if the plan uses it.
     pub part: Buffer,
     /// Scratch memory for selected rows.
     pub gather: Buffer,
@@ -147,7 +147,7 @@ pub(super) struct State {
 /// Gradients within a block.
 #[derive(Default)]
 pub(super) struct Back {
-    /// Gradient of a block's addition, if the plan uses it.
+    /// Gradient of the part that a block adds, if the plan uses it.
     pub part: Buffer,
     /// Gradient of a normalized input.
     pub normed: Buffer,
@@ -198,7 +198,7 @@ impl CrossSpans {
     }
 }
 
-/// Row stride for `width` floats. Rows at multiples of 4 KiB would compete for the same cache sets.
+/// Row stride for rows of `width` floats. Rows at multiples of 4 KiB would compete for the same cache sets.
 pub(super) fn spaced(width: usize) -> usize {
     if width.is_multiple_of(1024) { width + 16 } else { width }
 }

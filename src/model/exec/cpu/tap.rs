@@ -25,12 +25,12 @@ pub(super) struct Tap<'a> {
     /// Inner products with the cotangent by sentence, summed in order at the end.
     products: Mutex<Vec<f64>>,
     gradients: Vec<Mutex<Array>>,
-    /// Last hook point that the backward pass must reach.
+    /// Last hook point that the backward pass must reach; `None` without a gradient.
     lowest: Option<usize>,
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere ends the pass anyway; partially written values are never read.
+    // A panic on another thread ends the pass anyway, so partially written values are never read.
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -294,7 +294,7 @@ fn depends(of: &Scalar, p: HookPoint, arch: &Arch) -> bool {
     // In parallel blocks the feed-forward part does not depend on attention.
     let apart =
         arch.place == Place::Parallel && matches!((p, *at), (HookPoint::AttnOut(l), HookPoint::MlpOut(m)) if l == m);
-    // The decoder's first self-attention does not depend on the encoder.
+    // The first self-attention of the decoder does not depend on the encoder.
     let alone = matches!(at, HookPoint::DecoderPre(0) | HookPoint::DecoderPattern(0)) && !p.in_decoder();
     order(p, arch) <= order(*at, arch) && !apart && !alone
 }

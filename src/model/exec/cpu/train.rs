@@ -120,7 +120,7 @@ impl Training for Trainer {
     fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
         let arch = &self.executor.arch;
         check(arch, batch, targets)?;
-        // Only the values are needed, so this differentiates at the cheapest point.
+        // Only the values are needed, so the gradient is requested where it is cheapest.
         let top = match arch.decoder {
             Some(d) => HookPoint::DecoderPost(d.layers - 1),
             None => HookPoint::ResidPost(arch.layers - 1),

@@ -1,4 +1,4 @@
-//! A model's parameters, laid out for products at loading and after each training step.
+//! The parameters of a model, laid out for products when loaded and after each training step.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use kernels::packed::Packed;
 /// Index of a parameter in [`Arch::parameters`].
 pub(super) type Id = usize;
 
-/// Returns the values of a parameter.
+/// Function that returns the values of a parameter.
 pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 
 /// One of the matrices whose outputs are concatenated in a [`Linear`].
@@ -127,7 +127,7 @@ pub(super) struct StackWeights {
 
 impl StackWeights {
     pub(crate) fn block(&self, l: usize) -> &Block {
-        // A shared block serves all layers.
+        // A shared block is used by all layers.
         &self.blocks[l.min(self.blocks.len() - 1)]
     }
 }

@@ -7,7 +7,7 @@ use kernels::packed::Packed;
 use kernels::product::{Finish, Left, Right, product};
 use kernels::team::Team;
 
-/// Sentences of one group, longest first, concatenated without padding.
+/// Sentences of one group, concatenated without padding, the longest first.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     /// Batch row of each sentence.
@@ -33,7 +33,7 @@ impl Layout {
         layout
     }
 
-    /// Number of sentences with a word at step `t`; these come first.
+    /// Number of sentences that have a word at step `t`; they are the first ones.
     fn active(&self, t: usize) -> usize {
         self.lengths.partition_point(|n| *n > t)
     }
@@ -54,7 +54,7 @@ pub(super) struct Direction {
     reverse: bool,
     ih: Packed,
     hh: Packed,
-    /// Sum of both biases, which only occur together.
+    /// Sum of the two biases, which are only used together.
     bias: Vec<f32>,
     /// Transposed matrices, created by the first backward pass.
     back: OnceLock<(Packed, Packed)>,

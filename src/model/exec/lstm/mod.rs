@@ -1,5 +1,5 @@
-//! Executor of bidirectional LSTMs: packed products of the CPU executor, hand-written recurrence, and a backward pass to words and hidden
-//! states. A sentence gives the same bits alone or in any batch; padding is never computed and has zero states.
+//! Executor for bidirectional LSTMs: the CPU executor's packed products, a hand-written recurrence, and a backward pass to words and hidden
+//! states. A sentence's results are bit-identical alone and in any batch; padding is never computed and has zero states.
 
 mod cell;
 #[cfg(test)]
@@ -111,7 +111,7 @@ impl Executor for LstmExecutor {
     }
 
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
-        // Counts words, states, gates and cells of the groups that run in parallel.
+        // Counts the words, states, gates and cells of all groups that run in parallel.
         let (e, d) = (self.arch.embedding.width, self.arch.hidden);
         let group = tokens.min(GROUP_TOKENS.max(longest));
         let groups = rayon::current_num_threads().min(tokens.div_ceil(group.max(1)).max(1));
@@ -123,7 +123,7 @@ impl Executor for LstmExecutor {
     }
 }
 
-/// Groups sentences that run together, longest first.
+/// Groups sentences to run together, the longest first.
 fn groups(batch: &Batch) -> Vec<Layout> {
     let mut order: Vec<(usize, usize)> = batch.lengths().iter().copied().enumerate().collect();
     order.sort_by_key(|(_, n)| std::cmp::Reverse(*n));

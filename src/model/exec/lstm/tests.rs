@@ -25,7 +25,7 @@ fn model(layers: usize) -> (Model, Params) {
     (Model::from_params("lstm", arch, params.clone(), None, Device::Cpu).unwrap(), params)
 }
 
-/// Computes the definition in f64, one sentence and direction at a time.
+/// LSTM states computed by definition in f64, one sentence and direction at a time.
 fn plain(params: &Params, layers: usize, ids: &[u32]) -> Vec<Vec<f64>> {
     let row = |name: &str, i: usize| -> Vec<f64> {
         let a = params.get(name).unwrap();

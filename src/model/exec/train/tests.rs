@@ -41,7 +41,7 @@ fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
         let gradients = trainer(&params).0.gradients(&b, &chosen).unwrap();
         for (parameter, g) in arch.parameters().iter().zip(gradients) {
             let g = g.unwrap_or_else(|| panic!("{}: no gradient for {}", arch.family, parameter.name)).data;
-            // The steepest element of each parameter, and a fixed one.
+            // The element with the steepest gradient in each parameter, and a fixed element.
             let steepest = (0..g.len()).max_by(|&i, &j| g[i].abs().total_cmp(&g[j].abs())).unwrap();
             for i in [steepest, g.len() / 2] {
                 let moved = |by: f32| {
@@ -159,7 +159,7 @@ fn the_same_seed_gives_the_same_numbers() {
     assert_eq!(a, b);
     assert_ne!(a, c);
     let tokens = &a.get("embed.tokens.weight").unwrap().data;
-    // Pinned, because published cards state seeds, which must give the same values in later versions.
+    // Pinned, because published cards state seeds, which must give the same values in later versions of the program.
     assert_eq!(tokens[..3], PINNED);
     let sd = (tokens.iter().map(|v| v * v).sum::<f32>() / tokens.len() as f32).sqrt();
     assert!((sd - 0.02).abs() < 0.004, "{sd}");

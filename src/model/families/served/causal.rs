@@ -56,7 +56,7 @@ impl Common {
         }
     }
 
-    /// Counts the parameters without the output matrix. Each block has `norms` norms of width D and `head_norms` norms of the width of a
+    /// Counts the parameters except for the output matrix. Each block has `norms` norms of width D and `head_norms` norms as wide as a
     /// head.
     fn count(&self, head_dim: usize, norms: usize, head_norms: usize) -> u64 {
         let (d, l) = (self.hidden_size, self.num_hidden_layers);
@@ -148,7 +148,7 @@ fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn Logits
         max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
         rms_norm_eps: c.rms_norm_eps,
         rope_theta: plain_theta(file)?,
-        // The library counts the tokens before the current one; transformers includes the current one.
+        // The library counts only the tokens before the current one, but transformers includes the current one.
         sliding_window: f.sliding_window.map(|w| w - 1),
         use_flash_attn: false,
     };
@@ -214,14 +214,14 @@ impl Gemma2 {
     fn arch(self, file: &ConfigFile) -> Result<Arch> {
         let c = &self.common;
         let mut sizes = c.sizes(self.head_dim);
-        // The library applies the window in every block and one token wider; transformers applies it in every other block.
+        // The library applies the window in every block and makes it one token wider; transformers applies it in every other block.
         let limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
         let head = Head::Causal { tied: true, bias: false };
         Ok(sizes.arch(file, head, limit, c.count(self.head_dim, 4, 0)))
     }
 }
 
-/// Limits texts to `most` tokens.
+/// Limits texts to `most` tokens, with the reason `why`.
 fn shorten(sizes: &mut Sizes, most: Option<usize>, why: Limit) -> Limit {
     match most.filter(|w| *w < sizes.max_positions.min(super::LONGEST)) {
         Some(w) => {
@@ -347,7 +347,7 @@ struct Phi3 {
     rope_parameters: Option<serde_json::Value>,
 }
 
-/// Keys of published files; any other key changes the results of transformers.
+/// Keys in published files. Any other key changes the results of transformers and is rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LongRope {
@@ -415,12 +415,12 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
     let rotated = f.rotated(head_dim);
     let mut changed = Vec::new();
     let rope_scaling = f.rope_scaling.as_ref().map(|long| {
-        // Scores of rotated dimensions contain the factor twice, for queries and for keys.
+        // Scores of rotated dimensions contain the factor twice: once for the query and once for the key.
         let by = f.attention_factor().powi(2);
         let rows = c.num_attention_heads * head_dim;
         let change = Change::ScaleRotated { rows, head: head_dim, rotated, by };
         changed.push(("self_attn.qkv_proj.weight", change));
-        // The library multiplies frequencies by these factors instead of dividing.
+        // The library multiplies frequencies by these factors; transformers divides by them.
         let short_factor: Vec<f32> = long.short_factor.iter().map(|v| 1.0 / v).collect();
         let long_factor = short_factor.clone();
         phi3::RopeScaling { short_factor, long_factor, type_: phi3::RopeScalingType::LongRope }
@@ -452,7 +452,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
 
 /// Common interface of the library's decoders, which share no trait.
 trait Decoder: Send {
-    /// Returns logits after the last of some tokens, the first of which is at position `offset`: `[B, 1, V]`.
+    /// Returns the logits after the last of some tokens, whose first is at position `offset`: `[B, 1, V]`.
     fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
     fn forget(&mut self);
 }
@@ -475,7 +475,7 @@ decoders!(mistral::Model, gemma2::Model, qwen3::ModelForCausalLM, phi3::Model);
 struct Causal<M> {
     model: M,
     device: Device,
-    /// Length up to which all earlier tokens are visible despite the window; longer texts are re-read for each position.
+    /// Length up to which the window makes no difference; a longer text is re-read for each position.
     window: Option<usize>,
 }
 

@@ -1,5 +1,4 @@
-//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention. The masked-LM head is implemented here because the library lacks
-//! one.
+//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention. The masked-LM head is implemented here because the library has none.
 
 use candle_core::{Device, Module, Tensor};
 use candle_nn::{LayerNorm, Linear};
@@ -83,7 +82,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     )?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings of a different width")?;
+    file.only(plain, "heads or embeddings with a width that differs from the usual one")?;
     hidden_act(file, &f)?;
     Ok(f)
 }
@@ -179,7 +178,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     let root = stored.builder(Rules::default());
     let model = stored.built(DebertaV2Model::load(root.pp("deberta"), &config))?;
     let (d, v) = (f.hidden_size, f.vocab_size);
-    // Published files name the head as the paper's code does, transformers as BERT does; the computation is the same.
+    // The name of the head in published files follows the paper's code, whereas transformers uses BERT's name; the computation is the same.
     let (head, bias) = match root.contains_tensor("lm_predictions.lm_head.dense.weight") {
         true => (root.pp("lm_predictions.lm_head"), "lm_predictions.lm_head.bias"),
         false if root.contains_tensor("cls.predictions.decoder.bias") => {

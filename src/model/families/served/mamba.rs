@@ -114,7 +114,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         // The size in the file is already rounded up.
         pad_vocab_size_multiple: 1,
     };
-    // The library uses the name of the first release; checkpoints for transformers use the current one.
+    // The library uses the tensor name of the first release; checkpoints for transformers use the current one.
     let rules = Rules { renamed: vec![("embedding.weight", "embeddings.weight")], ..Rules::default() };
     let model = stored.built(Model::new(&config, stored.builder(rules).pp("backbone")))?;
     Ok(Box::new(Mamba { model, config, device: stored.device().clone() }))
@@ -127,7 +127,7 @@ struct Mamba {
 }
 
 impl LogitsNet for Mamba {
-    /// Runs the texts one by one, because the library's step multiplies the states of one text by the inputs of all.
+    /// Runs the texts one by one, because the library's step would combine the states of one text with the inputs of all texts.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor> {
         let mut answers = Vec::with_capacity(texts.ids.len());
         let last = at.last().map_or(0, |t| t + 1);

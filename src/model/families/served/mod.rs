@@ -1,9 +1,9 @@
-//! Families that candle-transformers runs, which provide only logits.
+//! Families run by candle-transformers, which provide only logits.
 //!
-//! A family is supported where it agrees with Hugging Face transformers. The library's differences are handled in one of two ways, with
-//! the reason stated in the code:
-//! - The difference is corrected from outside, by scaling or padding weights, changing a setting, or implementing the head here.
-//! - The request is rejected with a message: beyond a certain length (`Limit`), or for a setting that was never compared with
+//! A family is supported where it agrees with Hugging Face transformers. Where the library differs, one of two things is done, with the
+//! reason stated in the code:
+//! - The difference is corrected from outside: weights are scaled or padded, a setting is changed, or the head is implemented here.
+//! - The request is rejected with a message: if the text exceeds a certain length (`Limit`), or for a setting that was never compared with
 //!   transformers.
 //!
 //! To add a family, add a file with a `SERVED` and a line in [`SERVED`].
@@ -26,7 +26,7 @@ use crate::offers::{Limit, LogitsOnly};
 
 /// A family with the function that opens its weights.
 pub(crate) struct Served {
-    /// Configuration; the name tables are empty because the library uses its own names.
+    /// Description of the family; its name tables are empty because the library uses its own names.
     pub family: Family,
     pub open: Open,
 }
@@ -64,11 +64,12 @@ pub(crate) struct Texts<'a> {
 }
 
 pub(crate) trait LogitsNet: Send {
-    /// Returns logits `[B, N, V]` at the N positions `at`, which are ascending and distinct. They refer to the decoder's input if given.
+    /// Returns the logits `[B, N, V]` at the N positions in `at`, which are ascending and distinct. If there is a decoder input, the
+    /// positions refer to it.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor>;
 }
 
-/// Maximum text length for families without a limit; bounds the tables of rotary positions.
+/// Maximum text length for families without a limit of their own; it bounds the tables of rotary positions.
 const LONGEST: usize = 1 << 16;
 
 struct Sizes {

@@ -68,7 +68,7 @@ fn unscaled() -> String {
 }
 
 impl Fields {
-    /// Interval between blocks with global attention, starting at the first; `None` if irregular.
+    /// Interval between blocks with global attention, the first of which is block 0; `None` if they are not evenly spaced.
     fn global_every(&self) -> Option<usize> {
         if self.layer_types.is_empty() {
             return Some(self.global_attn_every_n_layers.unwrap_or(3)).filter(|n| *n > 0);
@@ -96,7 +96,10 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
     }
-    file.only(f.global_every().is_some(), "blocks of full attention that are not evenly spaced from the first block")?;
+    file.only(
+        f.global_every().is_some(),
+        "full-attention blocks that are not evenly spaced, starting at the first block",
+    )?;
     file.only(f.rope_parameters.values().all(|r| r.rope_type == "default"), "rotary scaling")?;
     let head_dim = file.head_width(f.hidden_size, f.num_attention_heads)?;
     file.only(head_dim.is_multiple_of(2), "heads of odd width")?;

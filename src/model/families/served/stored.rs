@@ -1,4 +1,4 @@
-//! Checkpoints in the form that candle-transformers expects: renamed, and modified where needed to match transformers.
+//! Checkpoints in the form that candle-transformers expects: with tensors renamed, and modified where needed to match transformers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ pub(super) struct Rules {
     pub changed: Vec<(&'static str, Change)>,
 }
 
-/// Weights of a folder, with a record of the tensors requested.
+/// Weights of a folder, with a record of the tensors that the library has requested.
 pub(crate) struct Stored<'a> {
     weights: &'a Checkpoint,
     family: String,
@@ -53,7 +53,7 @@ struct Memory {
     /// Unmodified tensors, so that a tied table is stored once.
     kept: BTreeMap<String, Tensor>,
     asked: BTreeSet<String>,
-    /// The cause of a library failure, which the library's error type cannot carry.
+    /// Cause of a library failure, which the library's error type cannot hold.
     failure: Option<ModelError>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Stored<'a> {
         VarBuilder::from_backend(Box::new(view), DType::F32, self.device.clone())
     }
 
-    /// Converts the library's result; its error becomes the stored cause, such as a missing tensor.
+    /// Converts the result of a library call; its error becomes the stored cause, such as a missing tensor.
     pub(super) fn built<T>(&self, answer: candle_core::Result<T>) -> Result<T> {
         answer.map_err(|e| {
             let own = self.memory().failure.take();
@@ -97,7 +97,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Weights seen through a set of rules.
+/// A folder's weights as seen through a set of rules.
 struct View<'s, 'a> {
     stored: &'s Stored<'a>,
     rules: Rules,

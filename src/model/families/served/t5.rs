@@ -1,7 +1,7 @@
 //! T5 (Raffel et al., 2020), in its original form (ReLU, tied output) and 1.1 (gated GELU, untied output matrix).
 //!
-//! A text has a sentinel at the position to predict. Without explicit input, the decoder reads the start token and the token at that
-//! position (`<extra_id_0>`); the next token is the prediction.
+//! A text contains a sentinel at the position to predict. Without explicit input, the decoder reads the start token and the sentinel
+//! (`<extra_id_0>`), and the token that follows is the prediction.
 
 use candle_core::{Device, Tensor};
 use candle_transformers::models::t5::{
@@ -145,9 +145,9 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         ..Config::default()
     };
     let encoder = stored.built(T5EncoderModel::load(stored.builder(Rules::default()), &config))?;
-    // The library's decoder, like an encoder, reserves half of its buckets for later tokens, but a decoder needs all of them for earlier
-    // tokens. With twice as many buckets, the used half is the whole table, and the causal mask hides the other half. The decoder's copy
-    // of the encoder has no blocks.
+    // The library's decoder reserves half of its buckets for later tokens, as an encoder does, but a decoder needs all of them for earlier
+    // tokens. With twice as many buckets, the half that is used is the whole table, and the causal mask hides the other half. The encoder
+    // that comes with the decoder gets no blocks.
     let twice = 2 * f.relative_attention_num_buckets;
     let config = Config { num_layers: 0, relative_attention_num_buckets: twice, ..config };
     let changed = vec![("relative_attention_bias.weight", Change::PadRows(twice))];
