@@ -121,7 +121,7 @@ impl Memory {
     pub fn write(&self, path: &Path) -> Result<(), Problem> {
         let fail = |what: &dyn std::fmt::Display| {
             Problem::new(
-                format!("the settings are not saved for the next start: {what}"),
+                format!("the settings could not be saved for the next start: {what}"),
                 path.display().to_string(),
                 "",
             )

@@ -176,7 +176,7 @@ impl Table {
         if order.is_empty() {
             let key = |name| state.keymap.short_label(name);
             let text = match filter {
-                "" if state.busy() => "rows come with the first results".into(),
+                "" if state.busy() => "rows appear with the first results".into(),
                 "" if state.replay.is_some() => "no rows yet".into(),
                 "" => format!("no rows yet: {} runs the settings", key("run")),
                 _ => format!("no row matches; {} clears the filter", key("back")),

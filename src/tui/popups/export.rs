@@ -36,7 +36,7 @@ pub(crate) enum Choice {
 /// Asks for the folder, then returns to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
-    hint: "created if missing; enter chooses it and writes nothing yet",
+    hint: "created if missing; enter selects it without writing yet",
     take: |state, text| {
         if text.is_empty() {
             return Err("type a folder; `.` is the one you started in".into());

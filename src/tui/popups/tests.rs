@@ -109,10 +109,10 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
-    assert!(lines[0].contains("Run this after it") && lines[1].contains("has measured is kept"), "{lines:?}");
+    assert!(lines[0].contains("Run this after it") && lines[1].contains("its results so far are kept"), "{lines:?}");
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the one that waits"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the waiting one"));
     state.queue.push_back(spec);
     assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the 2 that wait"));
 }

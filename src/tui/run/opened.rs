@@ -34,7 +34,7 @@ pub(super) fn resumed(
     };
     let ran = ran().find(|spec| Some(spec.lab()) == lab).or_else(|| ran().next()).cloned();
     let spec = spec.map(|spec| *spec).or(ran).or_else(|| session.header.spec.clone()).ok_or_else(|| Problem {
-        what: "the session ran nothing that this version can set up".into(),
+        what: "the session contains no run that this version can set up".into(),
         r#where: path.display().to_string(),
         hint: "replay it, or choose another one".into(),
     })?;

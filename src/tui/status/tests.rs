@@ -182,7 +182,7 @@ fn a_text_field_shows_the_end_of_a_long_text_and_why_it_cannot_be_taken() {
     reduce(&mut state, Action::Command("name-session"));
     reduce(&mut state, Action::Paste(format!("{}the-end", "x".repeat(300))));
     let line = drawn(&state, about);
-    assert!(line.contains("name of the session") && line.contains("the-end"), "{line}");
+    assert!(line.contains("session name") && line.contains("the-end"), "{line}");
     state.view.entry =
         Some(TextEntry { error: Some("type a name".into()), ..TextEntry::new(state.view.entry.unwrap().purpose, "") });
     assert!(drawn(&state, about).contains("✗ type a name"));

@@ -50,7 +50,7 @@ fn letters_after_a_refused_filter_are_no_commands() {
     let home = show(&mut state, "Home");
     let effects = keys(&mut state, "/ q r 2");
     assert!(effects.is_empty() && state.view.screen == home, "{effects:?}");
-    assert!(toast(&state).contains("2 is not taken as a command; esc goes on"), "{}", toast(&state));
+    assert!(toast(&state).contains("2 is ignored; esc ends this"), "{}", toast(&state));
     keys(&mut state, "esc 2");
     assert_eq!(state.view.screen, lab);
     state.show(home);
@@ -63,7 +63,7 @@ fn letters_after_a_refused_filter_are_no_commands() {
     assert_eq!(state.view.screen, lab, "with the message the text is forgotten");
 }
 
-/// Regression: `enter` used to report "this screen has nothing for it", and `j` closed the menu.
+/// Regression: `enter` used to report "not available on this screen", and `j` closed the menu.
 #[test]
 fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
     let mut state = state();
@@ -94,7 +94,7 @@ fn unchanged_settings_run_again_only_when_asked_twice() {
     let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(done)));
     assert!(keys(&mut state, "r").is_empty() && !state.board.running());
-    assert_eq!(toast(&state), "nothing changed since this run; r again repeats it");
+    assert_eq!(toast(&state), "nothing has changed since this run; press r again to repeat it");
     assert!(keys(&mut state, "tab r").is_empty(), "another key between the two withdraws it");
     let effects = keys(&mut state, "r");
     assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { generation: 2, .. })), "{effects:?}");
@@ -150,9 +150,9 @@ fn the_ends_of_a_popup_are_one_key_away() {
 fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     let replay = ReplayState { opening: true, ..ReplayState::new("s".into(), 20.0, 1.0) };
     let mut state = State::new(Start { replay: Some(replay), ..Start::new() });
-    assert!(drawn(&state, 120, 40).contains("The session is being read up to its end."));
+    assert!(drawn(&state, 120, 40).contains("Reading the session to its end."));
     reduce(&mut state, Action::Played(Step::Ended));
-    assert!(!drawn(&state, 120, 40).contains("is being read"));
+    assert!(!drawn(&state, 120, 40).contains("Reading the session"));
 }
 
 /// Regression: a digit in a question used to seem to choose an entry, although it did nothing.
@@ -188,12 +188,12 @@ fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     }
     let mut state = state();
     keys(&mut state, "e s");
-    assert!(toast(&state).contains("not while the settings fill the screen; esc closes them"), "{}", toast(&state));
+    assert!(toast(&state).contains("not available while the settings fill the screen; esc closes them"), "{}", toast(&state));
     keys(&mut state, "esc /");
     assert!(state.view.entry.is_some());
 }
 
-/// The glossary could only be scrolled, and `enter` in it said "there is nothing for it before a run".
+/// The glossary could only be scrolled, and `enter` in it reported "there is nothing for it before a run".
 #[test]
 fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -214,7 +214,7 @@ fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
     // In the help, which is typed into at once, the key of filters is no part of what is searched for.
     let mut state = state();
     keys(&mut state, "? / t h e m e");
-    assert!(drawn(&state, 120, 40).contains("Shows the next theme"), "{}", drawn(&state, 120, 40));
+    assert!(drawn(&state, 120, 40).contains("Switches to the next theme"), "{}", drawn(&state, 120, 40));
 }
 
 /// `s` sorted a list that had not the focus.

@@ -339,7 +339,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let key = |id| state.keymap.label(id);
     let method = title(state);
     let text = match run(state) {
-        None if state.replay.is_some() => "This lab ran nothing up to here in the recording.".into(),
+        None if state.replay.is_some() => "Up to this point, the recording contains no run of this lab.".into(),
         None => format!("Not run yet: {} runs these settings.", key("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),

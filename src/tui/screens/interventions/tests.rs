@@ -481,5 +481,5 @@ fn an_example_of_another_edit_or_run_is_marked() {
     view_mut(&mut state).method = "fgsm".into();
     assert_eq!(example::outdated(&state, &example), " of another edit");
     typed(&mut state, "task.examples", "1000").unwrap();
-    assert_eq!(example::outdated(&state, &example), " of the run before");
+    assert_eq!(example::outdated(&state, &example), " from the previous run");
 }
