@@ -197,7 +197,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         ),
         (
             has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
-            "Thin lines end at the values of two trainings",
+            "Thin lines end at the values of two training runs",
         ),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()

@@ -357,7 +357,7 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
 fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {
         narrow: "examples alone".into(),
-        pair: "each of 2 trainings".into(),
+        pair: "each of 2 training runs".into(),
         wide: "wide".into(),
         ..Intervals::default()
     };
@@ -373,14 +373,14 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
         assert_eq!(strokes(scene, 90.0), 4, "the axis, and a line for each point");
         let texts = texts(scene);
         assert!(
-            texts.iter().any(|t| t == "each of 2 trainings")
+            texts.iter().any(|t| t == "each of 2 training runs")
                 && texts.iter().all(|t| t != "wide" && t != "examples alone"),
             "{texts:?}"
         );
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
-    assert!(said.contains("Thin lines end at the values of two trainings"), "{said}");
+    assert!(said.contains("Thin lines end at the values of two training runs"), "{said}");
     let spot =
         Spot { x: 0.5, y: 0.5, x_band: Some((0.0, 1.0)), y_band: Some((0.0, 1.0)), n: 9.into(), ..Spot::default() };
     let arms = |pairs| {

@@ -134,10 +134,10 @@ pub const TERMS: &[Term] = &[
         "Distance of edited states from real ones, as a multiple of that of unedited states.",
     ),
     term(
-        "trainings",
+        "training runs",
         "",
         &[Interventions, Power],
-        "All probes retrained with another seed; their differences show the randomness of training.",
+        "Probes retrained with different seeds; the differences between runs show the randomness of training.",
     ),
     term(
         "outer and inner band",

@@ -254,11 +254,11 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let intervals = format!("{} intervals", level_title(best.level));
     match how.replicates {
         0 => format!("{intervals} on {examples}"),
-        1 => format!("{intervals} on {examples}, 1 training"),
+        1 => format!("{intervals} on {examples}, 1 training run"),
         k if is_few(k) => format!(
-            "in brackets the values of {k} trainings ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
+            "in brackets the values of {k} training runs ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
         ),
-        k => format!("{intervals} on {examples}, {k} trainings"),
+        k => format!("{intervals} on {examples}, {k} training runs"),
     }
 }
 
@@ -323,9 +323,9 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
         _ if deciding <= ALPHA => String::new(),
         None => " (could be chance)".to_owned(),
         Some(gap) if gap < 1.0 => {
-            format!(" (could be chance: {trainings} trainings usually miss gaps below {})", score(gap))
+            format!(" (could be chance: {trainings} training runs usually miss gaps below {})", score(gap))
         }
-        Some(_) => format!(" (could be chance: {trainings} trainings are too few to show any gap)"),
+        Some(_) => format!(" (could be chance: {trainings} training runs are too few to show any gap)"),
     };
     Some(format!(", behind by {}{interval}, {p}{could}", score(d.mean)))
 }

@@ -147,7 +147,7 @@ fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_
     assert!(drawn(&state, draw).contains("an oracle"), "another screen asked");
     let screen = SCREENS.iter().find(|s| s.waiting(&state).is_some()).unwrap();
     state.show(screen.id());
-    assert!(drawn(&state, draw).contains("looking at the data"));
+    assert!(drawn(&state, draw).contains("reading the data"));
     event(&mut state, Event::AnswerProgress { ticket: 9, progress: stage("reading facts") });
     let line = drawn(&state, draw);
     assert!(line.contains("reading facts") && line.contains("75 %"), "such a question has one stage: {line}");

@@ -31,7 +31,7 @@ fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
     for part in [
         "reliability R",
         "by the MLP oracle",
-        "95 % intervals on held-out halves of 2,400 (410 for S) examples, 5 trainings",
+        "95 % intervals on held-out halves of 2,400 (410 for S) examples, 5 training runs",
     ] {
         assert!(answer.says[0].contains(part), "{part}: {answer:?}");
     }

@@ -39,8 +39,8 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
     layers.push(Layer::Rule(Rule::level(0.0, "no loss")));
     let seeds = match first.value.seeds {
         0 | 1 => "test items",
-        few if is_few(few) => "test items; by optimisation both trainings are shown",
-        _ => "test items and trainings; by data test items alone",
+        few if is_few(few) => "test items; by optimisation both training runs are shown",
+        _ => "test items and training runs; by data test items alone",
     };
     layers.extend(covering(first, seeds));
     let mut figure = finished(Figure {

@@ -16,7 +16,7 @@ const ROWS: usize = 6;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let title = table::titled(state, LIST, "Data: built in, and what you add", area.width);
+    let title = table::titled(state, LIST, "Data: built-in and added sets", area.width);
     frame.render_widget(block(state, &title, true), area);
     let inner = inside(area);
     let names = DOSSIERS.listed(state);

@@ -104,13 +104,13 @@ fn the_page_says_what_is_being_done_and_which_key_cancels_it() {
     let mut state = state();
     ask(&mut state, DataQuestion::Inspect);
     ask(&mut state, DataQuestion::Doctor);
-    assert_eq!(lines(&state, 60), ["reading; ctrl-c cancels", "the doctor examines it; ctrl-c cancels"]);
+    assert_eq!(lines(&state, 60), ["reading; ctrl-c cancels", "running the data doctor; ctrl-c cancels"]);
     SCREEN.interrupt(&mut state);
     assert!(lines(&state, 60).iter().all(|l| l.ends_with("stopping")));
     for ticket in [1, 2] {
         answered(&mut state, ticket, DataAnswer::Stopped);
     }
-    assert_eq!(lines(&state, 60), ["cancelled; what was known before stays"]);
+    assert_eq!(lines(&state, 60), ["cancelled; earlier results are kept"]);
 }
 
 #[test]

@@ -34,13 +34,13 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
 
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));
+    let title = format!("Continue a session: {} restores its runs, {} replays it", key("home-resume"), key("open"));
     frame.render_widget(pane_block(state, SESSIONS, &table::titled(state, SESSIONS, &title, area.width)), area);
     let inner = inside(area);
     let all = super::sessions(state);
     if all.is_empty() {
         let text = match state.sessions {
-            Some(_) => format!("no session has been kept yet; {} chooses a question above", key("previous-pane")),
+            Some(_) => format!("no session has been saved yet; {} goes to the questions above", key("previous-pane")),
             None => "looking for sessions".into(),
         };
         return message(frame, inner, &table::empty(state, SESSIONS, text), state.theme().style(Role::Dim));

@@ -57,7 +57,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let model = last_part(&view.model);
     let title = match pane {
-        BEHAVIOUR => format!("{drawn}: what the model itself does by strength {symbol} · {model}"),
+        BEHAVIOUR => format!("{drawn}: behaviour of the model itself by strength {symbol} · {model}"),
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
         _ => {
             let judged =
@@ -102,7 +102,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
 /// What the intervals of a figure cover: the trainings behind the scores are not those behind the model's own behaviour.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
-    let one = if text.contains("training") { "" } else { ", one training" };
+    let one = if text.contains("training") { "" } else { ", one training run" };
     let text = format!(" {text}{one}");
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
@@ -159,7 +159,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &readout.point.value;
     let mut spans = scores(state, p, room);
     let kind = match (readout.exact, readout.point.is_final) {
-        (false, _) if awaiting_point(state) => format!("nearest; {} is on its way", short(marker(state))),
+        (false, _) if awaiting_point(state) => format!("nearest; {} is next", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
         (true, false) => "refining".into(),
         (true, true) => "all examples".into(),
@@ -187,13 +187,13 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
         (_, true) => "first probe settings, still searching".to_owned(),
-        (1, _) => "1 training".to_owned(),
-        (k, _) if is_few(k) => format!("{k} trainings: {ENOUGH_TRAININGS} give an interval"),
-        (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} trainings")),
+        (1, _) => "1 training run".to_owned(),
+        (k, _) if is_few(k) => format!("{k} training runs; an interval needs {ENOUGH_TRAININGS}"),
+        (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} training runs")),
     };
     let ruined = b.eligible == Some(false);
-    let warning = if ruined { format!(" ! {} is no longer read: no optimum here;", lost(p)) } else { String::new() };
-    let mut text = fit(&format!("{warning} {trainings}; the list has held-out examples"), room).into_owned();
+    let warning = if ruined { format!(" ! {} is no longer readable, so no optimum is chosen here;", lost(p)) } else { String::new() };
+    let mut text = fit(&format!("{warning} {trainings}; the list uses held-out examples"), room).into_owned();
     let beside = [
         ("S of a constant answer", b.s_floor),
         ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -232,7 +232,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
-        format!("; S of {}", each.collect::<Vec<_>>().join(", "))
+        format!("; S for {}", each.collect::<Vec<_>>().join(", "))
     };
     let forms = [(true, true), (true, false), (false, false)].into_iter().map(|(i, n)| form(i, n));
     forms.filter(|_| !on.is_empty()).find(|text| width(text) <= room)
@@ -345,7 +345,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {
                 format!(
-                    "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs",
+                    "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs them",
                     key("menu"),
                     key("methods"),
                     key("popup-select"),

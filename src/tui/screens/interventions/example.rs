@@ -54,14 +54,14 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     match outdated(state, example) {
         "" => None,
         _ if crate::setup::changed(state) => {
-            Some(format!("This is {shown} in the run before; {run} runs the settings as they are now."))
+            Some(format!("This is {shown} in the previous run; {run} runs the current settings."))
         }
         _ if !is_run(state, method) => {
             let tick = format!("{} {}", state.keymap.short_label("menu"), state.keymap.short_label("methods"));
             Some(format!("This is still {shown}: the other method is not in this run; {tick} adds it, {run} runs it."))
         }
         _ if job::is_unloaded(state, LabId::Interventions) => {
-            Some(format!("This is still {shown}: this run's models made way for another run; {run} runs it again."))
+            Some(format!("This is still {shown}: another run has replaced this run's models; {run} runs it again."))
         }
         _ => Some(format!("This is still {shown}.")),
     }
@@ -74,8 +74,8 @@ pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'sta
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
     match () {
         () if state.replay.is_some() || state.example_of(LabId::Interventions).is_some() => "",
-        () if crate::setup::changed(state) => " of the run before",
-        () if !drawn => " of another edit",
+        () if crate::setup::changed(state) => " from the previous run",
+        () if !drawn => " from a different edit",
         () => "",
     }
 }

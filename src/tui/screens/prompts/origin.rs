@@ -332,7 +332,7 @@ fn of<T>(state: &State, what: String, number: &Tagged<T>, how: &str) -> Origin {
     if let Some(level) = number.level.filter(|_| !how.is_empty()) {
         entries.push(("interval".into(), format!("{how}, level {level}")));
     }
-    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+    entries.push(("state".into(), if number.is_final { "final" } else { "being refined" }.into()));
     if let Some(engine) = &state.board.engine {
         entries.push(("version".into(), engine.version.clone()));
         entries.push(("device".into(), engine.device.clone()));

@@ -40,10 +40,10 @@ fn two_trainings_are_shown_by_their_values() {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
         assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give an"), "{text}");
-        assert!(text.contains("trainings"), "the column is called by what it has\n{text}");
+        assert!(text.contains("each run"), "the column is called by what it has\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
-        assert!(drawn(&state).contains("each of 2 trainings"), "{}", drawn(&state));
+        assert!(drawn(&state).contains("each of 2 training runs"), "{}", drawn(&state));
     }
 }
 
@@ -94,13 +94,13 @@ fn each_figure_says_what_its_own_intervals_cover() {
     };
     let results = *results;
     // The scores of both methods are of ten trainings.
-    for (method, trainings) in [("pgd", "examples and 10 trainings"), ("inlp", "examples, one training")] {
+    for (method, trainings) in [("pgd", "examples and 10 training runs"), ("inlp", "examples, one training run")] {
         let mut state = with(results.clone(), (120, 40));
         (view_mut(&mut state).method, view_mut(&mut state).picked) = (method.into(), true);
         state.focus_on(BEHAVIOUR);
         SCREEN.refresh(&mut state);
         let text = drawn(&state);
-        assert!(text.contains(trainings) && (method == "pgd" || text.matches("10 trainings").count() == 1), "{text}");
+        assert!(text.contains(trainings) && (method == "pgd" || text.matches("10 training runs").count() == 1), "{text}");
     }
 }
 
@@ -134,7 +134,7 @@ fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     SCREEN.refresh(&mut state);
     let said = methods::about(&state, CURVES);
     let on_paper = methods::intervals(view(&state).curves.as_ref()).unwrap();
-    assert!(said.contains("Hatched: R under other probe settings") && said.contains(&on_paper), "{said}");
+    assert!(said.contains("Hatched: R with other probe settings") && said.contains(&on_paper), "{said}");
     assert!(on_paper.starts_with("95 %: examples"), "{on_paper}");
 }
 
