@@ -268,12 +268,12 @@ impl Screen for Saliency {
         match pane {
             SENTENCES => match shown(state) {
                 Some(Shown::Data(original, _)) => original.text.clone(),
-                _ => "The sentences with the model's answer: right, wrong, and the same for changed partners.".into(),
+                _ => "Sentences with the model's answers, right or wrong, to the original and its changed partners.".into(),
             },
-            HEATMAP => "How much the answer rests on each word; underlined words were marked by people.".into(),
-            HEADS => "How much every head of every layer attends to the word under the cursor.".into(),
+            HEATMAP => "How much the answer depends on each word; annotators marked the underlined words.".into(),
+            HEADS => "How much every head in every layer attends to the word under the cursor.".into(),
             pane if table_of(pane).is_some() => scores::about(pane).into(),
-            _ => "The score by the share of words that the rationale takes; long rationales are easier to hit.".into(),
+            _ => "The score by the rationale's share of the words; long rationales are easier to match.".into(),
         }
     }
 

@@ -73,7 +73,7 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
 
 fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if !text.contains(MASK) {
-        return Err(format!("put {MASK} where the model shall predict"));
+        return Err(format!("put {MASK} where the model should predict"));
     }
     Ok(follow(state, text))
 }
