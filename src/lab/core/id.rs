@@ -10,7 +10,7 @@ pub enum LabId {
     Prompts,
     /// Comparisons: the amount of data they need (Zhu et al., Card et al.).
     Power,
-    /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
+    /// Saliency: the words that a prediction depends on, and agreement with annotators (Shen et al.).
     Saliency,
 }
 

@@ -219,7 +219,7 @@ pub const TERMS: &[Term] = &[
         "Evidence that may be checked after every item; the test may stop once it reaches 1/α.",
     ),
     term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
-    term("rationale", "gold", &[Saliency], "The words that people marked as needed for the answer."),
+    term("rationale", "gold", &[Saliency], "The words that annotators marked as needed for the answer."),
     term(
         "predicted rationale",
         "top K",
@@ -236,7 +236,7 @@ pub const TERMS: &[Term] = &[
         "token-F1",
         "F1",
         &[Saliency],
-        "Overlap of the highest-scored words with the words that people marked; 0 to 1.",
+        "Overlap of the highest-scored words with the annotators' words; 0 to 1.",
     ),
     term(
         "mean average precision",

@@ -80,7 +80,7 @@ fn low_bar(spec: &Spec) -> Option<String> {
 fn layers_differ(spec: &Spec) -> Option<String> {
     let models = spec.encoder_name(true) != spec.encoder_name(false);
     (!spec.of_files() && models && spec.a.layer != spec.b.layer)
-        .then(|| "the two sides also differ in layer, so the difference is not that of the models alone".to_owned())
+        .then(|| "the two sides also differ in layer, so the difference is not due to the models alone".to_owned())
 }
 
 /// The doubt about probes trained on fewer sentences than the bound recommends.
@@ -89,7 +89,7 @@ fn below_bound(results: &Results) -> Option<String> {
     let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
     let [trained, needed] = [trained, needed].map(|n| grouped(n as usize));
     Some(format!(
-        "the probes were trained on {trained} sentences and the {bound} asks for {needed}, so more of them might reverse the difference"
+        "the probes were trained on {trained} sentences, but the {bound} requires {needed}, so more of them might reverse the difference"
     ))
 }
 
@@ -103,7 +103,7 @@ fn training_luck(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     if spec.of_files() {
         return None;
     }
-    let leave_out = "the intervals of the difference and of the sentences needed leave out the randomness of training";
+    let leave_out = "the intervals of the difference and of the number of sentences needed ignore the randomness of training";
     let (seeds, d) = (c.seeds as f64, c.difference);
     let show = |x: f64| format!("{}{}", c.amount(x).trim_start_matches('+'), c.unit());
     match c.seed_sd {
@@ -147,7 +147,7 @@ fn over_pairs(results: &Results) -> Vec<String> {
     let mut says: Vec<String> = pairs.iter().take(PAIRS).map(ahead).collect();
     if pairs.len() > PAIRS {
         let shown = pairs.iter().filter(|t| t.value.holm_p.is_some_and(|p| p <= results.alpha())).count();
-        says.push(format!("{shown} of {} pairs differ by more than chance.", pairs.len()));
+        says.push(format!("{shown} of {} pairs differ significantly.", pairs.len()));
     }
     says
 }
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(
             trained(2_048).as_deref(),
             Some(
-                "the probes were trained on 2,048 sentences and the bound of Zhu et al. 2022 asks for 50,000, so more of them might reverse the difference"
+                "the probes were trained on 2,048 sentences, but the bound of Zhu et al. 2022 requires 50,000, so more of them might reverse the difference"
             )
         );
         assert_eq!(trained(50_000), None);

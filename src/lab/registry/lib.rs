@@ -309,7 +309,7 @@ labs! {
     Prompts = prompts;
     /// Comparisons: the amount of data they need (Zhu et al., Card et al.).
     Power = power;
-    /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
+    /// Saliency: the words that a prediction depends on, and agreement with annotators (Shen et al.).
     Saliency = saliency;
 }
 

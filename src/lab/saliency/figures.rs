@@ -397,7 +397,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: "right-wrong".into(),
-        title: "Agreement with people where the model answers right and wrong".into(),
+        title: "Agreement with annotators where the model is right and wrong".into(),
         x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
         y: Axis::linear("token-F1 above chance"),
         layers,

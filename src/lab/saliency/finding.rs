@@ -27,10 +27,10 @@ pub enum Kind {
     /// Share of right predictions.
     #[interval]
     Accuracy(AccuracyFinding),
-    /// Agreement with people, and between a sentence and its perturbed forms.
+    /// Agreement with annotators, and between a sentence and its perturbed forms.
     #[interval]
     Interpretability(Box<InterpretabilityFinding>),
-    /// Agreement with people and between forms, split by whether the model's answers are right.
+    /// Agreement with annotators and between forms, split by whether the model's answers are right.
     #[interval]
     Correctness(Box<CorrectnessFinding>),
     /// Agreement among inputs with similar rationale ratios.
@@ -281,7 +281,7 @@ pub struct AccuracyFinding {
     pub change: Option<Estimate>,
 }
 
-/// Agreement with people, and between a sentence and its perturbed forms. `n` is the number of inputs of token-F1.
+/// Agreement with annotators, and between a sentence and its perturbed forms. `n` is the number of inputs of token-F1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InterpretabilityFinding {
     /// Dimension, or `all`.

@@ -129,7 +129,7 @@ fn words() -> [(String, String); 3] {
             "score",
             "the weight that the method gives to a word; a triangle marks the K highest, a dashed edge those below 0",
         ),
-        ("gold rationale", "the words that people marked as needed for the answer"),
+        ("gold rationale", "the words that annotators marked as needed for the answer"),
         ("K", "the length that a rationale usually has in a sentence of this length"),
     ]
     .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))

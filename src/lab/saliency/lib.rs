@@ -1,4 +1,4 @@
-//! The saliency lab: the words on which a prediction depends, their agreement with people, and their stability when the sentence changes
+//! The saliency lab: the words on which a prediction depends, their agreement with annotators, and their stability when sentences change
 //! (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
 //!
 //! A model predicts the mask in a sentence, and a method scores each token's contribution. Scores are compared with the tokens that people

@@ -128,7 +128,7 @@ fn methods_that_remove_and_methods_that_set_are_not_compared() {
     results.versus = vec![Tagged { spec: hash, model, seed, n, is_final, t, level, value }];
     let answer = answer(&results, &spec);
     assert!(!answer.says.join(" ").contains(".11"), "{answer:?}");
-    assert!(!answer.doubts.join(" ").contains("validate as well put"), "{answer:?}");
+    assert!(!answer.doubts.join(" ").contains("validate equally well put"), "{answer:?}");
     for (goal, doing) in GOALS.into_iter().zip(["setting another value", "removing it"]) {
         let best = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal)[0].value.method_key().title();
         let said = answer.says.iter().filter(|text| text.starts_with(&format!("Best at {doing}")));

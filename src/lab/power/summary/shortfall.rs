@@ -7,7 +7,7 @@ use crate::spec::in_words;
 use figure::layers::grouped;
 use lab::interval::beside;
 
-pub(super) const TITLE: &str = "Points of accuracy that the probes lack";
+pub(super) const TITLE: &str = "Accuracy shortfall of the probes, in points";
 pub(super) const HEAD: [&str; 6] = ["side", "n train", "n test", "by optimisation", "by data", "best probe"];
 
 pub(super) fn rows(results: &Results) -> Vec<Vec<String>> {

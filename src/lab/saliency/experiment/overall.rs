@@ -1,4 +1,4 @@
-//! Summaries of a model's rows: accuracy, agreement with people, agreement with perturbed forms, and differences between methods and
+//! Summaries of a model's rows: accuracy, agreement with annotators, agreement with perturbed forms, and differences between methods and
 //! models. Means are over inputs. Intervals and tests have originals, each with its partners, as units.
 
 use std::collections::HashMap;

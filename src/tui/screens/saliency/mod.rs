@@ -48,7 +48,7 @@ pub const SENTENCES: Pane = Pane("sentences");
 /// Heatmap of the current sentence's words.
 pub const HEATMAP: Pane = Pane("words");
 pub const HEADS: Pane = Pane("heads");
-/// Agreement with people and between sentences and their perturbed forms.
+/// Agreement with annotators and between sentences and their perturbed forms.
 pub const SCORES: Pane = Pane("agreement");
 /// Token-F1 by length of the rationale.
 pub const CURVE: Pane = Pane("F1 by length");

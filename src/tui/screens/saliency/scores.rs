@@ -1,4 +1,4 @@
-//! Tables of accuracy, agreement with people and perturbed forms, and comparisons; every mean has its interval and n.
+//! Tables of accuracy, agreement with annotators and perturbed forms, and comparisons; every mean has its interval and n.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
