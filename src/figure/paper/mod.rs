@@ -173,7 +173,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
     let sentences = [
-        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
+        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by at most half a mark"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
         (any(&|s, _| s.by_turns), "Lines that meet are marked in turn"),
@@ -193,7 +193,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         ),
         (
             any(&|s, part| s.is_plane && data(part, |_| true)),
-            "Of marks of one kind that would touch, the first is drawn",
+            "If marks of one kind would touch, only the first is drawn",
         ),
         (
             has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),

@@ -451,7 +451,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, the first is drawn"));
+    assert!(super::super::caption(&figure).contains("If marks of one kind would touch, only the first is drawn"));
 }
 
 /// Regression: at a strength of zero, before the gap of the axis, lines with alternating markers used to have points without a marker.

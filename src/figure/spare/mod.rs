@@ -125,7 +125,7 @@ impl Spare {
             notes.push(format!("to see it, {}", advice()));
         }
         if self.unreadable {
-            notes.push(format!("{VARIABLE} names no font that can be read"));
+            notes.push(format!("{VARIABLE} does not name a readable font"));
         }
         notes
     }
@@ -171,7 +171,7 @@ fn stands_alone(c: char) -> bool {
 }
 
 fn advice() -> String {
-    format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
+    format!("install a font that contains it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }
 
 /// The system font file for a character that the embedded fonts lack.
@@ -181,7 +181,7 @@ fn advice() -> String {
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
     if spare.unreadable {
-        return Err(format!("{VARIABLE} names no font that can be read"));
+        return Err(format!("{VARIABLE} does not name a readable font"));
     }
     spare.names().first().cloned().ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
 }

@@ -232,12 +232,7 @@ pub const TERMS: &[Term] = &[
         &[Saliency],
         "A sentence with words replaced, added or reordered; its scores are compared with the original's.",
     ),
-    term(
-        "token-F1",
-        "F1",
-        &[Saliency],
-        "Overlap of the highest-scored words with the annotators' words; 0 to 1.",
-    ),
+    term("token-F1", "F1", &[Saliency], "Overlap of the highest-scored words with the annotators' words; 0 to 1."),
     term(
         "mean average precision",
         "MAP",

@@ -341,7 +341,7 @@ fn covers(least: usize, most: usize) -> String {
     match most {
         0 | 1 => "bootstrap paired over examples, one training run".into(),
         few if is_few(few) => {
-            "values of the 2 training runs; the CSV file also has their Student's t interval and that over examples".into()
+            "values of the 2 training runs; the CSV file also has their Student's t interval and the interval over examples".into()
         }
         _ => format!("outer: examples and {trainings} training runs, inner: examples alone (paired bootstrap)"),
     }

@@ -103,7 +103,8 @@ fn training_luck(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     if spec.of_files() {
         return None;
     }
-    let leave_out = "the intervals of the difference and of the number of sentences needed ignore the randomness of training";
+    let leave_out =
+        "the intervals of the difference and of the number of sentences needed ignore the randomness of training";
     let (seeds, d) = (c.seeds as f64, c.difference);
     let show = |x: f64| format!("{}{}", c.amount(x).trim_start_matches('+'), c.unit());
     match c.seed_sd {

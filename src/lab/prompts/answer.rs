@@ -48,8 +48,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
         let lost = grouped(facts - asked);
-        doubts
-            .push(format!("{lost} of {} facts are left out because not every model can be tested on them", grouped(facts)));
+        doubts.push(format!(
+            "{lost} of {} facts are left out because not every model can be tested on them",
+            grouped(facts)
+        ));
     }
     Answer::new(says.into_iter().flatten().collect(), doubts)
 }

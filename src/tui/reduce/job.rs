@@ -51,8 +51,7 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
         && is_past(state, *generation)
     {
         let key = state.keymap.short_label("run");
-        let what =
-            format!("another run has replaced this run's models in memory; {key} runs it again");
+        let what = format!("another run has replaced this run's models in memory; {key} runs it again");
         state.view.toast = Some(what);
         return Vec::new();
     }
@@ -126,7 +125,8 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     state.queue.push_back(spec);
     let key = state.keymap.short_label("waiting-runs");
-    state.view.toast = Some(format!("the run waits for the one in progress to end; {key} lists and withdraws waiting runs"));
+    state.view.toast =
+        Some(format!("the run waits for the one in progress to end; {key} lists and withdraws waiting runs"));
     Vec::new()
 }
 
@@ -138,8 +138,9 @@ pub fn replace(state: &mut State) -> Vec<Effect> {
         let (earlier, all) = (state.keymap.short_label("earlier-run"), state.keymap.short_label("runs"));
         let of = if lab == spec.lab() { String::new() } else { format!(" of {}", labs::by_id(lab).title()) };
         let number = runs::number(state, generation).unwrap_or(0);
-        state.view.toast =
-            Some(format!("stopped; the results of run {number}{of} are kept: {earlier} shows them, {all} lists all runs"));
+        state.view.toast = Some(format!(
+            "stopped; the results of run {number}{of} are kept: {earlier} shows them, {all} lists all runs"
+        ));
     }
     begin(state, spec)
 }

@@ -67,7 +67,8 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
 /// Toggles between the bands of all lines and the band of the main line.
 pub(crate) fn bands(state: &mut State) -> Vec<Effect> {
     state.view.all_bands = !state.view.all_bands;
-    state.view.toast = Some(if state.view.all_bands { "bands for all lines" } else { "band for the main line only" }.into());
+    state.view.toast =
+        Some(if state.view.all_bands { "bands for all lines" } else { "band for the main line only" }.into());
     Vec::new()
 }
 

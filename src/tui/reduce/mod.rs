@@ -227,7 +227,10 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     }
     let why = match () {
         () if state.here().form && ["sort", "sort-direction"].contains(&command.name) => {
-            format!("not available while the settings fill the screen; {} closes them", state.keymap.short_label("back"))
+            format!(
+                "not available while the settings fill the screen; {} closes them",
+                state.keymap.short_label("back")
+            )
         }
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has only one run in the recording".into()
@@ -238,7 +241,10 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
             Some(None) => format!("not available before a run; {} starts one", state.keymap.short_label("run")),
             Some(Some(run)) if run.job.outcome.is_none() => "not available here yet".into(),
             Some(Some(_)) if command.name == "compare-runs" => {
-                format!("this lab has only one run; change a setting, and {} makes another", state.keymap.short_label("run"))
+                format!(
+                    "this lab has only one run; change a setting, and {} makes another",
+                    state.keymap.short_label("run")
+                )
             }
             Some(Some(_)) if ["filter", "sort"].contains(&command.name) => "not available for this list".into(),
             Some(Some(_)) => "not available here".to_owned(),
@@ -264,8 +270,7 @@ fn is_swallowed(state: &mut State, key: Key) -> bool {
         return false;
     }
     let back = state.keymap.short_label("back");
-    state.view.toast =
-        Some(format!("there is no list to filter here, so {key} is ignored; {back} ends this"));
+    state.view.toast = Some(format!("there is no list to filter here, so {key} is ignored; {back} ends this"));
     true
 }
 

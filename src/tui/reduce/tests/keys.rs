@@ -188,7 +188,11 @@ fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     }
     let mut state = state();
     keys(&mut state, "e s");
-    assert!(toast(&state).contains("not available while the settings fill the screen; esc closes them"), "{}", toast(&state));
+    assert!(
+        toast(&state).contains("not available while the settings fill the screen; esc closes them"),
+        "{}",
+        toast(&state)
+    );
     keys(&mut state, "esc /");
     assert!(state.view.entry.is_some());
 }

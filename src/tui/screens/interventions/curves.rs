@@ -192,7 +192,11 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} training runs")),
     };
     let ruined = b.eligible == Some(false);
-    let warning = if ruined { format!(" ! {} is no longer readable, so no optimum is chosen here;", lost(p)) } else { String::new() };
+    let warning = if ruined {
+        format!(" ! {} is no longer readable, so no optimum is chosen here;", lost(p))
+    } else {
+        String::new()
+    };
     let mut text = fit(&format!("{warning} {trainings}; the list uses held-out examples"), room).into_owned();
     let beside = [
         ("S of a constant answer", b.s_floor),

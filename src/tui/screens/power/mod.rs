@@ -326,14 +326,18 @@ impl Screen for Power {
     fn about(&self, state: &State, pane: Pane) -> String {
         match pane {
             SIZES => items::shown(state).about(),
-            CURVE => "Probability that a comparison on this many items shows the difference, if it is as large as observed.",
+            CURVE => {
+                "Probability that a comparison on this many items shows the difference, if it is as large as observed."
+            }
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power with the available test items, by training size.",
             RECOMMENDED => "Test items needed for the target power, by training size.",
             SEQUENTIAL => "Whether testing may stop early: a test that may be checked after any number of items.",
             NOISE => "Power as noise is added to the vectors of the second side.",
             KNOWN => "Sizes of published data sets, and the number of items that this comparison needs.",
-            SHORTFALL => "Accuracy that the probes lack because of their training, and because of the number of examples.",
+            SHORTFALL => {
+                "Accuracy that the probes lack because of their training, and because of the number of examples."
+            }
             _ => "Items that both sides, one side or neither gets right, and the resulting verdict.",
         }
         .to_owned()

@@ -189,8 +189,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
                 )
             }
             Drawn::Stability if !results(state).stability.is_empty() => {
-                "n/a: no tested subject has a second name; Names in the settings limits how many are tested"
-                    .to_owned()
+                "n/a: no tested subject has a second name; Names in the settings limits how many are tested".to_owned()
             }
             Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
             Drawn::Ledger | Drawn::Preference | Drawn::Turned => missing(state, false),

@@ -38,7 +38,9 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
 fn figure(state: &State) -> Option<Origin> {
     let origin = match view(state).drawn {
         Drawn::Prompts => relations(state, "facts tested on every model; P@1 under each prompt of the relation"),
-        Drawn::Ranks => relations(state, "facts tested on every model; models ranked by P@1 under each prompt of the relation"),
+        Drawn::Ranks => {
+            relations(state, "facts tested on every model; models ranked by P@1 under each prompt of the relation")
+        }
         Drawn::Preference | Drawn::Turned => preference(state),
         Drawn::Stability => stability(state),
         Drawn::Consistency => consistency(state, None),

@@ -361,7 +361,10 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(end)));
     let printed = drawn::missing(&state, true);
-    assert!(printed.starts_with("n/a") && printed.contains("needs 20 relations, but only 1 can be tested"), "{printed}");
+    assert!(
+        printed.starts_with("n/a") && printed.contains("needs 20 relations, but only 1 can be tested"),
+        "{printed}"
+    );
     let mut none = results(&state).relations[0].value.clone();
     none.kept = 0;
     take(&mut state, finding(ALL, Kind::Relation(none)));

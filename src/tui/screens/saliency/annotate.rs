@@ -60,7 +60,8 @@ enum Reading {
 }
 
 static SAVE: Prompt = Prompt { label: "save marks to", hint: "a .jsonl file", take: take_save, follow: None };
-static OPEN: Prompt = Prompt { label: "continue with the marks in", hint: "a .jsonl file", take: take_open, follow: None };
+static OPEN: Prompt =
+    Prompt { label: "continue with the marks in", hint: "a .jsonl file", take: take_open, follow: None };
 static FIRST: Prompt =
     Prompt { label: "marks of the first annotator", hint: "a .jsonl file", take: take_first, follow: None };
 static SECOND: Prompt = Prompt {

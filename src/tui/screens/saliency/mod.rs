@@ -268,7 +268,8 @@ impl Screen for Saliency {
         match pane {
             SENTENCES => match shown(state) {
                 Some(Shown::Data(original, _)) => original.text.clone(),
-                _ => "Sentences with the model's answers, right or wrong, to the original and its changed partners.".into(),
+                _ => "Sentences with the model's answers, right or wrong, to the original and its changed partners."
+                    .into(),
             },
             HEATMAP => "How much the answer depends on each word; annotators marked the underlined words.".into(),
             HEADS => "How much every head in every layer attends to the word under the cursor.".into(),

@@ -100,7 +100,10 @@ fn each_figure_says_what_its_own_intervals_cover() {
         state.focus_on(BEHAVIOUR);
         SCREEN.refresh(&mut state);
         let text = drawn(&state);
-        assert!(text.contains(trainings) && (method == "pgd" || text.matches("10 training runs").count() == 1), "{text}");
+        assert!(
+            text.contains(trainings) && (method == "pgd" || text.matches("10 training runs").count() == 1),
+            "{text}"
+        );
     }
 }
 
