@@ -14,11 +14,11 @@ use base::text::{fit, pad, printable, shortened, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
-/// Maximum lines of the answer on a large screen, and how many of them doubts may take.
+/// Maximum number of answer lines on a large screen, and of those for doubts.
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Formats the answer in styled lines; never empty. Sentences are shown whole, as many as fit: fewer on a small screen, and the fewest next
+/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
 /// to the first start's strip.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((again.view.lab, again.screens.interventions.spec.seed), (crate::screens::power::ID, 7));
     }
 
-    /// The folder that was chosen for figures was forgotten in every replay.
+    /// Regression: every replay used to forget the folder chosen for figures.
     #[test]
     fn a_replay_has_the_look_and_the_export_of_the_user_and_keeps_what_is_changed_there() {
         let mut live = State::new(Start::new());

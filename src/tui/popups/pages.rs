@@ -110,7 +110,7 @@ impl Page for Glossary {
         let lab = state.setup().map(|setup| setup.lab());
         let mut all: Vec<&Term> = labs::glossary().iter().collect();
         all.retain(|term| occurs(state, &format!("{} {} {}", term.name, term.symbol, term.meaning)));
-        // What is called as was typed comes first.
+        // Terms whose name equals the filter come first.
         let named = |term: &Term| is_named(term, filter(state)) || occurs(state, term.name);
         all.sort_by_key(|term| (!named(term), !lab.is_some_and(|lab| term.labs.contains(&lab)), !term.labs.is_empty()));
         all.into_iter().flat_map(|term| explanation(state, term, room)).collect()

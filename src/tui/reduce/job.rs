@@ -59,17 +59,17 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     send(state, Command::Ask { ticket, question })
 }
 
-/// True if the models of a run have made way for another run's.
+/// True if another run has replaced the models of a run in memory.
 fn is_past(state: &State, generation: Generation) -> bool {
     state.replay.is_none() && state.board.job().is_some_and(|latest| latest.generation != generation)
 }
 
-/// True if the run that a lab shows can no longer be asked anything.
+/// True if the run that a lab shows can no longer answer questions.
 pub(crate) fn is_unloaded(state: &State, lab: LabId) -> bool {
     state.board.run_of(lab).is_some_and(|run| is_past(state, run.job.generation))
 }
 
-/// Asks the experiment of a lab's latest run, unless there is none or it failed.
+/// Sends a question to the experiment of a lab's latest run, unless there is none or it failed.
 pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
     let Some(run) = state.board.run_of(lab) else { return Vec::new() };
     if matches!(run.job.outcome, Some(Outcome::Failed(_))) {

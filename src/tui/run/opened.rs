@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(of(&[2, 3], None, Some(LABS[1].id())).seed(), 3, "a lab without a run");
     }
 
-    /// A session whose last run was in another lab came back in that lab, and not in the one that was left.
+    /// Regression: a resumed session used to open in the lab of its last run, rather than in the lab shown last.
     #[test]
     fn a_restored_session_comes_back_in_the_lab_that_was_left() {
         let run = |lab: LabId, seed: u64| {

@@ -167,7 +167,7 @@ fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     }
 }
 
-/// `/` did nothing in the form of settings, where lists elsewhere are filtered.
+/// Regression: `/` used to do nothing in the settings form, although it filters other lists.
 #[test]
 fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -197,7 +197,7 @@ fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     assert!(state.view.entry.is_some());
 }
 
-/// The glossary could only be scrolled, and `enter` in it reported "there is nothing for it before a run".
+/// Regression: the glossary could only be scrolled, and `enter` in it reported "there is nothing for it before a run".
 #[test]
 fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -215,13 +215,13 @@ fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
         keys(&mut state, "/ z q z");
         assert!(drawn(&state, columns, rows).contains("no entry matches"));
     }
-    // In the help, which is typed into at once, the key of filters is no part of what is searched for.
+    // The help always has a text field, so the filter key is not part of the query.
     let mut state = state();
     keys(&mut state, "? / t h e m e");
     assert!(drawn(&state, 120, 40).contains("Switches to the next theme"), "{}", drawn(&state, 120, 40));
 }
 
-/// `s` sorted a list that had not the focus.
+/// Regression: `s` used to sort a list without the focus.
 #[test]
 fn sorting_gives_the_list_the_focus_as_filtering_does() {
     for key in ["s", "S"] {
@@ -233,7 +233,7 @@ fn sorting_gives_the_list_the_focus_as_filtering_does() {
     }
 }
 
-/// `[[method]]` and the marks of code stood in a picker.
+/// Regression: a picker used to show `[[method]]` and Markdown's code marks.
 #[test]
 fn explanations_on_the_screen_have_no_marks_of_code() {
     for screen in labs() {
@@ -245,7 +245,7 @@ fn explanations_on_the_screen_have_no_marks_of_code() {
     }
 }
 
-/// A long list of choices could only be walked through.
+/// Regression: a long list of choices could not be filtered.
 #[test]
 fn a_picker_is_filtered_by_what_is_typed() {
     for (columns, rows) in [(120, 40), (80, 24)] {

@@ -21,7 +21,7 @@ fn built_in_sets_come_first_and_asked_ones_behind() {
     assert_eq!(listed(&state).len(), own + 1);
 }
 
-/// With another lab's settings the column of rows was blank.
+/// Regression: the column of rows used to be empty with another lab's settings.
 #[test]
 fn every_built_in_set_has_its_rows_whatever_lab_was_shown() {
     for lab in crate::screens::labs() {

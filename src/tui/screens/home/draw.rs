@@ -48,7 +48,7 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let ends: Vec<String> = all.iter().map(|session| end(session)).collect();
     let last = ends.iter().map(|end| width(end)).max().unwrap_or(0);
     let room = usize::from(inner.width).saturating_sub(2 + DATE + last + 1);
-    // What ran gives way to the name, down to its head.
+    // The column of the last run shrinks in favour of the name, down to the width of its heading.
     let most = room.saturating_sub(LAST_RUN[1].len() + 2);
     let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, most.max(8)) + 1;
     let what = room.saturating_sub(name).max(LAST_RUN[1].len() + 1);

@@ -29,7 +29,7 @@ const MODEL_FACTS: u16 = 26;
 /// Fewest columns of that list where there is room, for its title.
 const FEWEST_OF_MODELS: u16 = 42;
 
-/// Only the cursors, which the frame keeps.
+/// Empty: the frame keeps the cursors.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 

@@ -152,7 +152,7 @@ fn no_question_is_cut_at_80_columns() {
     assert!(!drawn.contains('…') && answering().all(|(_, question)| drawn.contains(question)), "{drawn}");
 }
 
-/// Names of sessions were cut beside free columns.
+/// Regression: names of sessions used to be cut next to unused columns.
 #[test]
 fn names_of_sessions_are_whole_where_there_is_room() {
     use ratatui::Terminal;

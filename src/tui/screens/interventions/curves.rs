@@ -99,7 +99,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// What the intervals of a figure cover: the trainings behind the scores are not those behind the model's own behaviour.
+/// What the intervals of a figure cover. The training runs behind the scores differ from those behind the model's own behaviour.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
     let one = if text.contains("training") { "" } else { ", one training run" };
@@ -132,7 +132,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            // A value that counts as no result looks like one beside the others.
+            // A value that does not count as a result would look like one next to the others.
             let withheld = role == Role::Reliability && is_doubtful(state, p);
             let text = if withheld { "–".to_owned() } else { estimate(e, p.beside.replicates) };
             spans.push(Span::styled(format!("  {name} {text}"), theme.style(role)));
@@ -260,7 +260,7 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
             format!("  ! reversed by {}", names.join(" and "))
         }
     };
-    // A share of resamples near 1 next to a large p would seem contradictory, although both are possible with few trainings.
+    // A share of resamples near 1 next to a large p would seem contradictory, although both are possible with few training runs.
     let how = match v.deciding_p() {
         Some(p) => format!(", Holm p {}", probability(p)),
         None => format!(" in {} of resamples", percent(v.p_greater)),
@@ -325,12 +325,12 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
-/// The mean with its interval, or with the values of two trainings.
+/// The mean with its interval, or with the values of two training runs.
 pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
     format!("{} {}", score(b.mean), short_spread(b, trainings))
 }
 
-/// [`Banded::spread`], with `±.012` for a symmetric interval: the line is narrow, and the status line says what ± is.
+/// Like [`Banded::spread`], but `±.012` for a symmetric interval, because the line is narrow; the status line explains ±.
 fn short_spread(b: &Banded, trainings: usize) -> String {
     let e = b.estimate();
     let (half, off) = (e.half_width(), (f64::midpoint(e.lo, e.hi) - e.mean).abs());

@@ -92,7 +92,7 @@ fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// The name beside the first value, in this number of columns.
+    /// The name is next to the first value, in this number of columns.
     Beside(usize),
     Above,
 }
@@ -103,7 +103,7 @@ pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
         state.view.toast = Some("the recorded example has one sentence".into());
         return Vec::new();
     }
-    // Nothing can be asked: the sentence in sight stays, and the message says what brings another.
+    // No question can be asked: the visible sentence stays, and the message explains how to get another.
     if job::is_unloaded(state, LabId::Interventions) {
         return ask_point(state);
     }

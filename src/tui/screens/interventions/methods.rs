@@ -27,7 +27,7 @@ const LEGEND: &[&str] = &[
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
-/// Legend for two trainings, which give no interval.
+/// Legend for two training runs, which give no interval.
 const LEGEND_OF_TWO: &[&str] = &[
     "C: the target changes; S: the rest stays; R: both, held out; at: best strength; each run: R of each training run. An interval needs 3 of them. \
      Compare R only among methods with the same aim.",
@@ -58,7 +58,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of R, C, S, the best strength, and there the share of changed model predictions and the distance.
+/// Table of R, C, S and the best strength, with the share of changed model predictions and the distance at that strength.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -104,7 +104,7 @@ pub(crate) fn table(state: &State) -> Table {
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
     let beside = if few { "each run" } else { "interval" };
-    // A list of dashes says why, and what to set.
+    // If all values are dashes, the note gives the reason and the setting to change.
     let note = if mine().next().is_none() { missing(state) } else { None };
     Table {
         columns: vec!["method", "R", "C", "S", "at", beside, "aim", "flips", "distance"],
@@ -126,7 +126,7 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// The answer's sentence on what a run without any best strength lacks, or the reason of the drawn method.
+/// The answer's sentence on a run without any best strength, or else the reason for the drawn method.
 fn missing(state: &State) -> Option<String> {
     let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
     let said = run
@@ -135,7 +135,7 @@ fn missing(state: &State) -> Option<String> {
     Some(said.map_or(reason, |said| printable(&said).into_owned()))
 }
 
-/// The place of the drawn method in the list.
+/// The position of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);
@@ -207,7 +207,7 @@ pub(crate) fn draw_visible(state: &mut State) {
     }
 }
 
-/// Draws the method a number of places further down the list.
+/// Draws the method `by` rows further down the list.
 pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
     let len = table(state).order(state.here(), pane).len();
     let to = moved(cursor(state, pane), by, len);
@@ -252,7 +252,7 @@ fn is_hatched(state: &State) -> bool {
     layers.iter().any(|layer| matches!(layer, Layer::Line(line) if line.role.dash.is_none()))
 }
 
-/// Explains the intervals of a figure as its legend on paper does; for two trainings, explains the values shown instead.
+/// Explains the intervals of a figure as its legend on paper does; for two training runs, explains the values shown instead.
 pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
     let layers = &figure?.layers;
     let find = |layer: &Layer| if let Layer::Intervals(found) = layer { Some(found.clone()) } else { None };

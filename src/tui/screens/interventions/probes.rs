@@ -125,7 +125,7 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     lines
 }
 
-/// Results of single trainings, and the number of settings that tie with the chosen one.
+/// Results of single training runs, and the number of settings that tie with the chosen one.
 fn trainings(p: &ProbeFinding) -> Option<String> {
     let c = p.choice.as_ref()?;
     let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));

@@ -182,7 +182,7 @@ fn sentences_are_filtered_and_sorted_like_other_lists() {
     assert_eq!(view(&state).listed, [1, 2], "most words first");
 }
 
-/// Beside a sentence with another mask stood the prediction for the old one.
+/// Regression: a sentence with a new mask used to be shown with the prediction for the old mask.
 #[test]
 fn another_mask_is_asked_and_the_answer_for_the_old_one_is_not_shown() {
     use labs::saliency::finding::{Guess, PredictionFinding};
