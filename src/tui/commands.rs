@@ -170,7 +170,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
     "filter", "filter", "Filters the list: shows only rows that contain the typed text.", ["/"], None, table::filters => table::filter;
     "sort", "sort", "Sorts the list by its next column.", ["s"], None, table::lists => table::next_column;
-    "sort-direction", "turn sorting", "Reverses the order of the list.",
+    "sort-direction", "reverse order", "Reverses the order of the list.",
         ["S"], None, table::lists => table::turn;
     "select", "mark", "Ticks or unticks the box under the cursor.", ["space"], Some(("tick", 5)), setup::can_select => setup::select;
     "next-figure", "next figure", "Shows the next figure.", ["]"], Some(("figure", 7)), look::turns => |s| look::turn(s, true);
@@ -208,8 +208,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "zoom", "zoom pane", "Enlarges the focused pane to the whole screen, or restores it.",
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Switches to the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
-    "glyphs", "other characters", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
-    "note", "mark with a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
+    "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
+    "note", "add note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
     "bands", "behind the figure: all bands",
         "Shows interval bands for all lines, or for the main line only.",

@@ -265,7 +265,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
         ("1, -1", "-1 is negative or not a number"),
         ("0 0", "add up to 0"),
         ("1 x", "`x`"),
-        ("1 2;", "row 2 has no weight"),
+        ("1 2;", "row 2 is empty"),
     ] {
         let refused = weights::take(&mut state, text).unwrap_err();
         assert!(refused.contains(printed), "{text}: {refused}");
