@@ -72,9 +72,9 @@ impl Role {
 pub enum Emphasis {
     #[default]
     Normal,
-    /// Heavier: the main one.
+    /// Heavier, for the main series.
     Strong,
-    /// Fainter: for comparison.
+    /// Fainter, for comparison.
     Faint,
 }
 

@@ -23,7 +23,7 @@ use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
-/// From this number of training runs on, a comparison omits the smallest detectable gap.
+/// Number of training runs from which a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
 /// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
 /// best strength is chosen on one half and measured on the other.
@@ -127,7 +127,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
         (values, _) => format!(" {}", beside(flips.estimate(), values, |x| format!("{:.1}", 100.0 * x))),
     };
     Some(format!(
-        "After {}{on} the model's own prediction changes in {}{spread} of sentences; the probability of the correct one of two forms \
+        "After {}{on} the model's own prediction changes in {}{spread} of sentences; the probability of the correct form, of two, \
          {goes} from {} to {}.",
         best.value.method_key().title(),
         percent(flips.mean),
@@ -145,7 +145,7 @@ pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<
     GOALS.into_iter().flat_map(|goal| ranked_for(results, model, oracle, goal)).collect()
 }
 
-/// The same for one goal.
+/// The optima of a model under an oracle for one goal, without controls.
 pub(crate) fn ranked_for<'a>(
     results: &'a Results,
     model: &str,
@@ -192,7 +192,7 @@ fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKin
     }
 }
 
-/// True if a method of the run that is no control, and has this goal if one is given, has neither a score nor a reason
+/// True if a method of the run that is not a control, and has this goal if one is given, has neither a score nor a reason
 /// for having none.
 fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
@@ -211,7 +211,7 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. The oracle, the examples and what the brackets are stand in the first sentence, and where they change.
+/// The best method of a goal. Only the first sentence, and any for which they change, names the oracle, the examples and the intervals.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
@@ -243,7 +243,7 @@ fn best_sentence(
     )
 }
 
-/// What the scores of a best strength are measured on, and what stands in their brackets.
+/// The examples on which a best strength is scored, and the meaning of the brackets.
 fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let how = &best.value.how;
     let examples = if with < all { format!("{} ({} for S)", grouped(all), grouped(with)) } else { grouped(all) };
@@ -273,7 +273,7 @@ fn next_sentence(results: &Results, model: &str, oracle: OracleKind) -> Option<S
     (!both.is_empty()).then(|| each.collect::<Vec<_>>().join("; next"))
 }
 
-/// The methods and the control after the best one of a goal.
+/// The methods and the control that rank after the best method of a goal.
 fn next_of(results: &Results, model: &str, oracle: OracleKind, goal: Goal) -> Option<String> {
     let order = ranked_for(results, model, oracle, goal);
     let (best, rest) = order.split_first()?;

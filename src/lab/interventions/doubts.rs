@@ -20,7 +20,7 @@ pub(crate) const MISCALIBRATED: f64 = 0.1;
 const LEARNED: f64 = 0.5;
 /// Share of the accuracy above chance that fresh probes may recover before it becomes a doubt.
 const LEFT: f64 = 0.1;
-/// Share from which the property is mostly still there, whatever the oracle reads.
+/// Share from which most of the property remains, whatever the oracle reads.
 const MOSTLY_LEFT: f64 = 0.5;
 /// How far R under other probe settings must lie outside its interval to be a doubt.
 const MOVED: f64 = 0.02;
@@ -30,8 +30,8 @@ const UNMOVED: f64 = 0.01;
 type Best<'a> = &'a Tagged<OptimumFinding>;
 
 /// All doubts about a run so far, those that would overturn the answer first: an oracle that reads nothing, a property
-/// that is still there, a score that knows nothing of the property, an order that other probes reverse. What only makes
-/// scores less certain comes after them.
+/// that remains, a score that an uninformed edit also reaches, a ranking that other probes reverse. Doubts that only make
+/// scores less certain follow.
 pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
     let mut ranked_doubts: Vec<(usize, String)> = Vec::new();
     for (model, goal) in spec.models.iter().flat_map(|model| GOALS.map(|goal| (model, goal))) {

@@ -93,12 +93,12 @@ fn below_bound(results: &Results) -> Option<String> {
     ))
 }
 
-/// Share of an interval's half-width from which the luck of training that it leaves out is a doubt. At that share, an
-/// interval for 95 % covers about 92 %.
+/// Minimum spread over training runs, as a share of an interval's half-width, that is reported as a doubt. At that share, a
+/// 95 % interval covers about 92 %.
 const LUCK: f64 = 0.5;
 
-/// Intervals are over test sentences: they leave out the randomness of training, which a single one does not show. The
-/// values of two trainings are listed; more have a standard deviation.
+/// The doubt about intervals over test sentences, which leave out the randomness of training. It lists the values of two
+/// training runs, or the standard deviation over more.
 fn training_luck(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     if spec.of_files() {
         return None;
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(trained(50_000), None);
     }
 
-    /// The interval of a difference over two seeds did not mention what it leaves out.
+    /// Regression: the interval of a difference over two seeds used to appear without a note on what it leaves out.
     #[test]
     fn two_seeds_are_listed_and_more_have_a_deviation() {
         let spec = Spec::shipped();

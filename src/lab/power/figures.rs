@@ -87,7 +87,7 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
 
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// A figure with its n and its words.
+/// Adds the n and the explained terms to a figure.
 fn finished(mut figure: Figure) -> Figure {
     let words = figure.named_terms(WORDS.into_iter());
     figure.provenance.terms.extend(words);

@@ -118,7 +118,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 /// Number of items from which intervals of skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
-/// The doubt about intervals of metrics other than proportions, over `n` units with this name.
+/// The doubt about intervals of metrics that are not proportions, over `n` units with this name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
     few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
 }

@@ -136,7 +136,7 @@ fn stability(results: &Results) -> Option<String> {
     Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// The share of the choice of prompt in the gap between the first two models.
+/// The share of the variance of the gap between the first two models that is due to the choice of prompt.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;

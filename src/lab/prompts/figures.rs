@@ -86,7 +86,7 @@ const LEDGER: [Word; 6] = [
 /// Adjusted scores in legends. They may be outside the range of the prompts, which covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
-/// A term that is missing in the glossary, and its meaning.
+/// A term that is not in the glossary, and its meaning.
 type Word = (&'static str, &'static str);
 
 /// A figure with its provenance; `None` without layers. Its n counts `units`; its caption explains `words` and the method of its intervals

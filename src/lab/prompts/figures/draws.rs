@@ -16,7 +16,7 @@ const REGIMES: [Word; 3] = [
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
-/// Label of the axis of rank consistencies, which titles define.
+/// Axis label for rank consistency, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
 /// The method of intervals of shares of draws.
 const OF_DRAWS: &str =
