@@ -21,7 +21,7 @@ const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
     let models = asked_of(&spec.models);
-    format!("Which words do the answers of {models} rest on, and are they the words that people need?")
+    format!("Which words do the answers of {models} rest on, and are they the words that annotators marked?")
 }
 
 fn title(method: &str) -> String {
