@@ -83,13 +83,13 @@ pub const TERMS: &[Term] = &[
         "band",
         "",
         &[Interventions],
-        "Interval of a score: the inner covers the choice of examples, the outer also that of training.",
+        "Interval of a score: the inner covers the choice of examples, the outer also the randomness of training.",
     ),
     term(
         "not robust",
         "",
         &[Interventions],
-        "An order of methods that is reversed under equally good probe settings or the other oracle.",
+        "A ranking of methods that is reversed by equally good probe settings or by the other oracle.",
     ),
     term(
         "calibration error",
@@ -131,7 +131,7 @@ pub const TERMS: &[Term] = &[
         "distance",
         "×",
         &[Interventions],
-        "Distance of edited states from real ones, as a multiple of that of unedited states.",
+        "Distance of edited states from real ones, as a multiple of the distance of unedited states.",
     ),
     term(
         "training runs",
@@ -237,7 +237,7 @@ pub const TERMS: &[Term] = &[
         "mean average precision",
         "MAP",
         &[Saliency],
-        "Agreement between the rankings of words before and after a change of the sentence; 0 to 1.",
+        "Agreement between the rankings of words before and after a change to the sentence; 0 to 1.",
     ),
     term(
         "correlation of pairs",

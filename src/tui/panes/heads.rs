@@ -15,10 +15,11 @@ pub(crate) const HEADS: &[Term] = &[
         "",
         "Methods: interval of R over examples and training runs, at the level of the run (95 % by default).",
     ),
+    head("each run", "", "Methods: R of each training run; an interval needs three of them."),
     head(
         "aim",
         "",
-        "Methods: aim of the method, to set another value or to remove the property. C is defined differently for the two, so compare R only within one aim.",
+        "Methods: aim of the method, to set another value or to remove the property; C is defined differently for the two, so compare R only within one aim.",
     ),
     head("flips", "", "Methods: share of sentences in which the edit changes the form that the model itself prefers."),
     head("relation", "", "Relations: name of the relation."),

@@ -160,7 +160,7 @@ pub(crate) fn draw(state: &mut State, (name, nth): (String, usize)) -> Vec<Effec
         let key = |name| state.keymap.short_label(name);
         let (menu, tick, run) = (format!("{} {}", key("menu"), key("methods")), key("popup-select"), key("run"));
         state.view.toast = Some(format!(
-            "{title} is not in this run: {tick} in the list of {menu} adds it to the next, {run} runs it"
+            "{title} is not in this run: {tick} in the list of {menu} adds it to the next run, {run} starts it"
         ));
     }
     ask_point(state)
