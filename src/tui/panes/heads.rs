@@ -46,7 +46,7 @@ pub(crate) const HEADS: &[Term] = &[
     head("words", "", "Sentences: number of words."),
     head("no.", "", "Sentences: position in the data."),
     head("dimension", "", "Sentences: the construction that the sentence tests."),
-    head("dispens", "", "Alteration: words that should not matter are inserted, deleted or replaced."),
-    head("import", "", "Alteration: words that matter are replaced by related ones."),
+    head("dispens", "", "Alteration: unimportant words are inserted, deleted or replaced."),
+    head("import", "", "Alteration: important words are replaced by related ones."),
     head("trans", "", "Alteration: a different syntactic form with the same meaning."),
 ];

@@ -134,7 +134,7 @@ fn trainings(p: &ProbeFinding) -> Option<String> {
         many => format!("{many} training runs: {lo}-{hi} %"),
     };
     let settings = if c.rivals.len() == 1 { "setting" } else { "settings" };
-    Some(format!("{trained}; {} other {settings} as good", c.rivals.len()))
+    Some(format!("{trained}; {} other {settings} equally good", c.rivals.len()))
 }
 
 /// The grid, and the correlation that remains in the data.

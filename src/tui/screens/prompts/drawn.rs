@@ -275,7 +275,7 @@ fn readout(state: &State) -> Option<String> {
         Drawn::Ledger => {
             let l = found.ledgers.get(view(state).pair).or(found.ledgers.first())?;
             Some(format!(
-                "{} instances of {} relations; the squares of the first four add up to that of the fifth",
+                "{} instances of {} relations; the squares of the first four bars add up to the square of the fifth",
                 l.n, l.value.relations
             ))
         }

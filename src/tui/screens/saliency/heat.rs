@@ -367,7 +367,7 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     if row.excluded.contains(word) {
         let own = marks(state, &sentence.sentence);
         let masked = own.map_or(sentence.masks.contains(word), |own| own.mask() == Some(*word));
-        parts.push(if masked { format!("what is predicted: {}", row.target) } else { "takes no part".to_owned() });
+        parts.push(if masked { format!("predicted word: {}", row.target) } else { "not scored".to_owned() });
     } else {
         parts.push(row.scores.get(*word).map_or("no score".into(), |s| short(rounded(*s))));
         if let Some(rank) = row.ranking.iter().position(|w| w == word) {
