@@ -73,7 +73,7 @@ fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
     assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
 }
 
-/// Two trainings had intervals of one degree of freedom; now their values stand beside the mean, and once how many give an interval.
+/// Two training runs had intervals of one degree of freedom; now their values stand beside the mean, and once how many give an interval.
 #[test]
 fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
     let mut results = sample::results();
