@@ -116,7 +116,7 @@ pub struct Fitted {
     scale: Scale,
     lo: f64,
     hi: f64,
-    /// True if a place for zero is reserved at the start of a logarithmic axis.
+    /// True if space for zero is reserved at the start of a logarithmic axis.
     zero: bool,
     flipped: bool,
     whole: bool,

@@ -321,7 +321,7 @@ pub enum Shades {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
-    /// The value; drawn as hatching on blank if missing or not finite.
+    /// The value; a cell is hatched without colour if it is missing or not finite.
     pub value: Option<f64>,
     /// True if the value is doubtful: its colour is then hatched.
     pub doubtful: bool,

@@ -95,7 +95,7 @@ impl Memory {
         state.view.export = ExportOptions { folder: self.export_folder.clone(), ..popups::named(&self.export) };
     }
 
-    /// This state with the appearance and the export of another: what is kept after a replay, whose settings are not the user's.
+    /// This state with the appearance and the export options of another. It is kept after a replay, whose settings are not the user's.
     pub fn with_look_of(self, other: &Self) -> Self {
         let Self { theme, glyphs, export, export_folder, .. } = other.clone();
         Self { theme, glyphs, export, export_folder, ..self }

@@ -249,7 +249,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// Converts a share of the horizontal axis to one of the frame, which is longer by the insets.
+    /// Converts a share of the horizontal axis to a share of the frame, which is longer by the insets.
     fn share(&self, share: f64) -> f64 {
         let inset = self.inset / (self.right - self.left);
         inset + share * (1.0 - 2.0 * inset)

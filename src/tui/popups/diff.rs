@@ -137,7 +137,7 @@ fn leading(figure: &Figure) -> Option<&Layer> {
     figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(|l| is_series(l)))
 }
 
-/// The leading line or bars of two figures in one: those of the first run solid, of the second dashed.
+/// Combines the main line or bars of two figures: solid for the first run, dashed for the second.
 fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Option<Figure> {
     let named = |figure: &Figure, number: usize, dash: Dash| {
         let role = figure::Role { dash: Some(dash), ..figure::Role::line(usize::from(dash != Dash::Solid)) };
@@ -191,7 +191,7 @@ fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String
     table((n, m), &common, shared, room)
 }
 
-/// Level of intervals, unless a number of the run says otherwise.
+/// Level of intervals, unless a number of the run has a different one.
 const LEVEL: f64 = 0.95;
 
 /// The drawn figure of both runs, if they have one in common, and the number of such figures.

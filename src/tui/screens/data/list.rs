@@ -48,7 +48,7 @@ fn entry(state: &State, name: &str) -> String {
     format!("{}{rows:>ROWS$}  {text}", pad(&ending(&printable(name), NAME - 3), NAME - 2))
 }
 
-/// Notes the state of a set whose latest question has no answer.
+/// Describes the state of a set whose latest question has no answer.
 fn doing(dossier: &DataDossier) -> String {
     let text = match dossier {
         d if !d.waiting.is_empty() => "reading",

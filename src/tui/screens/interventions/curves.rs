@@ -44,7 +44,7 @@ fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     }
 }
 
-/// The area of the chart inside the pane. Figures other than that of the scores have their own numbers and what the intervals cover below.
+/// The area of the chart inside the pane. Figures other than the scores have their own numbers and a note on intervals below.
 pub(crate) fn chart_area(inner: Rect, state: &State, pane: Pane) -> Rect {
     let rows = numbers(inner.height, distances(state).is_some(), without(state).is_some());
     Rect { height: inner.height - if pane == CURVES { rows } else { rows.min(2) }, ..inner }

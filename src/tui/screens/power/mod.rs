@@ -243,7 +243,7 @@ fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
 
-/// True if results have been shown and the setup's plan has other terms than the current ones. A test, level, margin or order chosen after
+/// True if results have been shown and the setup's plan differs from the current terms. A test, level, margin or order chosen after
 /// results was not planned.
 fn departs(view: &View) -> bool {
     let terms = |spec: &Spec| {
@@ -414,7 +414,7 @@ impl Screen for Power {
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         let pilot = view(state).pilot.is_some();
         let changed = pilot || ran(state).is_some_and(|ran| ran.test != view(state).spec.test);
-        // Terms that changed during the run are asked now.
+        // Asks about terms that changed during the run.
         if mine && changed { ask(state) } else { Vec::new() }
     }
 

@@ -77,7 +77,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             .iter()
             .map(|m| match results(state).score(id, all[k], m) {
                 Some(s) => format!(" {:>5.1}", 100.0 * measure.of(&s.value).mean),
-                // A typed prompt may be asked after the run.
+                // A typed prompt may be scored after the run.
                 None => format!(" {:>5}", if over && !typed { "n/a" } else { "…" }),
             })
             .collect();

@@ -28,7 +28,7 @@ pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     here.then_some((look, all))
 }
 
-/// Number of lines in the list: the instances of the latest list, then those that are not asked.
+/// Number of lines in the list: the instances of the latest list, then the unused ones.
 pub(crate) fn len(state: &State) -> usize {
     look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }

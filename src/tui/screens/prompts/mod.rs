@@ -189,14 +189,14 @@ fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// Prompts of that relation that are not asked, with reasons; listed after the others.
+/// Prompts of that relation that are not used, with reasons; listed after the others.
 fn left_out(state: &State) -> Vec<(&str, &str)> {
     let found = relation(state).and_then(|id| results(state).relation(id));
     let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);
     reasons.iter().flat_map(|l| l.what.iter().map(|p| (p.as_str(), l.reason.as_str()))).collect()
 }
 
-/// The prompt under the cursor; the error is the reason why it is not asked, if known.
+/// The prompt under the cursor; the error is the reason why it is not used, if known.
 fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     let (all, not) = (prompts(state), left_out(state));
     let last = (all.len() + not.len()).checked_sub(1).ok_or(None)?;
@@ -204,7 +204,7 @@ fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     all.get(at).copied().ok_or_else(|| not.get(at - all.len()).map(|(_, why)| *why))
 }
 
-/// The prompt under the cursor, if it is asked.
+/// The prompt under the cursor, if it is used.
 fn prompt(state: &State) -> Option<&str> {
     under_cursor(state).ok()
 }
@@ -351,7 +351,7 @@ impl Screen for Prompts {
         let len = length(state, pane);
         let place = state.place_mut(ID);
         place.travel(pane, by, len);
-        // Another relation has other prompts, and another prompt has other instances.
+        // A different relation has different prompts, and a different prompt has different instances.
         match pane {
             RELATIONS => {
                 place.scroll.remove(&ASKED);

@@ -37,7 +37,7 @@ pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, 
     Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
 }
 
-/// Prompts that the next run asks in addition to the relation's own.
+/// Prompts that the next run uses in addition to the relation's own.
 pub(crate) fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
     view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
 }

@@ -1,4 +1,4 @@
-//! The relations: number of facts asked, prompts, and a measure over prompts.
+//! The relations: number of facts tested, prompts, and a measure over prompts.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

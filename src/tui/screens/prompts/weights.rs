@@ -25,7 +25,7 @@ pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     look::edit(state, &FIELD, &text)
 }
 
-/// Number of prompts that the next run asks of a relation, including kept ones, if known.
+/// Number of prompts that the next run uses for a relation, including kept ones, if known.
 fn asked(state: &State, id: &str) -> Option<usize> {
     let (then, now) = (&ran(state)?.data, &view(state).spec.data);
     let found = &results(state).relation(id)?.value;

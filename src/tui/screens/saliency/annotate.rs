@@ -140,7 +140,7 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
     let moved = made
         .filter(|made| made.words() != words)
         .map(|made| (made.words().join(" "), made.answer().map(str::to_owned)));
-    // The prediction and the scores of the data are those of its own mask.
+    // The prediction and the scores of the data are for its original mask.
     moved.filter(|_| typed::can_ask(state)).map_or(Vec::new(), |(text, answer)| typed::ask_about(state, text, answer))
 }
 
