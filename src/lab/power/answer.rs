@@ -392,7 +392,7 @@ mod tests {
         );
     }
 
-    /// `untrained:bert-mini` belongs in a spec, not in a sentence.
+    /// Regression: sentences used to contain `untrained:bert-mini`, which is the notation of specs.
     #[test]
     fn an_untrained_side_is_called_a_copy() {
         assert_eq!(in_words("untrained:bert-mini, layer 2"), "untrained copy of bert-mini, layer 2");
