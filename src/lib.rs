@@ -1,4 +1,4 @@
-//! Probity tells people who probe language models how far each probe can be trusted.
+//! Probity shows people who probe language models how far each probe can be trusted.
 //!
 //! This page describes the architecture; `assets/guide/decisions.md` gives the reasons.
 //!

@@ -15,7 +15,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     if numbers.is_empty() {
         let all = [(n, a), (m, b)].into_iter().filter_map(without_numbers).collect::<Vec<_>>();
         let why = if all.is_empty() { "the runs have none in common".to_owned() } else { all.join(", ") };
-        out.push(format!("No number of the answers can be compared: {why}."));
+        out.push(format!("No numbers in the answers can be compared: {why}."));
         if !changes.is_empty() {
             out.push(format!("Settings that differ: {}.", changes.join("; ")));
         }

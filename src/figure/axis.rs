@@ -20,9 +20,9 @@ pub struct Axis {
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Names of the panels, one above or beside the other, into which paper divides the figure: a series belongs to the panel of its
-    /// accent, one without an accent to all. What follows a colon in a name is the title of its panel, not the label of its axis. Empty
-    /// for one frame. The terminal always has one frame.
+    /// Names of the panels into which paper divides the figure, stacked or side by side. A series belongs to the panel of its accent, or
+    /// to all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for one frame; the
+    /// terminal always has one.
     pub panels: Vec<String>,
 }
 

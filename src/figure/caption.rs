@@ -5,7 +5,7 @@ use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
 const NOTES: [&str; 3] = ["answers", "completeness", "rings"];
-/// The key of an entry of files of numbers alone: the guide's glossary has the rule.
+/// Key of an entry that only files of numbers contain; the guide's glossary has the rule.
 const RULE: &str = "rule";
 /// Keys of provenance entries.
 const SOURCES: [&str; 11] = [
@@ -98,7 +98,7 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
+/// Formats a definition to follow its term: it starts with a lower-case letter, unless with an abbreviation.
 pub(crate) fn definition(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
@@ -131,7 +131,7 @@ mod tests {
             ),
             "{notes}"
         );
-        // A definition was cut after 300 characters.
+        // Regression: a definition used to be cut after 300 characters.
         assert!(notes.ends_with(" at its end.") && !notes.contains("Elect:") && !page.contains("Front"), "{notes}");
         assert_eq!(sources, "Provenance\nSeed: 0\nSpec: 0123456789ab\nModel: bert-mini\n");
     }

@@ -322,7 +322,7 @@ pub enum Shades {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
-    /// The value; if missing or not finite, the cell is hatched and has no colour.
+    /// The value; a cell is hatched without colour if it is missing or not finite.
     pub value: Option<f64>,
     /// True if the value is doubtful; the cell is then coloured and hatched.
     pub doubtful: bool,

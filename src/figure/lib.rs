@@ -91,7 +91,7 @@ impl Figure {
         [self.title.as_str()].into_iter().chain(axes).chain(layers)
     }
 
-    /// Those of these terms, names with meanings, that the figure names.
+    /// The given terms that the figure mentions, with their meanings.
     pub fn named_terms<'t>(&self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Vec<Term> {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();

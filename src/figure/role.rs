@@ -73,9 +73,9 @@ impl Role {
 pub enum Emphasis {
     #[default]
     Normal,
-    /// Heavier: the main series.
+    /// Heavier, for the main series.
     Strong,
-    /// Fainter: a series for comparison.
+    /// Fainter, for comparison.
     Faint,
 }
 

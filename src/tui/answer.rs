@@ -14,11 +14,11 @@ use base::text::{fit, pad, printable, shortened, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
-/// Maximum lines of the answer on a large screen, and how many of them doubts may take.
+/// Maximum number of answer lines on a large screen, and of those for doubts.
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Formats the answer in styled lines; never empty. Sentences are shown whole, as many as fit: fewer on a small screen, and the fewest next
+/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
 /// to the first start's strip.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
@@ -151,8 +151,8 @@ fn marked(text: &str, whose: Whose, apart: &str) -> String {
         Whose::SoFarBefore => format!("Run in progress ({apart}): {text}"),
         Whose::OfPart => format!("Stopped early: {text}"),
         Whose::OfFailed => format!("Before it failed: {text}"),
-        Whose::Before if apart.is_empty() => format!("Run before: {text}"),
-        Whose::Before => format!("Run before ({apart}): {text}"),
+        Whose::Before if apart.is_empty() => format!("Previous run: {text}"),
+        Whose::Before => format!("Previous run ({apart}): {text}"),
         Whose::Example if apart.is_empty() => format!("Example: {text}"),
         Whose::Example => format!("Example ({apart}): {text}"),
         _ => text.to_owned(),
@@ -172,15 +172,15 @@ pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
 fn nothing(state: &State) -> (Role, String) {
     let key = |name| state.keymap.short_label(name);
     if state.replay.as_ref().is_some_and(|replay| replay.opening) {
-        return (Role::Dim, "The session is being read up to its end.".into());
+        return (Role::Dim, "Reading the session to its end.".into());
     }
     if let Some(name) = &state.view.reading {
-        return (Role::Dim, format!("{} is being read; its runs will be restored.", printable(name)));
+        return (Role::Dim, format!("Reading {}; its runs will be restored.", printable(name)));
     }
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     let Some(run) = run else {
         return match state.replay.is_some() {
-            true => (Role::Dim, "This lab ran nothing up to here in the recording.".into()),
+            true => (Role::Dim, "Up to this point, the recording contains no run of this lab.".into()),
             false => {
                 let (run, example) = (key("run"), key("example"));
                 let settings = setup::in_words(state);
@@ -201,7 +201,7 @@ fn nothing(state: &State) -> (Role, String) {
         Some(Outcome::Cancelled) => {
             (Role::Dim, format!("Cancelled before there was an answer; {} runs it again.", key("run")))
         }
-        Some(Outcome::Done) => (Role::Dim, "The run is done and has no answer: the lists say why.".into()),
+        Some(Outcome::Done) => (Role::Dim, "The run is done but has no answer; the lists show why.".into()),
         None => {
             let left = run.job.progress.as_ref().and_then(|p| p.left);
             let left = left.map_or(String::new(), |t| format!("; the run takes {} more", about(t)));
@@ -217,7 +217,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     let key = |name| state.keymap.short_label(name);
     let (role, hint) = match (state.replay.is_some(), setup::changed(state)) {
         (true, _) => (Role::Dim, String::new()),
-        (false, true) if setup::waits(state) => (Role::Changed, "these settings wait to run".into()),
+        (false, true) if setup::waits(state) => (Role::Changed, "these settings are queued".into()),
         (false, true) => (Role::Changed, format!("not run yet: {} runs it", key("run"))),
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
@@ -259,7 +259,7 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
 fn example_of(state: &State) -> String {
     let Some(example) = state.example_shown() else {
         let key = |name| state.keymap.short_label(name);
-        let text = format!("Recorded example: {} or {} goes back to your own runs", key("example"), key("back"));
+        let text = format!("Recorded example: {} or {} returns to your own runs", key("example"), key("back"));
         return if state.shows_example() { text } else { String::new() };
     };
     let of = other_run(state).map_or(String::new(), |apart| format!(" ({apart})"));
@@ -282,11 +282,11 @@ pub(crate) fn heading(state: &State) -> String {
     let example = example_of(state);
     let what = match whose(state) {
         Whose::SoFar => "Answer so far",
-        Whose::SoFarBefore => "Answer so far of the run in progress",
-        Whose::OfPart => "Answer from a part of the run, which was stopped",
+        Whose::SoFarBefore => "Answer so far from the current run",
+        Whose::OfPart => "Partial answer from a run that was stopped",
         Whose::OfFailed if state.screen().answer(state).says.is_empty() => "The run failed",
-        Whose::OfFailed => "Answer from a part of the run, which failed",
-        Whose::Before => "Answer of the run before",
+        Whose::OfFailed => "Partial answer from a run that failed",
+        Whose::Before => "Answer from the previous run",
         Whose::Example => &example,
         Whose::Plain => "Answer",
     };
@@ -317,14 +317,14 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
-        "Probity tells how far a probe can be trusted. This lab edits hidden states.".to_owned(),
+        "Probity shows how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
             _ if state.example_shown().is_some() => format!("{}.", example_of(state)),
             true => "A default experiment runs on a small model; its answer appears above.".into(),
             false if state.board.runs.len() > 1 => {
-                "The first answer was that of a default experiment on a small model.".into()
+                "The first answer came from a default experiment on a small model.".into()
             }
-            false => "The answer above is that of a default experiment on a small model.".into(),
+            false => "The answer above comes from a default experiment on a small model.".into(),
         },
         format!(
             "{} help   {} all questions   {} settings   {} closes this",

@@ -108,7 +108,7 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
         Recording::On(_) if state.board.runs.is_empty() => {
             (vec!["nothing to save yet".into(), "not saved".into()], Role::Dim)
         }
-        // A cut name would be useless.
+        // A truncated name would be useless.
         Recording::On(_) if state.view.size.0 < 100 => (vec!["saved".into()], Role::Dim),
         Recording::On(name) => (vec![format!("saved as {}", printable(name))], Role::Dim),
         Recording::Failed(_) => (vec![format!("{} recording stopped", state.view.glyphs.cross())], Role::Error),

@@ -150,27 +150,27 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["tab"], Some(("pane", 4)), paned => |s| look::focus(s, true);
     "previous-pane", "previous pane", "Moves the focus to the previous pane.",
         ["shift-tab"], None, paned => |s| look::focus(s, false);
-    "open", "open", "Opens what is under the cursor: a row its figure or detail, a session its replay, a setting its choices.",
+    "open", "open", "Opens the item under the cursor: the figure or details of a row, the replay of a session, the choices of a setting.",
         ["enter"], Some(("open", 3)), always => look::open;
-    "back", "back", "Closes the form of settings, shows what a filter hides, or leaves the zoom.", ["esc"], None, always => look::back;
-    "run", "run", "Runs the settings; asks first while another run is in progress, or if nothing has changed since the last one.",
+    "back", "back", "Closes the settings form, clears the filter, or ends the zoom.", ["esc"], None, always => look::back;
+    "run", "run", "Runs the experiment with these settings; asks first if another run is in progress or nothing has changed since the last one.",
         ["r"], Some(("run", 2)), can_run => job::run;
-    "example", "recorded example", "Shows the recorded example of this lab, whatever ran here; there, goes back.",
+    "example", "recorded example", "Shows the recorded example of this lab, or returns from it to your own runs.",
         ["E"], Some(("example", 13)), example::is_offered => example::toggle;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
     "earlier-run", "earlier run", "Shows the previous run of this lab, with its settings.",
         ["{"], None, runs::several => |s| runs::turn(s, -1);
     "later-run", "later run", "Shows the next run of this lab, with its settings.",
         ["}"], None, runs::several => |s| runs::turn(s, 1);
-    "runs", "all runs", "Lists the runs of this lab: what each changed, how long it took, how it ended.",
+    "runs", "all runs", "Lists the runs of this lab, with what each changed, how long it took and how it ended.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
-    "compare-runs", "compare two runs", "Lays another run, or the recorded example, beside the run that is shown: settings that differ, every number of both, and their figures, value by value.",
+    "compare-runs", "compare two runs", "Compares the run that is shown with another run or the recorded example: the settings that differ, all numbers, and the figures, value by value.",
         ["D"], None, runs::can_compare => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
-    "filter", "filter", "Filters the list: what is typed must occur.", ["/"], None, table::filters => table::filter;
+    "filter", "filter", "Filters the list: shows only rows that contain the typed text.", ["/"], None, table::filters => table::filter;
     "sort", "sort", "Sorts the list by its next column.", ["s"], None, table::lists => table::next_column;
-    "sort-direction", "turn sorting", "Reverses the order of the list.",
+    "sort-direction", "reverse order", "Reverses the order of the list.",
         ["S"], None, table::lists => table::turn;
     "select", "mark", "Ticks or unticks the box under the cursor.", ["space"], Some(("tick", 5)), setup::can_select => setup::select;
     "next-figure", "next figure", "Shows the next figure.", ["]"], Some(("figure", 7)), look::turns => |s| look::turn(s, true);
@@ -180,58 +180,58 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["e"], Some(("settings", 8)), set_up => setup::toggle_form;
     "type-value", "type a value", "Opens a text field for the focused row.",
         ["="], None, set_up => setup::open;
-    "undo-setup", "undo", "Undoes the last change of the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
-    "redo-setup", "redo", "Redoes the change of the settings that was undone last.",
+    "undo-setup", "undo", "Undoes the last change to the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
+    "redo-setup", "redo", "Redoes the last undone change to the settings.",
         ["U"], None, setup::can_redo => |s| setup::undo(s, true);
-    "export", "export figure", "Writes the figure of the focused pane; asks for style, width and formats, and remembers them.",
+    "export", "export figure", "Exports the figure of the focused pane; asks for style, width and formats, and remembers them.",
         ["x"], Some(("export", 9)), measures => look::export;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
     "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
-    "answer", "whole answer", "Shows the whole answer, which a small screen cuts.",
+    "answer", "whole answer", "Shows the whole answer, part of which a small screen may hide.",
         ["A"], None, measures => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
         ["K"], Some(("terms", 12)), always => |s| popups::show(s, &popups::Glossary);
     "notices", "messages", "Lists warnings and messages.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
     "family", "comparisons",
-        "Lists every comparison of this session, by family, with its p-value corrected within it.",
+        "Lists all comparisons of this session by family, with p-values corrected within each family.",
         ["F"], None, always => |s| popups::show(s, &popups::Family);
-    "menu", "menu", "Opens the menu of this screen's further commands.", ["t"], Some(("menu", 10)), has_menu => popups::menu;
-    "palette", "command palette", "Opens the palette: every command by name.",
+    "menu", "menu", "Opens a menu with further commands of this screen.", ["t"], Some(("menu", 10)), has_menu => popups::menu;
+    "palette", "command palette", "Opens the palette, which runs any command by name.",
         [":"], Some(("commands", 11)), always => popups::palette;
-    "help", "help", "Shows every key, those of this pane first; type to search.", ["?"], Some(("help", 0)), always => popups::help;
-    "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first while a run is in progress or marks are not saved.",
+    "help", "help", "Shows all keys, starting with those of this pane; type to search.", ["?"], Some(("help", 0)), always => popups::help;
+    "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first if a run is in progress or marks are unsaved.",
         ["q"], Some(("quit", 1)), always => job::ask_quit;
-    "zoom", "zoom pane", "Toggles whether the focused pane fills the screen.",
+    "zoom", "zoom pane", "Enlarges the focused pane to the whole screen, or restores it.",
         ["z"], None, folds => look::zoom;
-    "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
-    "glyphs", "other characters", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
-    "note", "mark with a note", "Keeps a note with this moment of the session; the timeline of a replay lists it.",
+    "theme", "next theme", "Switches to the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
+    "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
+    "note", "add note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
     "bands", "behind the figure: all bands",
-        "Toggles bands for the intervals of all lines, or only of the figure's main line.",
+        "Shows interval bands for all lines, or for the main line only.",
         ["b"], None, measures => look::bands;
-    "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or takes it back.",
+    "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or captures it again.",
         [], None, always => look::mouse;
     "try-link", "reconnect", "Reconnects to the remote engine now.", [], None, |s| s.down.is_some() => |_| vec![Effect::TryLink];
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "stop", "Stops what the screen is waiting for, or else the run. It never quits.",
+    "cancel", "stop", "Cancels the question that the screen is waiting for or, if there is none, the run. It never quits.",
         ["ctrl-c"], Some(("stop", 6)), always => job::interrupt;
 };
 
 static REPLAY: &[Entry] = rows! { Context::Replay;
-    "replay-pause", "pause replay", "Pauses or resumes the replay; at its end plays it from its beginning.",
+    "replay-pause", "pause replay", "Pauses or resumes the replay; at the end, restarts it.",
         ["p"], Some(("play", 2)), replayed => replay::pause;
     "replay-back", "seek back", "Jumps back five seconds in the recording.",
         ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
-    "timeline", "mark list: timeline", "Lists the runs and notes of the recording; choosing one goes there.",
+    "timeline", "mark list: timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
         ["B"], Some(("timeline", 5)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 4)), replayed => |s| replay::pace(s, 0.5);
@@ -255,21 +255,21 @@ static POPUP: &[Entry] = rows! { Context::Popup;
         ["enter"], Some(("ok", 2)), State::picking => popup::accept;
     "popup-select", "mark", "Toggles the entry under the cursor.",
         ["space"], Some(("mark", 3)), State::marking => popup::mark;
-    "popup-filter", "filter", "Filters the entries: what is typed must occur.",
+    "popup-filter", "filter", "Filters the entries: shows only those that contain the typed text.",
         ["/"], Some(("filter", 6)), popups::filters => table::filter;
-    "popup-next-figure", "next figure", "Shows the next figure that two runs have in common.",
+    "popup-next-figure", "next figure", "Shows the next figure that both runs have.",
         ["]"], Some(("figure", 3)), popups::turns => |s| popups::turn(s, true);
-    "popup-previous-figure", "previous figure", "Shows the previous figure that two runs have in common.",
+    "popup-previous-figure", "previous figure", "Shows the previous figure that both runs have.",
         ["["], Some(("figure", 3)), popups::turns => |s| popups::turn(s, false);
     "popup-copy", "copy", "Copies what the popup shows.",
         ["y"], Some(("copy", 4)), State::popup_copies => popup::copy;
-    "popup-close", "close", "Shows what a filter hides, or closes the popup.", ["esc", "q"], Some(("close", 5)), always => popup::close;
+    "popup-close", "close", "Clears the filter, or closes the popup.", ["esc", "q"], Some(("close", 5)), always => popup::close;
 };
 
 static TYPING: &[Entry] = rows! { Context::Typing;
     "typing-accept", "accept", "Accepts what was typed.", ["enter"], Some(("accept", 1)), always => typing::accept;
     "typing-cancel", "cancel", "Discards what was typed.", ["esc"], Some(("back", 2)), always => typing::cancel;
-    "typing-erase", "erase", "Erases a character.", ["backspace"], None, always => |s| typing::erase(s, false);
+    "typing-erase", "erase", "Erases the character before the caret.", ["backspace"], None, always => |s| typing::erase(s, false);
     "typing-erase-all", "erase all", "Erases everything.", ["ctrl-u"], None, always => |s| typing::erase(s, true);
     "typing-erase-after", "erase after", "Erases the character after the caret.",
         ["delete"], None, in_field => typing::erase_after;

@@ -15,7 +15,7 @@ while read -r word; do shown=$word; done
 [ "$shown" = 0 ] && exit
 printf '\033[?2026l\033[?1006l\033[?1015l\033[?1003l\033[?1002l\033[?1000l\033[?2004l\033[?1049l\033[?25h'
 [ "$(stty -g <&1)" = "$raw" ] && stty "$1" <&1
-printf 'probity ended without giving the terminal back; that is done now\n'
+printf 'probity ended without restoring the terminal; it is restored now\n'
 "#;
 
 /// The waiting shell, which ends when this is dropped.
@@ -119,7 +119,7 @@ mod tests {
             for sequence in ["\u{1b}[?1049l", "\u{1b}[?25h", "\u{1b}[?2004l", "\u{1b}[?1000l", "\u{1b}[?2026l"] {
                 assert!(text.contains(sequence), "{sequence:?} in {text:?}");
             }
-            assert!(text.contains("without giving the terminal back"), "{text:?}");
+            assert!(text.contains("without restoring the terminal"), "{text:?}");
         }
     }
 

@@ -15,7 +15,7 @@ pub struct Key {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is not a key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
+    "`{0}` is not a key; use a character, with or without ctrl-, alt- or shift- before it, or a name such as enter, esc, tab, left"
 )]
 pub struct KeyError(pub String);
 

@@ -100,11 +100,11 @@ impl Keymap {
             for text in texts {
                 match text.parse() {
                     Ok(key) => keys.push(key),
-                    Err(e) => report(format!("{name}: {e}"), "the other keys of the command still count"),
+                    Err(e) => report(format!("{name}: {e}"), "the other keys of this command still apply"),
                 }
             }
             if keys.is_empty() && !COMMANDS[command].keys.is_empty() {
-                report(format!("{name} has no key"), "its default keys still count");
+                report(format!("{name} has no key"), "its default keys still apply");
                 continue;
             }
             keymap.keys[command] = keys;
@@ -128,8 +128,8 @@ impl Keymap {
                 let Some(key) = keys.iter().copied().find(|k| claimed.contains(k)) else { continue };
                 if named.contains(&i) {
                     if winner < i {
-                        let what = format!("`{key}` is given to both {} and {}", taken.name, other.name);
-                        report(what, "give each its own key");
+                        let what = format!("`{key}` is assigned to both {} and {}", taken.name, other.name);
+                        report(what, "assign a different key to each");
                     }
                 } else {
                     keys.retain(|k| !claimed.contains(k));

@@ -95,7 +95,7 @@ impl Memory {
         state.view.export = ExportOptions { folder: self.export_folder.clone(), ..popups::named(&self.export) };
     }
 
-    /// This state with the appearance and the export of another: what is kept after a replay, whose settings are not the user's.
+    /// This state with the appearance and the export options of another. It is kept after a replay, whose settings are not the user's.
     pub fn with_look_of(self, other: &Self) -> Self {
         let Self { theme, glyphs, export, export_folder, .. } = other.clone();
         Self { theme, glyphs, export, export_folder, ..self }
@@ -121,7 +121,7 @@ impl Memory {
     pub fn write(&self, path: &Path) -> Result<(), Problem> {
         let fail = |what: &dyn std::fmt::Display| {
             Problem::new(
-                format!("the settings are not saved for the next start: {what}"),
+                format!("the settings could not be saved for the next start: {what}"),
                 path.display().to_string(),
                 "",
             )
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((again.view.lab, again.screens.interventions.spec.seed), (crate::screens::power::ID, 7));
     }
 
-    /// The folder that was chosen for figures was forgotten in every replay.
+    /// Regression: every replay used to forget the folder chosen for figures.
     #[test]
     fn a_replay_has_the_look_and_the_export_of_the_user_and_keeps_what_is_changed_there() {
         let mut live = State::new(Start::new());

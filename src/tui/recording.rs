@@ -67,7 +67,7 @@ impl Recorder for record::Recorder {
 }
 
 fn stopped(error: SessionError) -> Problem {
-    problem(&error, "the session is no longer recorded; make room and start anew")
+    problem(&error, "the session is no longer recorded; free disk space and restart the program")
 }
 
 fn problem(error: &SessionError, hint: &str) -> Problem {

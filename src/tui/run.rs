@@ -312,14 +312,14 @@ impl App {
         }
     }
 
-    /// Carries out an effect of the live state, or of the replay on top.
-    /// Closes the replay on top; what was chosen there for the appearance and for exports stays.
+    /// Closes the replay on top, but keeps the appearance and the export options chosen there.
     fn leave_over(&mut self) {
         let Some(over) = self.over.take() else { return };
         let (View { theme, glyphs, export, .. }, view) = (over.state.view, &mut self.state.view);
         (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
     }
 
+    /// Carries out an effect of the live state, or of the replay on top.
     fn perform(&mut self, effect: Effect, over: bool) -> Vec<Action> {
         match effect {
             Effect::Send(command) if !over => return self.link.send(&command, self.started),

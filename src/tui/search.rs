@@ -37,7 +37,7 @@ fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
     }
 }
 
-/// What is searched for: the key that filters lists may be typed before it.
+/// The query without the filter key, which may be typed before it.
 fn wanted(query: &str) -> &str {
     query.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(query)
 }
@@ -129,7 +129,7 @@ mod tests {
         assert!(glossary("elective").is_empty() && !glossary("attract").is_empty());
     }
 
-    /// Nothing was found for "flips", "at" and the interval of R.
+    /// Regression: the help used to find nothing for "flips", "at" and the interval of R.
     #[test]
     fn every_head_of_a_column_is_explained() {
         let mut state = State::new(Start::new());

@@ -313,7 +313,7 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     let Some(row) = target(state) else { return Vec::new() };
     if let Kind::Text(_) | Kind::File(_) = row.kind {
         let key = state.keymap.short_label("type-value");
-        state.view.toast = Some(format!("{key} types into this row"));
+        state.view.toast = Some(format!("{key} opens a text field for this row"));
         return Vec::new();
     }
     turn(state, &row.key, by)

@@ -150,7 +150,7 @@ impl Theme {
             bad(format!("line {line}: {}", printable(e.message().trim())))
         })?;
         if file.series.is_empty() {
-            return Err(bad("names no [[series]]".into()));
+            return Err(bad("contains no [[series]]".into()));
         }
         let styles = file.role.iter().map(|(role, look)| Ok((*role, look.style()?))).collect::<Result<_, String>>();
         let series = file.series.iter().map(Look::style).collect::<Result<_, String>>();

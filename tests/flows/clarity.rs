@@ -10,7 +10,7 @@ fn what_can_no_longer_be_asked_says_why() {
     h.keys("4 r 2");
     let effects = h.slide().keys("l");
     assert!(sent(&effects).is_empty(), "{effects:?}");
-    assert!(h.state.view.toast.as_deref().unwrap().contains("no longer loaded"), "{:?}", h.state.view.toast);
+    assert!(h.state.view.toast.as_deref().unwrap().contains("replaced this run's models"), "{:?}", h.state.view.toast);
 }
 
 #[test]
@@ -20,17 +20,17 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
         h.events_of(1, measured(2400, true));
         assert!(h.screen().to_lowercase().contains("so far"), "{}", h.screen());
         let mut h = Harness::finished(columns, rows);
-        assert!(!h.screen().contains("so far") && !h.screen().contains("un before"), "{}", h.screen());
+        assert!(!h.screen().contains("so far") && !h.screen().contains("revious run"), "{}", h.screen());
         h.focus(setup::PANE);
         h.keys("j space");
-        assert!(h.screen().contains("un before"), "{}", h.screen());
+        assert!(h.screen().contains("revious run"), "{}", h.screen());
     }
 }
 
 /// Regression: the answer of a run replaced after two of six methods used to be "Best: AlterRep", as if the run had finished.
 #[test]
 fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
-    for (columns, rows, said) in [(120, 40, "Answer from a part"), (80, 24, "Stopped early: Best at")] {
+    for (columns, rows, said) in [(120, 40, "Partial answer from"), (80, 24, "Stopped early: Best at")] {
         let mut h = Harness::finished(columns, rows);
         assert!(!h.screen().contains(said), "{}", h.screen());
         h.keys("r r");

@@ -240,7 +240,7 @@ fn ctrl_c_stops_and_never_quits() {
     assert!(h.keys("ctrl-c").is_empty());
     let mut idle = Harness::finished(120, 40);
     assert!(idle.keys("ctrl-c").is_empty());
-    assert_eq!(idle.state.view.toast.as_deref(), Some("nothing runs; q quits"));
+    assert_eq!(idle.state.view.toast.as_deref(), Some("nothing is running; q quits"));
 }
 
 #[test]

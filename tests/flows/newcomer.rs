@@ -36,8 +36,8 @@ fn a_newcomer_needs_at_most_25_keys() {
     h.event(common::ready());
     h.event(common::models());
     let mut hands = Hands { h, pressed: 0 };
-    // Without a key press, a readable answer is on the screen: that of a recorded example. One key starts the user's own run.
-    hands.sees("Probity tells how far a probe");
+    // An answer is readable without pressing a key: that of a recorded example. One key starts the user's own run.
+    hands.sees("Probity shows how far a probe");
     hands.sees("Can the subject number be changed in bert-mini");
     hands.sees("Best at ");
     hands.sees("r starts your own run");

@@ -100,7 +100,7 @@ fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
     h.keys("v t c");
     assert!(h.screen().contains("Sentences, 3 in all: wrong (2)"), "{}", h.screen());
     h.keys("t d");
-    assert!(h.screen().contains("No sentence is left"), "{}", h.screen());
+    assert!(h.screen().contains("No sentence matches"), "{}", h.screen());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     h.typed("mine.jsonl");
     h.keys("enter");
     h.act(Action::Loaded(ID, Ok(vec![(**document).clone()])));
-    assert!(h.screen().contains("1 sentence was read, 1 of them in place of yours"), "{}", h.screen());
+    assert!(h.screen().contains("1 sentence was read, replacing 1 of yours"), "{}", h.screen());
     h.keys("space");
     assert!(!quits(&h.keys("q")) && quits(&h.keys("j enter")), "without saving");
 }
@@ -279,7 +279,7 @@ fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
     h.typed("round-2.jsonl");
     h.keys("enter");
     h.act(Action::Loaded(ID, Ok(vec![named("round-2.jsonl", &open)])));
-    assert!(h.screen().contains("no mask, did not pass before: keys"), "{}", h.screen());
+    assert!(h.screen().contains("no mask, rejected before: keys"), "{}", h.screen());
     h.keys("t k");
     assert!(h.screen().contains("`keys` did not pass an earlier round"), "{}", h.screen());
     h.keys("t 2 ctrl-u");

@@ -92,7 +92,7 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
     // Points lay on the frame.
     assert_eq!(named("saliency", "f1-ratio").x.range, Some((0.0, 0.5)));
     let cases = [
-        ("power", "sizes", "power is that of a comparison on as many items"),
+        ("power", "sizes", "power is for a comparison on that many items"),
         ("power", "recommended", "for which no interval is computed"),
         ("power", "margins", "trained once"),
         ("saliency", "f1-ratio", "in bins of width 0.1"),

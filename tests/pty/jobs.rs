@@ -150,7 +150,7 @@ fn a_sudden_end_gives_the_terminal_back() {
         // The guard process needs time to learn which process to watch.
         std::thread::sleep(Duration::from_millis(300));
         send(signal, child_of(shell).unwrap());
-        screen.sees("probity ended without giving the terminal back");
+        screen.sees("probity ended without restoring the terminal");
         screen.press("\n");
         screen.prompt();
     }

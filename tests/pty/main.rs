@@ -273,7 +273,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     screen.press("\u{1b}");
     screen.until("the help gone", |s| !s.contents().contains("Help"));
     screen.press("6");
-    screen.sees("built in, and what you add");
+    screen.sees("built-in and added sets");
     screen.press("\r");
     screen.sees("oracle, largest uncorrelated subset");
     screen.press("2");

@@ -18,11 +18,11 @@ const STEP: f64 = 14.0;
 const STEPS: usize = 7;
 /// Cost of one step of distance. A hidden area costs 3, a line or a marker more than all steps.
 const AWAY: usize = 2;
-/// Between a label and the lines and marks of others.
+/// Distance between a label and the lines and marks of others.
 const AIR: f64 = 2.0;
 
-/// The place that hides least of the items after the first `from`, with what it hides, the first of equals; `None` if
-/// all overlap text.
+/// The position that hides the fewest items after the first `from`, with its number of distance steps; the first in case
+/// of ties. `None` if all positions overlap text.
 fn best(canvas: &Canvas<'_>, from: usize, places: impl Iterator<Item = (usize, Rect)>) -> Option<(usize, Rect)> {
     let around = |r: Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
     let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, around(r))? + AWAY * step, step, r)));

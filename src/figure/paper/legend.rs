@@ -44,7 +44,7 @@ enum Sample {
     Wide(Shape),
     Narrow(Shape),
     Few(&'static str),
-    /// A point in the mark of its line, in a ring.
+    /// A point drawn as its line's marker, in a ring.
     Ring,
     /// A faint and an unrated point of a plane.
     Faint,
@@ -169,7 +169,7 @@ impl Legend {
         (column, wide, y, placed)
     }
 
-    /// Width of the legend beside a chart, with the air before it.
+    /// Width of the legend beside a chart, with the space before it.
     pub(crate) fn width(&self, fonts: &Fonts<'_>, room: f64) -> f64 {
         2.0 * AIR + self.column(fonts, room).1
     }

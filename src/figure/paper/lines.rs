@@ -21,9 +21,9 @@ pub(crate) const BAND: f64 = 0.18;
 pub(crate) const INNER: f64 = 0.26;
 /// Distance between the strokes of a range.
 const COMB: f64 = 8.0;
-/// A band that takes more of the axis than this on average has edges and is paler; the second where bands lie on each other.
+/// Average share of the axis above which a band has edges and is paler; the second value is for bands that overlap.
 const WIDE: (f64, f64) = (0.3, 0.03);
-/// Least distance between the markers of a line, and between those on a plane, where each is a setting.
+/// Minimum distance between the markers of a line, and between those on a plane, where each is a setting.
 const APART: (f64, f64) = (22.0, 13.0);
 /// Half the width of the caps of an interval.
 pub(crate) const CAP: f64 = 3.0;
@@ -349,7 +349,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     })
 }
 
-/// Single points with their intervals, beside ranges of the same category.
+/// Draws single points with their intervals, next to ranges of the same category.
 pub(crate) fn points<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -385,7 +385,7 @@ pub(crate) fn points<'a>(
             bars::whisker(canvas, chart, (x, p.y), ends, cap, pen)?;
         }
         if has_bars {
-            // On a bar a marker needs a light ground to be seen.
+            // On a bar, a marker is visible only on a light background.
             canvas.disc(at, SPOT + 2.2, canvas.look.paper)?;
         }
         spot(canvas, figure, (points, marker, are_levels), (p, at))?;
@@ -396,14 +396,14 @@ pub(crate) fn points<'a>(
 /// Half the size of a single point.
 const SPOT: f64 = 3.6;
 
-/// The mark of a single point. A point of a hue has the mark of the line of that hue, in a ring; a level has that of its line.
+/// Draws a single point. A point with a hue has the marker of that hue's line, in a ring; a level has its line's marker.
 fn spot(
     canvas: &Canvas<'_>,
     figure: &Figure,
     (points, marker, is_level): (&Points, Marker, bool),
     (p, at): (&Spot, At),
 ) -> Drawn {
-    // Around the ring of the best strength, which may lie in the same place.
+    // Drawn around the ring of the best strength, which may be at the same position.
     const KNEE: f64 = 7.6;
     let of_line = |hue: usize| {
         let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line.role) } else { None });
@@ -419,7 +419,7 @@ fn spot(
     }
 }
 
-/// A mark in a ring, on the ground of the page.
+/// Draws a marker in a ring, on the page's background colour.
 pub(crate) fn ringed(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
     const RING: f64 = 5.2;
     const MARK: f64 = 2.6;

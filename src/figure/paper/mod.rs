@@ -32,9 +32,9 @@ const FOOT: f64 = FINE + 4.0;
 /// Minimum page width for a legend beside the chart, and the chart's share of the page width in that case.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
-/// Between a legend and what it is above.
+/// Distance between a legend and the content below it.
 const BELOW_LEGEND: f64 = 4.0;
-/// Width of a group of bars on a page that is wider than a few of them need.
+/// Width of a group of bars on a page that is too wide for a few groups.
 const SLOT: f64 = 110.0;
 /// Maximum number of lines of a title.
 const TITLE_LINES: usize = 2;
@@ -62,7 +62,7 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     Err(super::FigureError::Draw("no room for the legend".into()))
 }
 
-/// The figure with the vertical axis of a plane cut to its settings.
+/// The figure, with the vertical axis of a plane cropped to its settings.
 fn trimmed(figure: &Figure) -> Figure {
     let mut figure = figure.clone();
     if spread::is_plane(&figure) {
@@ -92,7 +92,7 @@ fn attempt<'a>(
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
     let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };
-    // A page for a paper grows with what is above and below its frame; one of a lab book keeps its size.
+    // A page for a paper grows with the content above and below its frame; a page of a lab book keeps its size.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
@@ -173,7 +173,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
     let sentences = [
-        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
+        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by at most half a mark"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
         (any(&|s, _| s.by_turns), "Lines that meet are marked in turn"),
@@ -193,11 +193,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         ),
         (
             any(&|s, part| s.is_plane && data(part, |_| true)),
-            "Of marks of one kind that would touch, the first is drawn",
+            "If marks of one kind would touch, only the first is drawn",
         ),
         (
             has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
-            "Thin lines end at the values of two trainings",
+            "Thin lines end at the values of two training runs",
         ),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
@@ -220,7 +220,7 @@ fn height(figure: &Figure, look: Look) -> f64 {
     needed.max(if has_ranks { flat / 2.0 } else { flat })
 }
 
-/// Left and right of a chart on a wide page with a legend of this width beside it: a few bars have a narrow frame, in the middle of
+/// Left and right edges of a chart on a wide page, beside a legend of this width. A chart of few bars has a narrow frame, centred on
 /// the page with its legend.
 fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
     let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
@@ -229,7 +229,7 @@ fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64)
     (left, left + width)
 }
 
-/// Number of groups of bars, or of categories, where a wide page is too wide for them.
+/// Number of groups of bars, or of categories, if these are too few for a wide page.
 fn few_bars(figure: &Figure) -> Option<usize> {
     let bars = figure.layers.iter().filter_map(|l| match l {
         Layer::Bars(bars) => Some(bars.bars.iter().filter(|bar| !bar.bin).count()),

@@ -11,14 +11,14 @@ use super::{LABEL, type_of};
 
 /// Minimum page width for panels side by side.
 const WIDE: f64 = 500.0;
-/// Height of panels beside each other, and of one of those above each other, as shares of the width of the page.
+/// Height of panels side by side, and of one of several stacked panels, as shares of the page's width.
 const ASPECT: (f64, f64) = (0.36, 0.4);
 
 /// Height reserved for the title and the lines below the panels.
 const TITLED: f64 = 100.0;
 /// Height of the row above a panel with its letter and name.
 const NAMED: f64 = 9.0;
-/// Between panels beside each other.
+/// Distance between panels side by side.
 const BETWEEN: f64 = 14.0;
 
 /// The label of a panel's vertical axis and the rest of its name: `accuracy: bert-mini`.
@@ -26,7 +26,7 @@ fn split(name: &str) -> (&str, &str) {
     name.split_once(": ").unwrap_or((name, ""))
 }
 
-/// A figure and the panels that it is divided into, if it is.
+/// A figure, and its panels if it is divided.
 pub(super) struct Panels {
     /// All layers, with the names that the legend shows.
     pub whole: Figure,
@@ -81,7 +81,7 @@ impl Panels {
                     + if look.titled { TITLED } else { 0.0 }
             }
             (false, false) => look.width * ASPECT.0 + NAMED + legend,
-            // A page with a title keeps its shape, but for a lab book's, which is higher than panels beside each other need.
+            // A page with a title keeps its shape, except in a lab book, whose page is higher than panels side by side need.
             (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
     }

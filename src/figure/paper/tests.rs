@@ -357,7 +357,7 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
 fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {
         narrow: "examples alone".into(),
-        pair: "each of 2 trainings".into(),
+        pair: "each of 2 training runs".into(),
         wide: "wide".into(),
         ..Intervals::default()
     };
@@ -373,14 +373,14 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
         assert_eq!(strokes(scene, 90.0), 4, "the axis, and a line for each point");
         let texts = texts(scene);
         assert!(
-            texts.iter().any(|t| t == "each of 2 trainings")
+            texts.iter().any(|t| t == "each of 2 training runs")
                 && texts.iter().all(|t| t != "wide" && t != "examples alone"),
             "{texts:?}"
         );
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
-    assert!(said.contains("Thin lines end at the values of two trainings"), "{said}");
+    assert!(said.contains("Thin lines end at the values of two training runs"), "{said}");
     let spot =
         Spot { x: 0.5, y: 0.5, x_band: Some((0.0, 1.0)), y_band: Some((0.0, 1.0)), n: 9.into(), ..Spot::default() };
     let arms = |pairs| {
@@ -451,7 +451,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, the first is drawn"));
+    assert!(super::super::caption(&figure).contains("If marks of one kind would touch, only the first is drawn"));
 }
 
 /// Regression: at strength zero, before the gap of the axis, lines with alternating markers used to have points without a marker.

@@ -7,7 +7,7 @@ use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Width of the mark for a sentence that continues on the next line.
+/// Width of the mark for a line that continues below.
 const ONWARD: f64 = 16.0;
 /// Maximum padding added to each token if all fit on one line.
 const WIDEN: f64 = 18.0;
@@ -39,7 +39,7 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// A dashed edge around a score below zero, whose colour cannot be told from one above in grey.
+/// Draws a dashed edge around a negative score, whose colour looks like that of a positive one in grey.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At) -> Drawn {
     canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.8) })
 }

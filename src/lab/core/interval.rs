@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use super::spec::{Refuse, SpecError};
 use stats::Estimate;
 
-/// Trainings from which a number has an interval over them. With two, Student's t has one degree of freedom, and an interval can span
+/// Training runs from which a number has an interval over them. With two, Student's t has one degree of freedom, and an interval can span
 /// most of the range of a score: their two values are reported instead.
 pub const ENOUGH_TRAININGS: usize = 3;
 
-/// True for several trainings that are too few for an interval. One training has an interval over examples alone.
+/// True for several training runs that are too few for an interval. One training run has an interval over examples alone.
 pub fn is_few(trainings: usize) -> bool {
     (2..ENOUGH_TRAININGS).contains(&trainings)
 }
 
-/// The values of two trainings, from their mean and standard deviation.
+/// The values of two training runs, from their mean and standard deviation.
 pub fn two_values(mean: f64, sd: f64) -> [f64; 2] {
     let half = sd / std::f64::consts::SQRT_2;
     [mean - half, mean + half]
@@ -25,7 +25,7 @@ pub fn level_title(level: Option<f64>) -> String {
     format!("{} %", (level.unwrap_or(0.95) * 1e4).round() / 1e2)
 }
 
-/// The text beside a mean: its interval in square brackets, or the values of two trainings in round ones.
+/// The text beside a mean: its interval in square brackets, or the values of two training runs in round ones.
 pub fn beside(interval: Estimate, values: Option<[f64; 2]>, show: impl Fn(f64) -> String) -> String {
     match values {
         Some([a, b]) => format!("({}, {})", show(a), show(b)),

@@ -83,13 +83,13 @@ pub const TERMS: &[Term] = &[
         "band",
         "",
         &[Interventions],
-        "Interval of a score: the inner covers the choice of examples, the outer also that of training.",
+        "Interval of a score: the inner covers the choice of examples, the outer also the randomness of training.",
     ),
     term(
         "not robust",
         "",
         &[Interventions],
-        "An order of methods that is reversed under equally good probe settings or the other oracle.",
+        "A ranking of methods that is reversed by equally good probe settings or by the other oracle.",
     ),
     term(
         "calibration error",
@@ -131,13 +131,13 @@ pub const TERMS: &[Term] = &[
         "distance",
         "×",
         &[Interventions],
-        "Distance of edited states from real states, divided by the distance of unedited states.",
+        "Distance of edited states from real ones, as a multiple of the distance of unedited states.",
     ),
     term(
-        "trainings",
+        "training runs",
         "",
         &[Interventions, Power],
-        "All probes retrained with a different seed; their differences show the randomness of training.",
+        "Probes retrained with different seeds; the differences between runs show the randomness of training.",
     ),
     term(
         "outer and inner band",
@@ -218,12 +218,7 @@ pub const TERMS: &[Term] = &[
         &[Power],
         "Evidence that may be checked after every item; the test may stop once it reaches 1/α.",
     ),
-    term(
-        "bound",
-        "n",
-        &[Power],
-        "Number of training sentences that learning theory recommends for a difference of this size.",
-    ),
+    term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
     term("rationale", "gold", &[Saliency], "The words that annotators marked as needed for the answer."),
     term(
         "predicted rationale",
@@ -237,12 +232,7 @@ pub const TERMS: &[Term] = &[
         &[Saliency],
         "A sentence with words replaced, added or reordered; its scores are compared with the original's.",
     ),
-    term(
-        "token-F1",
-        "F1",
-        &[Saliency],
-        "Overlap of the highest-scored words with the words that annotators marked; 0 to 1.",
-    ),
+    term("token-F1", "F1", &[Saliency], "Overlap of the highest-scored words with the annotators' words; 0 to 1."),
     term(
         "mean average precision",
         "MAP",

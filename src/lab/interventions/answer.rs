@@ -127,7 +127,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
         (values, _) => format!(" {}", beside(flips.estimate(), values, |x| format!("{:.1}", 100.0 * x))),
     };
     Some(format!(
-        "After {}{on} the model's own prediction changes in {}{spread} of sentences; the probability of the correct one of two forms \
+        "After {}{on} the model's own prediction changes in {}{spread} of sentences; the probability of the correct form, of two, \
          {goes} from {} to {}.",
         best.value.method_key().title(),
         percent(flips.mean),
@@ -145,7 +145,7 @@ pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<
     GOALS.into_iter().flat_map(|goal| ranked_for(results, model, oracle, goal)).collect()
 }
 
-/// The same for one goal.
+/// The optima of a model under an oracle for one goal, without controls.
 pub(crate) fn ranked_for<'a>(
     results: &'a Results,
     model: &str,
@@ -192,7 +192,7 @@ fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKin
     }
 }
 
-/// True if a method of the run that is no control, and has this goal if one is given, has neither a score nor a reason
+/// True if a method of the run that is not a control, and has this goal if one is given, has neither a score nor a reason
 /// for having none.
 fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
@@ -211,7 +211,7 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. The oracle, the examples and what the brackets are stand in the first sentence, and where they change.
+/// The best method of a goal. Only the first sentence, and any for which they change, names the oracle, the examples and the intervals.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
@@ -243,7 +243,7 @@ fn best_sentence(
     )
 }
 
-/// What the scores of a best strength are measured on, and what stands in their brackets.
+/// The examples on which a best strength is scored, and the meaning of the brackets.
 fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let how = &best.value.how;
     let examples = if with < all { format!("{} ({} for S)", grouped(all), grouped(with)) } else { grouped(all) };
@@ -254,11 +254,11 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let intervals = format!("{} intervals", level_title(best.level));
     match how.replicates {
         0 => format!("{intervals} on {examples}"),
-        1 => format!("{intervals} on {examples}, 1 training"),
+        1 => format!("{intervals} on {examples}, 1 training run"),
         k if is_few(k) => format!(
-            "in brackets the values of {k} trainings ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
+            "in brackets the values of {k} training runs ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
         ),
-        k => format!("{intervals} on {examples}, {k} trainings"),
+        k => format!("{intervals} on {examples}, {k} training runs"),
     }
 }
 
@@ -273,7 +273,7 @@ fn next_sentence(results: &Results, model: &str, oracle: OracleKind) -> Option<S
     (!both.is_empty()).then(|| each.collect::<Vec<_>>().join("; next"))
 }
 
-/// The methods and the control after the best one of a goal.
+/// The methods and the control that rank after the best method of a goal.
 fn next_of(results: &Results, model: &str, oracle: OracleKind, goal: Goal) -> Option<String> {
     let order = ranked_for(results, model, oracle, goal);
     let (best, rest) = order.split_first()?;
@@ -323,9 +323,9 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
         _ if deciding <= ALPHA => String::new(),
         None => " (could be chance)".to_owned(),
         Some(gap) if gap < 1.0 => {
-            format!(" (could be chance: {trainings} trainings usually miss gaps below {})", score(gap))
+            format!(" (could be chance: {trainings} training runs usually miss gaps below {})", score(gap))
         }
-        Some(_) => format!(" (could be chance: {trainings} trainings are too few to show any gap)"),
+        Some(_) => format!(" (could be chance: {trainings} training runs are too few to show any gap)"),
     };
     Some(format!(", behind by {}{interval}, {p}{could}", score(d.mean)))
 }

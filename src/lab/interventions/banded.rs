@@ -59,7 +59,7 @@ impl Banded {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// The text beside the mean: its interval `[.83, .86]`, or the values of two trainings `(.83, .87)`.
+    /// The text beside the mean: its interval `[.83, .86]`, or the values of two training runs `(.83, .87)`.
     pub fn spread(&self, trainings: usize) -> String {
         match (is_few(trainings), self.values(trainings)) {
             (true, None) => "–".into(),

@@ -20,7 +20,7 @@ pub(crate) const MISCALIBRATED: f64 = 0.1;
 const LEARNED: f64 = 0.5;
 /// Share of the accuracy above chance that fresh probes may recover before it becomes a doubt.
 const LEFT: f64 = 0.1;
-/// Share from which the property is mostly still there, whatever the oracle reads.
+/// Share from which most of the property remains, whatever the oracle reads.
 const MOSTLY_LEFT: f64 = 0.5;
 /// How far R under other probe settings must lie outside its interval to be a doubt.
 const MOVED: f64 = 0.02;
@@ -30,8 +30,8 @@ const UNMOVED: f64 = 0.01;
 type Best<'a> = &'a Tagged<OptimumFinding>;
 
 /// All doubts about a run so far, those that would overturn the answer first: an oracle that reads nothing, a property
-/// that is still there, a score that knows nothing of the property, an order that other probes reverse. What only makes
-/// scores less certain comes after them.
+/// that remains, a score that an uninformed edit also reaches, a ranking that other probes reverse. Doubts that only make
+/// scores less certain follow.
 pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
     let mut ranked_doubts: Vec<(usize, String)> = Vec::new();
     for (model, goal) in spec.models.iter().flat_map(|model| GOALS.map(|goal| (model, goal))) {
@@ -142,15 +142,15 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
     let ahead = |names: &[String]| format!("{} ahead of {title}{on}", listed(names, "methods"));
     let range = moved(results, best);
     let moves = range.as_ref().filter(|_| by_settings.is_empty()).map(|range| {
-        format!("with other probe settings that validate as well, R of {title}{on} is {range} instead of {shown}")
+        format!("with other probe settings that validate equally well, R of {title}{on} is {range} instead of {shown}")
     });
     let settings = (!by_settings.is_empty()).then(|| {
         let range = range.map_or(String::new(), |range| format!(" (with them its R is {range} instead of {shown})"));
-        format!("probe settings that validate as well put {}{range}", ahead(&by_settings))
+        format!("probe settings that validate equally well put {}{range}", ahead(&by_settings))
     });
     let other = v.oracle.other();
     let oracle = (!by_oracle.is_empty()).then(|| match (settings.is_some(), by_oracle == by_settings) {
-        (true, true) => format!("so does the {}: the order of these methods is open", oracle_name(other)),
+        (true, true) => format!("so does the {}: the ranking of these methods is uncertain", oracle_name(other)),
         _ => format!("the {} puts {}: compare both oracles", oracle_name(other), ahead(&by_oracle)),
     });
     [settings, oracle, moves]
@@ -215,8 +215,8 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
         }
     };
     [
-        useless.map(|p| format!("{}, so it is not shown to read anything: give it more examples", shares(p))),
-        weak.map(|p| format!("{}: give it more examples", shares(p))),
+        useless.map(|p| format!("{}, so nothing shows that it reads the property: use more examples", shares(p))),
+        weak.map(|p| format!("{}: use more examples", shares(p))),
         off.map(|p| {
             let error = score(p.value.calibration_error);
             format!("{} is poorly calibrated (expected calibration error {error}): {}", name(p), other(p))

@@ -58,8 +58,8 @@ fn covered(level: f64, trainings: usize) -> Intervals {
         0 | 1 => Intervals::covering(level, "examples"),
         many => Intervals {
             narrow: "examples alone".into(),
-            pair: "each of 2 trainings".into(),
-            ..Intervals::covering(level, &format!("examples and {many} trainings"))
+            pair: "each of 2 training runs".into(),
+            ..Intervals::covering(level, &format!("examples and {many} training runs"))
         },
     }
 }
@@ -113,7 +113,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over other probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
+                "over other probe settings that validate within one standard error of the best, with one training run and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -339,11 +339,11 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
-        0 | 1 => "bootstrap paired over examples, one training".into(),
+        0 | 1 => "bootstrap paired over examples, one training run".into(),
         few if is_few(few) => {
-            "values of the 2 trainings; the CSV file also has their Student's t interval and that over examples".into()
+            "values of the 2 training runs; the CSV file also has their Student's t interval and the interval over examples".into()
         }
-        _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
+        _ => format!("outer: examples and {trainings} training runs, inner: examples alone (paired bootstrap)"),
     }
 }
 

@@ -165,11 +165,11 @@ mod tests {
     fn a_contrast_is_that_of_paired_trainings() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
         let c = contrast(&a, &b).unwrap();
-        assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "trainings are alike: {c:?}");
+        assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "training runs are alike: {c:?}");
         let apart =
             Draws { theta: Some(vec![0.64, 0.63, 0.60, 0.61]), rows: vec![Some(vec![0.64, 0.63, 0.60, 0.61]); 400] };
         let c = contrast(&apart, &a).unwrap();
-        assert!(c.df == 3.0 && c.p() > 0.1, "four trainings of which two turn round: {c:?} {}", c.p());
+        assert!(c.df == 3.0 && c.p() > 0.1, "four training runs, two of which reverse the order: {c:?} {}", c.p());
         let none = Draws { theta: None, rows: vec![None; 400] };
         assert!(contrast(&a, &none).is_none());
     }

@@ -71,7 +71,7 @@ pub struct Point {
 }
 
 /// The reason of a method whose best strength changes nothing.
-const NO_EDIT: &str = "no strength is shown to beat no edit among those after which the oracle still reads what is to stay better than chance";
+const NO_EDIT: &str = "no strength is shown to beat no edit among those after which the oracle still reads the property to keep better than chance";
 
 /// An optimum whose strength changes nothing, as the lack of one. Its scores are means over halves, some of which chose an
 /// edit, so they belong neither to that edit nor to none.

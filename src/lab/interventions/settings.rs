@@ -376,7 +376,7 @@ fn grid() -> Setting<Spec> {
 fn replicates() -> Setting<Spec> {
     let help = "Number of training runs of all probes and fits on the same data: bands then cover sampling and \
                 training. Use 5 for a quick look, 20 for claims in print.";
-    row("probe.replicates", "Trainings", help).count(
+    row("probe.replicates", "Training runs", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,
         |s: &Spec| s.probe.replicates,

@@ -80,7 +80,7 @@ fn low_bar(spec: &Spec) -> Option<String> {
 fn layers_differ(spec: &Spec) -> Option<String> {
     let models = spec.encoder_name(true) != spec.encoder_name(false);
     (!spec.of_files() && models && spec.a.layer != spec.b.layer)
-        .then(|| "the two sides also differ in layer, so the difference is not that of the models alone".to_owned())
+        .then(|| "the two sides also differ in layer, so the difference is not due to the models alone".to_owned())
 }
 
 /// The doubt about probes trained on fewer sentences than the bound recommends.
@@ -89,21 +89,22 @@ fn below_bound(results: &Results) -> Option<String> {
     let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
     let [trained, needed] = [trained, needed].map(|n| grouped(n as usize));
     Some(format!(
-        "the probes were trained on {trained} sentences and the {bound} asks for {needed}, so more of them might reverse the difference"
+        "the probes were trained on {trained} sentences, but the {bound} requires {needed}, so more of them might reverse the difference"
     ))
 }
 
-/// Share of an interval's half-width from which the luck of training that it leaves out is a doubt. At that share, an
-/// interval for 95 % covers about 92 %.
+/// Minimum spread over training runs, as a share of an interval's half-width, that is reported as a doubt. At that share, a
+/// 95 % interval covers about 92 %.
 const LUCK: f64 = 0.5;
 
-/// Intervals are over test sentences: they leave out the randomness of training, which a single one does not show. The
-/// values of two trainings are listed; more have a standard deviation.
+/// The doubt about intervals over test sentences, which leave out the randomness of training. It lists the values of two
+/// training runs, or the standard deviation over more.
 fn training_luck(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     if spec.of_files() {
         return None;
     }
-    let leave_out = "the intervals of the difference and of the sentences needed leave out the randomness of training";
+    let leave_out =
+        "the intervals of the difference and of the number of sentences needed ignore the randomness of training";
     let (seeds, d) = (c.seeds as f64, c.difference);
     let show = |x: f64| format!("{}{}", c.amount(x).trim_start_matches('+'), c.unit());
     match c.seed_sd {
@@ -147,7 +148,7 @@ fn over_pairs(results: &Results) -> Vec<String> {
     let mut says: Vec<String> = pairs.iter().take(PAIRS).map(ahead).collect();
     if pairs.len() > PAIRS {
         let shown = pairs.iter().filter(|t| t.value.holm_p.is_some_and(|p| p <= results.alpha())).count();
-        says.push(format!("{shown} of {} pairs differ by more than chance.", pairs.len()));
+        says.push(format!("{shown} of {} pairs differ significantly.", pairs.len()));
     }
     says
 }
@@ -357,13 +358,13 @@ mod tests {
         assert_eq!(
             trained(2_048).as_deref(),
             Some(
-                "the probes were trained on 2,048 sentences and the bound of Zhu et al. 2022 asks for 50,000, so more of them might reverse the difference"
+                "the probes were trained on 2,048 sentences, but the bound of Zhu et al. 2022 requires 50,000, so more of them might reverse the difference"
             )
         );
         assert_eq!(trained(50_000), None);
     }
 
-    /// The interval of a difference over two seeds did not mention what it leaves out.
+    /// Regression: the interval of a difference over two seeds used to appear without a note on what it leaves out.
     #[test]
     fn two_seeds_are_listed_and_more_have_a_deviation() {
         let spec = Spec::shipped();
@@ -391,7 +392,7 @@ mod tests {
         );
     }
 
-    /// `untrained:bert-mini` belongs in a spec, not in a sentence.
+    /// Regression: sentences used to contain `untrained:bert-mini`, which is the notation of specs.
     #[test]
     fn an_untrained_side_is_called_a_copy() {
         assert_eq!(in_words("untrained:bert-mini, layer 2"), "untrained copy of bert-mini, layer 2");

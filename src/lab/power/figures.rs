@@ -35,7 +35,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "margins",
-        "Accuracy by training examples, its spread over seeds and the margin of the bound.",
+        "Accuracy by number of training examples, with its spread over seeds and the margin of the bound.",
     ),
     FigureEntry::headline(
         "noise",
@@ -47,11 +47,11 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "survey",
-        "Sizes of published data sets for probing, against the items that the comparison needs (Zhu et al., Figure 1).",
+        "Sizes of published data sets for probing, compared with the number of items that the comparison needs (Zhu et al., Figure 1).",
     ),
     FigureEntry::headline(
         "shortfall",
-        "Accuracy that probes lack by optimisation and by data, by training examples (Zhu et al., Figure 12).",
+        "Accuracy shortfall due to optimisation and to data, by number of training examples (Zhu et al., Figure 12).",
     ),
 ];
 
@@ -87,7 +87,7 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
 
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// A figure with its n and its words.
+/// Adds the n and the explained terms to a figure.
 fn finished(mut figure: Figure) -> Figure {
     let words = figure.named_terms(WORDS.into_iter());
     figure.provenance.terms.extend(words);
@@ -217,7 +217,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     ];
     layers.extend(covering(first, PILOT));
     let mut provenance = provenance(first, engine, REGION);
-    let text = "n is the number of test items in the pilot of each training size; power is that of a comparison on as many items";
+    let text = "n is the number of test items in the pilot of each training size; power is for a comparison on that many items";
     provenance.entries.push(("ticks".into(), text.into()));
     tested(results, &mut provenance);
     Some(finished(Figure {
@@ -268,7 +268,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let text = format!("{rule}, a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
     tested(results, &mut provenance);
-    let text = "n is the number of test items in the pilot of each training size, on which both numbers rest";
+    let text = "n is the number of test items in the pilot of each training size, on which both numbers are based";
     provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(

@@ -396,7 +396,7 @@ pub struct ShortfallFinding {
 }
 
 impl ShortfallFinding {
-    /// The part due to optimisation of each of two trainings, which are too few for an interval.
+    /// The part due to optimisation of each of two training runs, which are too few for an interval.
     pub(crate) fn values(&self) -> Option<[f64; 2]> {
         self.sd.filter(|_| is_few(self.seeds)).map(|sd| two_values(self.optimisation.mean, sd))
     }

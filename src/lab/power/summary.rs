@@ -118,7 +118,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 /// Minimum number of items with which intervals for skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
-/// The doubt about intervals for metrics that are not proportions, over `n` units named `units`.
+/// The doubt about intervals of metrics that are not proportions, over `n` units with this name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
     few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
 }
@@ -143,7 +143,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let (items, separate) = if differing == 1 { ("item", "separates") } else { ("items", "separate") };
     mute.then(|| {
         format!(
-            "only {differing} {items} {separate} the sides: too few for the {} test, even if all were on one side",
+            "only {differing} {items} {separate} the sides: too few for the {} test, even if all favoured one side",
             test.key().replace('_', "-")
         )
     })
@@ -190,7 +190,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "looked at item by item{by}, {} items do not allow stopping: their e-value is {:.2}, and {:.0} is needed",
+            "tested item by item{by}, the comparison may not stop after {} items: its e-value is {:.2}, but {:.0} is needed",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha
@@ -251,7 +251,7 @@ pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     let (m, s) = (type_m?, type_s?);
     (m >= 1.05 || s >= 0.005).then(|| {
         format!(
-            "if the true difference were at the end of its interval nearer to 0, a significant difference would be {m:.1} times too large on average (type M) and have the wrong sign {} of the time (type S)",
+            "if the true difference were at the interval end nearer to 0, a significant difference would be {m:.1} times too large on average (type M) and have the wrong sign {} of the time (type S)",
             often(s)
         )
     })
@@ -364,7 +364,7 @@ pub fn beside(results: &Results) -> Vec<String> {
         let v = &c.value;
         let n = grouped(v.at_n as usize);
         let others =
-            v.accuracy.map_or(String::new(), |a| format!(", and on other sentences its accuracy is {}", percent(a)));
+            v.accuracy.map_or(String::new(), |a| format!(", and is right on {} of other sentences", percent(a)));
         out.push(format!(
             "{}: given random labels, the probe memorises {} of its {n} training sentences{others}",
             v.name,

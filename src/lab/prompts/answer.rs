@@ -48,8 +48,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
         let lost = grouped(facts - asked);
-        doubts
-            .push(format!("{lost} of {} facts are left out because not every model can be asked them", grouped(facts)));
+        doubts.push(format!(
+            "{lost} of {} facts are left out because not every model can be tested on them",
+            grouped(facts)
+        ));
     }
     Answer::new(says.into_iter().flatten().collect(), doubts)
 }
@@ -60,7 +62,7 @@ fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     let Some(widest) = widest else { return Vec::new() };
     let v = &widest.value;
     vec![format!(
-        "{done} of {all} relations asked. Largest gap so far, on {}: {} finds {} of the facts with its worst prompt and {} with its best (n {}).",
+        "{done} of {all} relations tested. Largest gap so far, on {}: {} finds {} of the facts with its worst prompt and {} with its best (n {}).",
         v.relation.replace('_', " "),
         last_part(&widest.model),
         within(v.worst),
@@ -114,7 +116,7 @@ fn decides(results: &Results) -> Option<String> {
 fn found(results: &Results) -> Option<String> {
     let v = &results.tuned.first()?.value;
     let model = last_part(&v.found_for);
-    Some(format!("prompts found by a search on {model} count like written ones, and favour {model}"))
+    Some(format!("prompts found by a search on {model} count like written ones, but favour {model}"))
 }
 
 /// The number of relations on which the order of models changes with the prompt.
@@ -134,13 +136,13 @@ fn stability(results: &Results) -> Option<String> {
     Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// How much of the random variance in the gap between the first two models is due to the prompt.
+/// The share of the variance of the gap between the first two models that is due to the choice of prompt.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;
     Some(format!(
-        "with a single prompt, the gap between {} and {} depends on which one it is: the choice makes {} of the variance of that gap",
+        "with a single prompt, the gap between {} and {} depends on that prompt: its choice accounts for {} of the variance of the gap",
         last_part(&v.a),
         last_part(&v.b),
         within(share)

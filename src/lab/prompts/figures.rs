@@ -34,7 +34,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "stability",
-        "Share of subjects with one answer under all their names, by model (Cao et al., Figure 5).",
+        "Share of subjects with the same answer under all their names, by model (Cao et al., Figure 5).",
     ),
     FigureEntry::headline(
         "consistency",
@@ -48,18 +48,18 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("ranks", "Ranks of the models under each prompt of one relation."),
     FigureEntry::headline("ledger", "What each choice of a study adds to the gap between two models."),
     FigureEntry::headline("curve", "How an estimate settles as more prompts are averaged."),
-    FigureEntry::further("places", "How often one model takes each place over draws of prompts, by regime."),
+    FigureEntry::further("places", "How often one model takes each rank over draws of prompts, by regime."),
     FigureEntry::further("causal", "The causal model of a prompt probe (Cao et al., Figure 2)."),
     FigureEntry::further("causal-prompt", "The backdoor path by which the choice of the prompt biases a probe."),
     FigureEntry::further("causal-verbalization", "The backdoor path by which the names of an instance bias a probe."),
     FigureEntry::further("causal-sample", "The backdoor path by which the choice of instances biases a probe."),
-    FigureEntry::further("preference-published", "As preference, beside the numbers of Cao et al."),
-    FigureEntry::further("turned-published", "As turned, beside the numbers of Cao et al."),
-    FigureEntry::further("stability-published", "As stability, beside the numbers of Cao et al."),
-    FigureEntry::further("consistency-published", "As consistency, beside the numbers of Cao et al."),
+    FigureEntry::further("preference-published", "Like preference, with the numbers of Cao et al. alongside"),
+    FigureEntry::further("turned-published", "Like turned, with the numbers of Cao et al. alongside"),
+    FigureEntry::further("stability-published", "Like stability, with the numbers of Cao et al. alongside"),
+    FigureEntry::further("consistency-published", "Like consistency, with the numbers of Cao et al. alongside"),
     FigureEntry::further(
         "disparity-published",
-        "P@1 of the models of Cao et al. after further pretraining on more or less of the facts (Table 3), beside the run's where it has them.",
+        "P@1 of the models of Cao et al. after further pretraining on more or less of the facts (Table 3), with those of the run where it has them.",
     ),
 ];
 
@@ -70,7 +70,7 @@ fn causal_name(bias: Bias) -> String {
     format!("{CAUSAL}-{}", bias.name())
 }
 
-const USUAL: &str = "the first name of a subject, as most data sets have it alone";
+const USUAL: &str = "the first name of a subject, the only one in most data sets";
 const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
 
 /// The categories of a ledger.
@@ -79,14 +79,14 @@ const LEDGER: [Word; 6] = [
     ("name", "SD over the names of the subjects"),
     ("sample", "SD over samples of facts"),
     ("rest", "SD of the interaction of prompt and facts"),
-    ("all four", "SD of the whole, the root of the sum of their variances"),
-    ("models", "the difference that remains when prompts and names are averaged, without its sign"),
+    ("all four", "total SD, the square root of the sum of their variances"),
+    ("models", "the absolute difference that remains when prompts and names are averaged"),
 ];
 
 /// Adjusted scores in legends. They may be outside the range of the prompts, which covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
-/// A term that the glossary does not define, with its meaning.
+/// A term that is not in the glossary, and its meaning.
 type Word = (&'static str, &'static str);
 
 /// A figure with its provenance; `None` without layers. `units` says what its n counts. The caption explains `words` and the method of the
@@ -136,9 +136,9 @@ fn of_means(relations: usize, ends: &str) -> String {
     format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
-/// The method of intervals over facts and of those for proportions.
-const OF_FACTS: &str = "Student's t over facts, of the adjusted score alone";
-const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
+/// The method of intervals over facts and of proportions.
+const OF_FACTS: &str = "Student's t over facts, for the adjusted score only";
+const OF_SHARES: &str = "of a share: Wilson's, or Clopper and Pearson's with fewer than 5 on either side, over";
 
 /// The legend entry for the level and the sources of the intervals.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
@@ -240,12 +240,15 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
             behind,
             "facts",
             "",
-            &[("shared rank", "equal P@1: the models have the mean of their ranks, such as 1.5, side by side")],
+            &[(
+                "shared rank",
+                "equal P@1: tied models have the mean of their ranks, such as 1.5, and are drawn side by side",
+            )],
         ),
     )?;
     let facts = behind.map_or(1, |b| b.n.max(1));
     let text = format!(
-        "ranks are of the measured P@1, without its uncertainty: one of {facts} facts more or less changes a P@1 by {:.2}, so models that are close may change places by chance",
+        "ranks are of the measured P@1, without its uncertainty: one of {facts} facts more or less changes a P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
         1.0 / facts as f64
     );
     drawn.provenance.entries.push((String::new(), figure::capital(&text)));
@@ -287,7 +290,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     };
     figure(
         (results, engine),
-        (name, format!("One answer under every name of a subject: {title}")),
+        (name, format!("Same answer under every name of a subject: {title}")),
         (Axis::of("model", models(results)), Axis::linear("stability (share of subjects)").from_to(0.0, 1.0)),
         layers,
         (results.stability.first(), &units, &method, &[]),
@@ -375,7 +378,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
     });
     let name = bias.map_or(CAUSAL.to_owned(), causal_name);
     let mut origin = Origin::default();
-    origin.add("arrows", "what influences what");
+    origin.add("arrows", "causal influences");
     if let Some(bias) = bias {
         let cause = bias.common_cause();
         let text = format!("a common cause, here {cause}, lets M and E vary together without M causing it");

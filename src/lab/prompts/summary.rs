@@ -197,7 +197,7 @@ fn tuned(results: &Results) -> Vec<String> {
         shown.push((&v.relation, &v.name));
         let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
         out.push(printable_label(&format!(
-            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss went from {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the asked objects are objects of these facts",
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss went from {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the tested objects also occur in these facts",
             v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
         )));
     }

@@ -21,7 +21,7 @@ const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
     let models = asked_of(&spec.models);
-    format!("Which words do the answers of {models} rest on, and are they the words that people need?")
+    format!("Which words do the answers of {models} rest on, and are they the words that annotators marked?")
 }
 
 fn title(method: &str) -> String {
@@ -90,9 +90,9 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
     let (best, f1) = rows.first()?;
     let chance = best.value.random_f1?;
     let verdict = match best.value.f1_above {
-        Some(above) if above.lo > 0.0 => "finds the words that people marked better than chance",
-        Some(above) if above.hi < 0.0 => "finds the words that people marked worse than chance",
-        _ => "cannot be distinguished from chance in finding the words that people marked",
+        Some(above) if above.lo > 0.0 => "finds the words that annotators marked better than chance",
+        Some(above) if above.hi < 0.0 => "finds the words that annotators marked worse than chance",
+        _ => "cannot be distinguished from chance in finding the words that annotators marked",
     };
     let (n, all) = (best.value.originals, best.n);
     // Intervals are over originals, because partners are not independent evidence.
@@ -168,7 +168,7 @@ fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
 fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
     Some(format!(
-        "Where {} gives a changed sentence the same answer, the lowest MAP of the ranking by {} is {} on average over originals, that of a random ranking {}.",
+        "Where {} gives a changed sentence the same answer, the lowest MAP of the ranking by {} is {} on average over originals, and {} for a random ranking.",
         last_part(&best.model),
         title(&best.value.method),
         interval(most),
@@ -183,7 +183,7 @@ fn differs(results: &Results) -> Option<String> {
     let (most, gap, p) = found.max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
     let of = if all.len() > 1 { format!(", Holm over {} methods", all.len()) } else { String::new() };
     Some(format!(
-        "{} agrees {} with people where {} answers right than where it answers wrong: token-F1 above chance, right minus wrong {} (p {}{of}).",
+        "{} agrees {} with annotators where {} is right than where it is wrong: token-F1 above chance, right minus wrong {} (p {}{of}).",
         capital(&title(&most.value.numbers.method)),
         if gap.mean > 0.0 { "better" } else { "worse" },
         last_part(&most.model),

@@ -22,7 +22,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("map-ratio", "MAP against the length of the rationale."),
     FigureEntry::further(
         "right-wrong",
-        "Token-F1 above chance by method, where the model answers right and where it answers wrong.",
+        "Token-F1 above chance by method, for right and for wrong answers of the model.",
     ),
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
@@ -233,7 +233,7 @@ pub(crate) fn against_ratio(
     let mut shown: Vec<&str> = lines.iter().flat_map(|l| &l.1).map(|r| r.value.method.as_str()).collect();
     shown.dedup();
     let mut words = explained(shown.into_iter());
-    words.extend(meant(&[("by chance", "the same of words that are ranked at random")]));
+    words.extend(meant(&[("by chance", "the same for words that are ranked at random")]));
     if agreement == Agreement::Map {
         words.extend(meant(&[("MAP", MAP)]));
     }
@@ -397,7 +397,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: "right-wrong".into(),
-        title: "Agreement with people where the model answers right and wrong".into(),
+        title: "Agreement with annotators where the model is right and wrong".into(),
         x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
         y: Axis::linear("token-F1 above chance"),
         layers,
@@ -408,7 +408,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 /// A term used in a figure, and its meaning for the caption.
 type Word = (String, String);
 
-const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
+const MAP: &str = "mean average precision of the word ranking after a change to the sentence, with the original's ranking as reference; 0 to 1";
 
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
@@ -418,8 +418,10 @@ const ACCURACY: [(&str, &str); 4] = [
 ];
 
 /// Explains the numbers printed on bars instead of intervals.
-const ON_BARS: (&str, &str) =
-    ("numbers beside a value", "inputs that it is the mean of, and their originals; an interval needs ten originals");
+const ON_BARS: (&str, &str) = (
+    "numbers beside a value",
+    "number of inputs that it averages, and of their originals; an interval needs ten originals",
+);
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),

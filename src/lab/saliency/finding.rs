@@ -281,7 +281,7 @@ pub struct AccuracyFinding {
     pub change: Option<Estimate>,
 }
 
-/// Agreement with annotators, and between a sentence and its perturbed forms. `n` is the number of inputs with a token-F1.
+/// Agreement with annotators, and between a sentence and its perturbed forms. `n` is the number of inputs of token-F1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct InterpretabilityFinding {
     /// Dimension, or `all`.

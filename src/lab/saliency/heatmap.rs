@@ -129,8 +129,8 @@ fn words() -> [(String, String); 3] {
             "score",
             "the weight that the method gives to a word; a triangle marks the K highest, a dashed edge those below 0",
         ),
-        ("gold rationale", "the words that people marked as needed for the answer"),
-        ("K", "the length that a rationale usually has in a sentence of this length"),
+        ("gold rationale", "the words that annotators marked as needed for the answer"),
+        ("K", "the usual length of a rationale in a sentence of this length"),
     ]
     .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
 }
@@ -164,9 +164,9 @@ pub fn figure(
     let partners = sides.iter().filter(|s| s.sentence.sample == Sample::Perturbed);
     let after = |s: &Side<'_>| {
         let how = match s.sentence.perturbation.as_deref() {
-            Some("dispens") => "with words inserted, deleted or replaced that should not matter",
-            Some("import") => "with words that matter replaced by related ones",
-            Some("trans") => "in another syntactic form of the same meaning",
+            Some("dispens") => "with unimportant words inserted, deleted or replaced",
+            Some("import") => "with important words replaced by related ones",
+            Some("trans") => "in a different syntactic form with the same meaning",
             _ => "after a change of its words",
         };
         format!("{} is the original {how}", s.name)

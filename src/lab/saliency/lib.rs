@@ -1,5 +1,5 @@
-//! The saliency lab: the words on which a prediction depends, their agreement with annotators, and their stability when the sentence
-//! changes (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
+//! The saliency lab: the words on which a prediction depends, their agreement with annotators, and their stability when sentences change
+//! (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
 //!
 //! A model predicts the mask in a sentence, and a method scores each token's contribution. Scores are compared with the tokens that people
 //! need (plausibility) and with the scores for a different form of the sentence (faithfulness). Scores from files need no model.

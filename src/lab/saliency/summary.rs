@@ -113,7 +113,7 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
     ];
     let mut all: Vec<_> = results.interpretability.iter().filter(|i| i.value.perturbation == ALL).collect();
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
-    let title = "agreement with people and with perturbed forms";
+    let title = "agreement with annotators and with perturbed forms";
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
@@ -133,7 +133,7 @@ fn robustness(results: &Results, out: &mut Vec<String>) {
     let asked = |i: &&Tagged<InterpretabilityFinding>| i.value.perturbation == ALL && i.value.sensitivity.is_some();
     let mut all: Vec<_> = results.interpretability.iter().filter(asked).collect();
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
-    let title = "smallest relative change to the rationale's embeddings that changes the answer; lowest MAP among partners with that answer";
+    let title = "smallest relative change of the rationale's embeddings that changes the answer; lowest MAP among partners with the same answer";
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
@@ -155,15 +155,15 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
     };
     let columns = ["model", "method", "dimension", "answers", "F1", "chance", "MAP", "chance", "PCC all", "n"];
     let rows = results.by_answers().into_iter().map(row).collect();
-    section(out, "agreement by whether the answers are right", &columns, rows);
+    section(out, "agreement by correctness of the answers", &columns, rows);
     let all = right_minus_wrong(results);
     out.extend(all.iter().map(|(c, gap, p)| {
         let name = format!("{} by {}", brief(results, &c.model), short(&c.value.numbers.method));
         let interval = format!("{:+.3} [{:+.3}, {:+.3}]", gap.mean, gap.lo, gap.hi);
         let verdict = match gap.mean {
-            _ if *p > ALPHA => "shows no difference in agreement with people between right and wrong answers",
-            m if m > 0.0 => "agrees better with people where the answer is right",
-            _ => "agrees worse with people where the answer is right",
+            _ if *p > ALPHA => "shows no difference in agreement with annotators between right and wrong answers",
+            m if m > 0.0 => "agrees better with annotators where the answer is right",
+            _ => "agrees worse with annotators where the answer is right",
         };
         let p = probability(*p);
         format!("{name} {verdict}: F1 above chance, right minus wrong: {interval}, p {p} (Holm over {})", all.len())
@@ -190,9 +190,9 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         let (v, name) = (&i.value, format!("{} by {}", brief(results, &i.model), short(&i.value.method)));
         if let Some(((f1, chance), above)) = v.token_f1.zip(v.random_f1).zip(v.f1_above) {
             let verdict = match above {
-                e if e.lo > 0.0 => "finds the words that people marked more often than chance",
-                e if e.hi < 0.0 => "finds the words that people marked less often than chance",
-                _ => "cannot be distinguished from chance in finding the words that people marked",
+                e if e.lo > 0.0 => "finds the words that annotators marked more often than chance",
+                e if e.hi < 0.0 => "finds the words that annotators marked less often than chance",
+                _ => "cannot be distinguished from chance in finding the words that annotators marked",
             };
             out.push(format!(
                 "{name} {verdict}: F1 {} against {}, paired difference {:+.3} [{:+.3}, {:+.3}]",

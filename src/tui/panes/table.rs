@@ -41,7 +41,7 @@ pub struct Table {
 pub struct Row {
     /// Text of each column, and its number for sorting.
     pub cells: Vec<(String, Option<f64>)>,
-    /// For rows that always come last, in grey: the word for their kind.
+    /// Word for the row's kind if it always comes last, in grey.
     pub last: Option<&'static str>,
 }
 
@@ -176,7 +176,7 @@ impl Table {
         if order.is_empty() {
             let key = |name| state.keymap.short_label(name);
             let text = match filter {
-                "" if state.busy() => "rows come with the first results".into(),
+                "" if state.busy() => "rows appear with the first results".into(),
                 "" if state.replay.is_some() => "no rows yet".into(),
                 "" => format!("no rows yet: {} runs the settings", key("run")),
                 _ => format!("no row matches; {} clears the filter", key("back")),
@@ -267,7 +267,7 @@ pub(crate) fn filters(state: &State) -> bool {
     filtered(state).is_some()
 }
 
-/// The list that `/` acts on: the form of settings while it is open, one without columns that has the focus, or else the one that is sorted.
+/// The list that `/` filters: the open settings form, or else the focused list without columns, or else the list that can be sorted.
 fn filtered(state: &State) -> Option<Pane> {
     if state.here().form {
         return Some(setup::PANE);
@@ -275,7 +275,7 @@ fn filtered(state: &State) -> Option<Pane> {
     state.screen().filters(state.here().focus).or_else(|| target(state).map(|(pane, _)| pane))
 }
 
-/// Empty for none.
+/// The filter of a pane; empty if there is none.
 fn filter_of(place: &Place, pane: Pane) -> &str {
     place.listed.get(&pane).map_or("", |listed| listed.filter.as_str())
 }

@@ -83,7 +83,7 @@ impl Picker for Compare {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Compared {
     pub(crate) runs: (Generation, Generation),
-    /// Index of the drawn one among the figures that both runs have.
+    /// Index of the drawn figure among the figures that both runs have.
     pub(crate) figure: usize,
 }
 
@@ -103,7 +103,7 @@ fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
 /// Height of the figure of both runs, in rows.
 const ROWS: u16 = 16;
 
-/// The figures that both runs have, each with a line or bars to lay over each other.
+/// The figures that both runs have and whose lines or bars can be drawn together.
 pub(super) fn figures(state: &State) -> Vec<(Figure, Figure)> {
     let Some([first, second]) = pair(state) else { return Vec::new() };
     let lab = labs::by_id(first.1.job.spec.lab());
@@ -118,10 +118,10 @@ pub(super) fn figures(state: &State) -> Vec<(Figure, Figure)> {
     all.into_iter().filter_map(with_other).collect()
 }
 
-/// The name of a figure with the models of its run by their places: runs of two models are drawn over each other too.
+/// Replaces each model in a figure's name by its index in the run, so that figures of runs with different models match.
 fn by_place(name: &str, models: &[String]) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
-    // A longer name may contain another.
+    // A longer name may contain a shorter one.
     order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));
     order.iter().fold(name.to_owned(), |name, i| name.replace(in_print(&models[*i]), &format!("\u{1}{i}\u{1}")))
 }
@@ -137,7 +137,7 @@ fn leading(figure: &Figure) -> Option<&Layer> {
     figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(|l| is_series(l)))
 }
 
-/// The leading line or bars of two figures in one: those of the first run solid, of the second dashed.
+/// Combines the main line or bars of two figures: solid for the first run, dashed for the second.
 fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Option<Figure> {
     let named = |figure: &Figure, number: usize, dash: Dash| {
         let role = figure::Role { dash: Some(dash), ..figure::Role::line(usize::from(dash != Dash::Solid)) };
@@ -163,8 +163,7 @@ fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Optio
     Some(both)
 }
 
-/// Every value of the series of a figure, named by its place on the horizontal axis. `level` is that of its intervals. The margin of a
-/// bound is no interval of an estimate, so nothing is tested with it.
+/// All values of a figure's series, each named by its position on the horizontal axis. `level` is the level of the intervals.
 fn values(figure: &Figure, level: f64) -> Vec<Number> {
     let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
     let number = |group: &str, x: f64, y: f64, interval: Option<(f64, f64)>, n: Count| {
@@ -184,7 +183,7 @@ fn values(figure: &Figure, level: f64) -> Vec<Number> {
     figure.layers.iter().filter(|l| is_series(l)).flat_map(of).collect()
 }
 
-/// Every value that two figures have in common, with its difference and test.
+/// All values that two figures have in common, with differences and tests.
 fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String> {
     let Some([(n, a), (m, b)]) = pair(state) else { return Vec::new() };
     let level = |run: &Run| labs::by_id(run.job.spec.lab()).numbers(&run.results).first().map_or(LEVEL, |n| n.level);
@@ -193,7 +192,7 @@ fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String
     table((n, m), &common, shared, room)
 }
 
-/// Level of intervals, unless a number of the run says otherwise.
+/// Level of intervals, unless a number of the run has a different one.
 const LEVEL: f64 = 0.95;
 
 /// The drawn figure of both runs, if they have one in common, and the number of such figures.

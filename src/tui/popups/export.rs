@@ -36,7 +36,7 @@ pub(crate) enum Choice {
 /// Asks for the folder, then returns to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
-    hint: "created if missing; enter chooses it and writes nothing yet",
+    hint: "created if missing; enter selects it without writing yet",
     take: |state, text| {
         if text.is_empty() {
             return Err("type a folder; `.` is the one you started in".into());
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(name(&state), format!("{alone}-seed-7"));
     }
 
-    /// Regression: a long list of settings used to be cut before the number of trainings, so that two runs had the same name.
+    /// Regression: a long list of settings used to be cut before the number of training runs, so that two runs had the same name.
     #[test]
     fn files_of_runs_that_differ_in_much_have_two_names_that_stand_whole_in_the_dialog() {
         let mut state = State::new(Start { size: (80, 24), ..Start::new() });

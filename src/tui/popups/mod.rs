@@ -177,7 +177,7 @@ pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     true
 }
 
-/// What the open popup is filtered by; empty if all is listed.
+/// The filter of the open popup; empty if everything is listed.
 pub(crate) fn filter(state: &State) -> &str {
     match &state.view.popup {
         Some(Popup::Pick { filter, .. } | Popup::Page { filter, .. }) => filter,
@@ -245,7 +245,7 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     Content { title, lines, first }
 }
 
-/// What stands in the place of entries that a filter hides.
+/// The line shown if the filter hides all entries.
 fn no_match(state: &State) -> Line<'static> {
     let text = format!("no entry matches; {} shows all", state.keymap.short_label("popup-close"));
     Line::styled(text, state.theme().style(Role::Dim))

@@ -110,7 +110,7 @@ impl Page for Glossary {
         let lab = state.setup().map(|setup| setup.lab());
         let mut all: Vec<&Term> = labs::glossary().iter().collect();
         all.retain(|term| occurs(state, &format!("{} {} {}", term.name, term.symbol, term.meaning)));
-        // What is called as was typed comes first.
+        // Terms whose name equals the filter come first.
         let named = |term: &Term| is_named(term, filter(state)) || occurs(state, term.name);
         all.sort_by_key(|term| (!named(term), !lab.is_some_and(|lab| term.labs.contains(&lab)), !term.labs.is_empty()));
         all.into_iter().flat_map(|term| explanation(state, term, room)).collect()
@@ -232,7 +232,7 @@ impl Family {
             Some(level) => format!("adjusted p up to {} counts as significant", probability(level)),
             None => "it does not pass, so nothing in it counts as significant".into(),
         };
-        format!("{}: {count}; Simes' test of all together gives p {}; {chosen}", f.question, probability(f.simes))
+        format!("{}: {count}; Simes' test of the whole family gives p {}; {chosen}", f.question, probability(f.simes))
     }
 
     /// Formats the adjusted p-value, or why there is none.
@@ -264,7 +264,7 @@ impl Page for Family {
             hanging(text, room).into_iter().map(|l| Line::styled(l, theme.style(Role::Dim))).collect::<Vec<_>>()
         };
         if state.board.family.is_empty() {
-            let text = "no comparison has been shown yet; every comparison that any lab shows is counted here";
+            let text = "no comparison has been shown yet; this page lists every comparison that a lab shows";
             return dim(text, room);
         }
         let what = room.saturating_sub(3 * NUMBER).clamp(12, WHAT);
@@ -292,7 +292,7 @@ impl Page for Family {
                 lines.push(Line::styled(format!("{shown}{numbers}"), theme.style(role)));
             }
         }
-        let about = "Holm adjusts p for the comparisons of one family (one question of one run); families are selected by Simes' test first (Benjamini and Bogomolov 2014). No p of \"too few\" could reach 5 %, \"interim\" waits for more items, \"any n\" holds whenever one looks, and a planned comparison is tested alone.";
+        let about = "Holm adjusts p for the comparisons of one family (one question of one run); families are selected by Simes' test first (Benjamini and Bogomolov 2014). With \"too few\" items, p cannot reach 5 %; with \"interim\", more items are to come; an \"any n\" p-value is valid at any number of items; a planned comparison is tested alone.";
         lines.push(Line::default());
         lines.extend(dim(about, room.min(what + 3 * NUMBER)));
         lines

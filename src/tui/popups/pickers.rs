@@ -108,7 +108,7 @@ impl Picker for Quit {
             return entries(state, selected, QUIT.iter().map(|t| (*t).to_owned()));
         };
         let wait = seconds(far.wait.as_secs_f64());
-        let leave = format!("Leave it running at {}; then it waits {wait} for you", printable(&far.host));
+        let leave = format!("Leave it running on {}; it then waits {wait} for you", printable(&far.host));
         let texts = [leave, "Stop it, then quit".into(), "Wait until it ends, then quit".into(), "Back".into()];
         entries(state, selected, texts.into_iter())
     }
@@ -191,10 +191,10 @@ impl Picker for SecondRun {
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let wait = match state.queue.len() {
             0 => format!("Run this after it{}", left(state)),
-            1 => format!("Run this after it{} and the one that waits", left(state)),
-            n => format!("Run this after it{} and the {n} that wait", left(state)),
+            1 => format!("Run this after it{} and the waiting one", left(state)),
+            n => format!("Run this after it{} and the {n} waiting ones", left(state)),
         };
-        let texts = [wait, "Replace it: what it has measured is kept".into(), "Back".into()];
+        let texts = [wait, "Replace it; its results so far are kept".into(), "Back".into()];
         entries(state, selected, texts.into_iter())
     }
 

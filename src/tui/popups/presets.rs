@@ -14,7 +14,7 @@ pub(crate) struct Presets {
     pub lab: LabId,
     /// See [`Picker::name`].
     pub name: &'static str,
-    /// Word for the entries.
+    /// Word for the entries, in the title.
     pub what: &'static str,
     pub(crate) adopt: fn(&mut State, Spec),
 }

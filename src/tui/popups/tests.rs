@@ -109,10 +109,10 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
-    assert!(lines[0].contains("Run this after it") && lines[1].contains("has measured is kept"), "{lines:?}");
+    assert!(lines[0].contains("Run this after it") && lines[1].contains("its results so far are kept"), "{lines:?}");
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the one that waits"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the waiting one"));
     state.queue.push_back(spec);
     assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the 2 that wait"));
 }
@@ -303,7 +303,7 @@ fn the_help_says_how_a_command_without_a_key_is_reached() {
     assert!(lines.iter().any(|line| line.trim_start().starts_with(": mouse")), "{lines:?}");
 }
 
-/// Three runs with the results of the recorded example, of which the second was cancelled, and the third is shown.
+/// Three runs with the recorded example's results; the second was cancelled, the third is shown.
 fn three_runs(size: (u16, u16)) -> State {
     use crate::action::Action;
     use engine::message::{Event, Outcome};
@@ -328,14 +328,14 @@ fn keys(state: &mut State, keys: &str) {
     keys.split(' ').for_each(|k| drop(crate::reduce::reduce(state, crate::action::Action::Key(k.parse().unwrap()))));
 }
 
-/// What the open popup shows, without its border.
+/// The text of the open popup, without its border.
 fn shown(state: &State) -> String {
     let area = compute(state).unwrap().under_title();
     let lines = content(state, state.view.popup.as_ref().unwrap(), area).lines;
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// A cancelled run stood before the recorded example.
+/// Regression: a cancelled run used to be listed before the recorded example.
 #[test]
 fn finished_runs_come_first_to_compare_with_and_cancelled_ones_last() {
     for size in [(120, 40), (80, 24)] {
@@ -348,7 +348,7 @@ fn finished_runs_come_first_to_compare_with_and_cancelled_ones_last() {
     }
 }
 
-/// The figure of two runs was that of the first method, whichever was selected, and its values had no difference and no test.
+/// Regression: the figure of two runs used to show the first method, whichever was selected, without differences and tests.
 #[test]
 fn two_runs_are_drawn_in_the_figure_that_is_in_sight_and_every_value_of_it_is_compared() {
     for size in [(120, 40), (80, 24)] {
@@ -370,7 +370,7 @@ fn two_runs_are_drawn_in_the_figure_that_is_in_sight_and_every_value_of_it_is_co
     }
 }
 
-/// Runs of two models had no figure in common.
+/// Regression: runs of different models used to have no figure in common.
 #[test]
 fn runs_of_two_models_are_drawn_over_each_other() {
     let mut state = three_runs((120, 40));
@@ -385,18 +385,18 @@ fn runs_of_two_models_are_drawn_over_each_other() {
     assert!(shown(&state).contains("run 1: ") && shown(&state).contains("other-one"), "{}", shown(&state));
 }
 
-/// Two runs of which one has no result were laid beside each other in eight lines.
+/// Regression: the comparison with a run without results used to take eight lines.
 #[test]
 fn runs_that_cannot_be_compared_say_why_in_two_lines() {
     let mut state = three_runs((120, 40));
     keys(&mut state, "D G enter");
     let text = shown(&state);
     let lines: Vec<&str> = text.lines().collect();
-    let why = "No number of the answers can be compared: run 2 was cancelled before its first one.";
+    let why = "No numbers in the answers can be compared: run 2 was cancelled before its first one.";
     assert_eq!(lines, [why, "Settings that differ: seed 2 → 3."], "{text}");
 }
 
-/// A run was the third of its lab in the title, the fourth in messages and of three in the list of sessions.
+/// Regression: one run used to be number 3 in the title and number 4 in messages, while the list of sessions counted three runs.
 #[test]
 fn a_run_has_one_number_in_the_session_whatever_its_lab() {
     use crate::reduce::runs;

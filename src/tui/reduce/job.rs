@@ -51,8 +51,7 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
         && is_past(state, *generation)
     {
         let key = state.keymap.short_label("run");
-        let what =
-            format!("the models of this run are no longer loaded, because another ran since: {key} runs it again");
+        let what = format!("another run has replaced this run's models in memory; {key} runs it again");
         state.view.toast = Some(what);
         return Vec::new();
     }
@@ -60,17 +59,17 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     send(state, Command::Ask { ticket, question })
 }
 
-/// True if the models of a run have made way for another run's.
+/// True if another run has replaced the models of a run in memory.
 fn is_past(state: &State, generation: Generation) -> bool {
     state.replay.is_none() && state.board.job().is_some_and(|latest| latest.generation != generation)
 }
 
-/// True if the run that a lab shows can no longer be asked anything.
+/// True if the run that a lab shows can no longer answer questions.
 pub(crate) fn is_unloaded(state: &State, lab: LabId) -> bool {
     state.board.run_of(lab).is_some_and(|run| is_past(state, run.job.generation))
 }
 
-/// Asks the experiment of a lab's latest run, unless there is none or it failed.
+/// Sends a question to the experiment of a lab's latest run, unless there is none or it failed.
 pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
     let Some(run) = state.board.run_of(lab) else { return Vec::new() };
     if matches!(run.job.outcome, Some(Outcome::Failed(_))) {
@@ -95,7 +94,7 @@ pub fn run(state: &mut State) -> Vec<Effect> {
         if again && state.view.pending != Some(Pending::Repeat) {
             state.view.pending = Some(Pending::Repeat);
             let key = state.keymap.short_label("run");
-            state.view.toast = Some(format!("nothing changed since this run; {key} again repeats it"));
+            state.view.toast = Some(format!("nothing has changed since this run; press {key} again to repeat it"));
             return Vec::new();
         }
         return begin(state, spec);
@@ -126,7 +125,8 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     state.queue.push_back(spec);
     let key = state.keymap.short_label("waiting-runs");
-    state.view.toast = Some(format!("the run waits until the one in progress ends; {key} lists and withdraws it"));
+    state.view.toast =
+        Some(format!("the run waits for the one in progress to end; {key} lists and withdraws waiting runs"));
     Vec::new()
 }
 
@@ -138,8 +138,9 @@ pub fn replace(state: &mut State) -> Vec<Effect> {
         let (earlier, all) = (state.keymap.short_label("earlier-run"), state.keymap.short_label("runs"));
         let of = if lab == spec.lab() { String::new() } else { format!(" of {}", labs::by_id(lab).title()) };
         let number = runs::number(state, generation).unwrap_or(0);
-        state.view.toast =
-            Some(format!("stopped: what run {number}{of} measured is kept; {earlier} shows it, {all} lists all"));
+        state.view.toast = Some(format!(
+            "stopped; the results of run {number}{of} are kept: {earlier} shows them, {all} lists all runs"
+        ));
     }
     begin(state, spec)
 }
@@ -198,15 +199,15 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
         let past = adopt(state, past, &gone);
         state.example = None;
         let runs = match state.board.runs.len() {
-            0 => "it ran nothing".to_owned(),
+            0 => "it contains no run".to_owned(),
             1 => "its run is restored".to_owned(),
             runs => format!("its {runs} runs are restored"),
         };
-        let said = format!("continuing from {}: {runs}; {run} runs the next", printable(&name));
+        let said = format!("continuing from {}: {runs}; {run} starts the next run", printable(&name));
         effects.push(Effect::Adopt(name, past));
         said
     } else {
-        format!("only the settings are taken over, because something ran here already; {run} runs them")
+        format!("only the settings were restored, because this session already has runs; {run} runs them")
     };
     state.show(screen.id());
     setup.take(state, &spec);
@@ -284,13 +285,13 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
             state.view.toast = Some(format!("the run is being stopped; {key} quits"));
             return Vec::new();
         }
-        let then = if state.queue.is_empty() { "what was measured is kept" } else { "the waiting one begins then" };
+        let then = if state.queue.is_empty() { "its results so far are kept" } else { "the waiting run begins then" };
         state.view.toast = Some(format!("stopping the run; {then}"));
         return cancel(state);
     }
     let other = SCREENS.iter().find_map(|screen| screen.interrupt(state));
     other.unwrap_or_else(|| {
-        state.view.toast = Some(format!("nothing runs; {key} quits"));
+        state.view.toast = Some(format!("nothing is running; {key} quits"));
         Vec::new()
     })
 }

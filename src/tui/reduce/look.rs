@@ -67,7 +67,8 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
 /// Toggles between the bands of all lines and the band of the main line.
 pub(crate) fn bands(state: &mut State) -> Vec<Effect> {
     state.view.all_bands = !state.view.all_bands;
-    state.view.toast = Some(if state.view.all_bands { "bands of all lines" } else { "band of the main line" }.into());
+    state.view.toast =
+        Some(if state.view.all_bands { "bands for all lines" } else { "band for the main line only" }.into());
     Vec::new()
 }
 
@@ -122,7 +123,7 @@ pub fn export(state: &mut State) -> Vec<Effect> {
     let run = state.screen().setup().and_then(|setup| state.shown_run(setup.lab()));
     state.view.toast = Some(match run {
         None => "nothing to export yet".to_owned(),
-        Some(_) => format!("no figure is in sight; {} shows the next one", state.keymap.short_label("next-figure")),
+        Some(_) => format!("no figure is visible; {} shows the next one", state.keymap.short_label("next-figure")),
     });
     Vec::new()
 }
@@ -140,7 +141,7 @@ pub fn copied(state: &mut State, text: Option<String>) -> Vec<Effect> {
     text.map_or(Vec::new(), |text| vec![Effect::Copy(text)])
 }
 
-static NAME: Prompt = Prompt { label: "name of the session", hint: "", take: named, follow: None };
+static NAME: Prompt = Prompt { label: "session name", hint: "", take: named, follow: None };
 
 fn named(_: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if text.is_empty() { Err("type a name".into()) } else { Ok(vec![Effect::NameSession(text.to_owned())]) }

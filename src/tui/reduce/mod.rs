@@ -212,7 +212,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         state.view.popup = None;
     }
     if state.example_shown().is_some() && OF_OWN.contains(&command.name) {
-        state.view.toast = Some(format!("{}: what is shown is a recorded example, not a run of yours", command.title));
+        state.view.toast = Some(format!("{}: this is a recorded example, not one of your runs", command.title));
         return Vec::new();
     }
     if (command.enabled)(state) {
@@ -222,26 +222,32 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         let name = |name| state.keymap.short_label(name);
         let filter = if popups::filters(state) { format!("{} filters, ", name("popup-filter")) } else { String::new() };
         state.view.toast =
-            Some(format!("{}: nothing for it here; {filter}{} closes", command.title, name("popup-close")));
+            Some(format!("{}: not available in this popup; {filter}{} closes", command.title, name("popup-close")));
         return Vec::new();
     }
     let why = match () {
         () if state.here().form && ["sort", "sort-direction"].contains(&command.name) => {
-            format!("not while the settings fill the screen; {} closes them", state.keymap.short_label("back"))
+            format!(
+                "not available while the settings fill the screen; {} closes them",
+                state.keymap.short_label("back")
+            )
         }
         () if state.replay.is_some() && command.name == "compare-runs" => {
-            "this lab has one run in the recording".into()
+            "this lab has only one run in the recording".into()
         }
-        () if state.replay.is_some() => "not in a replay, which computes nothing".into(),
+        () if state.replay.is_some() => "not available in a replay, which computes nothing".into(),
         () => match state.screen().setup().map(|setup| state.board.run_of(setup.lab())) {
-            None => "this screen has nothing for it".into(),
-            Some(None) => format!("there is nothing for it before a run; {} runs one", state.keymap.short_label("run")),
-            Some(Some(run)) if run.job.outcome.is_none() => "there is nothing for it here yet".into(),
+            None => "not available on this screen".into(),
+            Some(None) => format!("not available before a run; {} starts one", state.keymap.short_label("run")),
+            Some(Some(run)) if run.job.outcome.is_none() => "not available here yet".into(),
             Some(Some(_)) if command.name == "compare-runs" => {
-                format!("this lab has one run; change a setting and {} makes another", state.keymap.short_label("run"))
+                format!(
+                    "this lab has only one run; change a setting, and {} makes another",
+                    state.keymap.short_label("run")
+                )
             }
-            Some(Some(_)) if ["filter", "sort"].contains(&command.name) => "this list has none".into(),
-            Some(Some(_)) => "there is nothing for it here".to_owned(),
+            Some(Some(_)) if ["filter", "sort"].contains(&command.name) => "not available for this list".into(),
+            Some(Some(_)) => "not available here".to_owned(),
         },
     };
     state.view.toast = Some(format!("{}: {why}", command.title));
@@ -264,8 +270,7 @@ fn is_swallowed(state: &mut State, key: Key) -> bool {
         return false;
     }
     let back = state.keymap.short_label("back");
-    state.view.toast =
-        Some(format!("there is no list to filter here, so {key} is not taken as a command; {back} goes on"));
+    state.view.toast = Some(format!("there is no list to filter here, so {key} is ignored; {back} ends this"));
     true
 }
 

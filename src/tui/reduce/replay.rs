@@ -65,7 +65,7 @@ impl Picker for Timeline {
     }
 
     fn title(&self, state: &State) -> String {
-        format!("Timeline: {} goes there", state.keymap.short_label("popup-accept"))
+        format!("Timeline: {} jumps there", state.keymap.short_label("popup-accept"))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
@@ -83,9 +83,9 @@ impl Picker for Timeline {
 
 pub(crate) static NOTE: Prompt = Prompt {
     label: "note",
-    hint: "is kept with this moment of the session",
+    hint: "is added at this moment of the session",
     take: |state, text| match text.trim() {
-        "" => Err("a note has words".into()),
+        "" => Err("type a note".into()),
         text => {
             state.view.toast = Some("noted".into());
             Ok(vec![Effect::Note(text.to_owned())])

@@ -32,13 +32,13 @@ pub(crate) fn several(state: &State) -> bool {
     all(state).len() > 1
 }
 
-/// The number of a run: its place among all runs of the session, whatever their lab and their end, as in `probity replay --run`, in messages
-/// and in the list of sessions.
+/// The number of a run among all runs of the session, whatever their lab or outcome, as in `probity replay --run`, in messages and in the
+/// list of sessions.
 pub(crate) fn number(state: &State, generation: Generation) -> Option<usize> {
     state.board.runs.iter().position(|run| run.job.generation == generation).map(|place| place + 1)
 }
 
-/// `run 2 of 3`: the number of the shown run and the runs of the session; `None` for a single run.
+/// Formats the number of the shown run and the number of runs in the session: `run 2 of 3`; `None` for a single run.
 pub(crate) fn place(state: &State) -> Option<String> {
     let of = state.board.runs.len();
     let generation = state.board.run_of(lab(state)?)?.job.generation;
@@ -70,7 +70,7 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Formats how a run ended and after what time: `done in 41.7 s`.
+/// Formats how a run ended and how long it took: `done in 41.7 s`.
 fn ended(run: &Run) -> String {
     let took = run.job.seconds.map(base::numbers::seconds);
     match (&run.job.outcome, took) {
@@ -95,7 +95,7 @@ pub(crate) fn words(state: &State, place: usize) -> String {
     format!("{}; {changed}", ended(run))
 }
 
-/// Runs as lines of a list, how each ended before what it changed: a narrow screen cuts the end of a line.
+/// Formats runs as list lines. The outcome precedes the changed settings, because a narrow screen cuts the end of a line.
 pub(crate) fn lines(state: &State, generations: &[Generation]) -> Vec<String> {
     let (all, shown) = (all(state), shown(state));
     let line = |generation: &Generation| {
@@ -118,8 +118,8 @@ pub(crate) fn list(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &popups::Runs, at)
 }
 
-/// The runs with which the shown one can be compared, by generation: the finished ones first, and of these the run before, which is compared
-/// most often; then the recorded example; at last the ones that did not finish.
+/// Generations of the runs that can be compared with the shown one: first the finished runs, starting with the previous run, which is
+/// compared most often; then the recorded example; last the unfinished runs.
 pub(crate) fn others(state: &State) -> Vec<Generation> {
     let (all, now) = (all(state), shown(state).unwrap_or(0));
     let mut places: Vec<usize> = (0..all.len()).filter(|place| *place != now).collect();
@@ -131,7 +131,7 @@ pub(crate) fn others(state: &State) -> Vec<Generation> {
     of(done).into_iter().chain(example).chain(of(others)).collect()
 }
 
-/// The generation that stands for the recorded example; those of runs begin at 1.
+/// The generation of the recorded example; generations of runs start at 1.
 pub(crate) const EXAMPLE: Generation = 0;
 /// The number of the recorded example, which is not a run of the session.
 const EXAMPLE_NUMBER: usize = 0;
@@ -150,7 +150,7 @@ pub(crate) fn named(state: &State, generation: Generation) -> Option<(usize, &Ru
     Some((number(state, generation)?, run))
 }
 
-/// Asks with which run the shown one is compared. A replay has its own runs alone, without the recorded example.
+/// Asks which run to compare with the shown one. A replay offers only its own runs, not the recorded example.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
     let example = lab(state).filter(|_| state.replay.is_none()).and_then(example::recorded);
     state.beside = example;

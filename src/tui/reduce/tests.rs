@@ -190,7 +190,7 @@ fn a_run_that_ends_takes_its_question_and_its_messages_with_it() {
 fn ctrl_c_stops_and_never_quits() {
     let mut state = state();
     assert!(keys(&mut state, "ctrl-c").is_empty());
-    assert_eq!(state.view.toast.as_deref(), Some("nothing runs; q quits"));
+    assert_eq!(state.view.toast.as_deref(), Some("nothing is running; q quits"));
     reduce(&mut state, Action::Start);
     let first = keys(&mut state, "ctrl-c");
     assert!(matches!(sent(&first)[..], [Command::Cancel { job: 1 }]));
@@ -250,7 +250,7 @@ fn a_key_that_does_nothing_says_so() {
     keys(&mut state, "Q");
     assert_eq!(state.view.toast.as_deref(), Some("Q does nothing here; ? shows the keys"));
     keys(&mut state, "p");
-    assert_eq!(state.view.toast.as_deref(), Some("pause: there is nothing for it before a run; r runs one"));
+    assert_eq!(state.view.toast.as_deref(), Some("pause: not available before a run; r starts one"));
     let mut replay = replayed();
     keys(&mut replay, "r");
     assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not in a replay"));

@@ -34,7 +34,7 @@ pub(super) fn resumed(
     };
     let ran = ran().find(|spec| Some(spec.lab()) == lab).or_else(|| ran().next()).cloned();
     let spec = spec.map(|spec| *spec).or(ran).or_else(|| session.header.spec.clone()).ok_or_else(|| Problem {
-        what: "the session ran nothing that this version can set up".into(),
+        what: "the session contains no run that this version can set up".into(),
         r#where: path.display().to_string(),
         hint: "replay it, or choose another one".into(),
     })?;
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(of(&[2, 3], None, Some(LABS[1].id())).seed(), 3, "a lab without a run");
     }
 
-    /// A session whose last run was in another lab came back in that lab, and not in the one that was left.
+    /// Regression: a resumed session used to open in the lab of its last run, rather than in the lab shown last.
     #[test]
     fn a_restored_session_comes_back_in_the_lab_that_was_left() {
         let run = |lab: LabId, seed: u64| {

@@ -30,13 +30,13 @@ macro_rules! registry {
 
 registry! {
     home: "The opening screen.";
-    prompts: "How much of what a prompt probe says is the model.";
+    prompts: "How much of a prompt probe's result is due to the model.";
     interventions: "Completeness, selectivity and reliability of interventions.";
     power: "How much data a comparison needs.";
-    saliency: "Which tokens a prediction rests on.";
-    models: "The models that can be picked.";
+    saliency: "Which tokens a prediction depends on.";
+    models: "The available models.";
     data: "Data sets.";
-    shards: "A grid that others compute.";
+    shards: "A grid computed by other processes.";
 }
 
 /// The screen with this identifier, or else the first one.

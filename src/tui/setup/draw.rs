@@ -60,7 +60,7 @@ fn title(state: &State, form: bool) -> String {
     let close = state.keymap.short_label("back");
     let star = if changed(state) { "*" } else { "" };
     let tail = match (changed(state), waits(state)) {
-        (true, true) => ": waits to run".to_owned(),
+        (true, true) => ": queued".to_owned(),
         (true, false) => format!(": {run} runs them"),
         (false, _) => String::new(),
     };

@@ -38,7 +38,7 @@ impl Row {
         Self {
             key: setting.key.clone(),
             label: setting.label.clone(),
-            // The marks of code are for the pages of the guide.
+            // Markdown's code marks are only for the pages of the guide.
             help: setting.help.replace('`', ""),
             text: printable(&setting.text(spec, known)).into_owned(),
             kind,

@@ -61,7 +61,7 @@ impl Glyphs {
             '∞' => '8',
             'ß' => 's',
             'Ł' => 'L',
-            // A blank before a piece of a word.
+            // A space before a word piece.
             'Ġ' => '_',
             '✓' | '✔' => '+',
             '²' | '₂' => '2',

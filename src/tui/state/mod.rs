@@ -368,7 +368,7 @@ impl State {
         }
     }
 
-    /// The pane whose figure is in sight: the focused one, or else the visible one among a lab's figures.
+    /// The pane whose figure is visible: the focused one, or else the visible one among a lab's figures.
     pub(crate) fn figure_in_sight(&self, id: ScreenId) -> Pane {
         let place = self.place(id);
         match screen(id).slots().get(FIGURES) {

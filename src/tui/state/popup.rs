@@ -24,7 +24,7 @@ pub enum Popup {
         page: &'static dyn Page,
         /// Number of lines scrolled off.
         scroll: usize,
-        /// What must occur in an entry that is shown.
+        /// Text that shown entries must contain.
         filter: String,
     },
     Menu {

@@ -147,7 +147,7 @@ fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_
     assert!(drawn(&state, draw).contains("an oracle"), "another screen asked");
     let screen = SCREENS.iter().find(|s| s.waiting(&state).is_some()).unwrap();
     state.show(screen.id());
-    assert!(drawn(&state, draw).contains("looking at the data"));
+    assert!(drawn(&state, draw).contains("reading the data"));
     event(&mut state, Event::AnswerProgress { ticket: 9, progress: stage("reading facts") });
     let line = drawn(&state, draw);
     assert!(line.contains("reading facts") && line.contains("75 %"), "such a question has one stage: {line}");
@@ -182,7 +182,7 @@ fn a_text_field_shows_the_end_of_a_long_text_and_why_it_cannot_be_taken() {
     reduce(&mut state, Action::Command("name-session"));
     reduce(&mut state, Action::Paste(format!("{}the-end", "x".repeat(300))));
     let line = drawn(&state, about);
-    assert!(line.contains("name of the session") && line.contains("the-end"), "{line}");
+    assert!(line.contains("session name") && line.contains("the-end"), "{line}");
     state.view.entry =
         Some(TextEntry { error: Some("type a name".into()), ..TextEntry::new(state.view.entry.unwrap().purpose, "") });
     assert!(drawn(&state, about).contains("✗ type a name"));

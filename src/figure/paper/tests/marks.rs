@@ -55,7 +55,7 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
     });
 }
 
-/// Stars hid each other and the knee, and leaders of their labels looked like intervals.
+/// Regression: stars used to hide each other and the knee, and leader lines of their labels used to look like intervals.
 #[test]
 fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
     let point = |x: f64| Datum { x, y: x, n: 9.into(), ..Datum::default() };
@@ -91,7 +91,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
     });
 }
 
-/// Scores before further pretraining differed by colour alone.
+/// Regression: scores before further pretraining used to differ only by colour.
 #[test]
 fn a_level_has_the_mark_of_its_line() {
     let point = |x: f64| Datum { x, y: 0.3, n: 9.into(), ..Datum::default() };
@@ -212,7 +212,7 @@ fn a_legend_hides_no_guide() {
     on(&figure, 174.0, |scene| assert!(place(scene, "method 0").unwrap().0 > guides(scene).0));
 }
 
-/// Two bars stood far apart in a frame as wide as the page.
+/// Regression: two bars used to be far apart in a frame as wide as the page.
 #[test]
 fn a_few_bars_have_a_narrow_frame_on_a_wide_page() {
     let bar = |k: usize| Bar { n: 99.into(), ..Bar::of(k, 0.2) };
@@ -224,7 +224,7 @@ fn a_few_bars_have_a_narrow_frame_on_a_wide_page() {
     });
 }
 
-/// Nothing said that an axis was logarithmic.
+/// Regression: a logarithmic axis used not to be labelled as such.
 #[test]
 fn a_logarithmic_axis_says_so() {
     let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
@@ -235,7 +235,7 @@ fn a_logarithmic_axis_says_so() {
     assert!(!label(Axis::linear("items")).contains("log"));
 }
 
-/// Power rose with the training examples and with the test items, which the axis did not say.
+/// Regression: the axis used to name only training examples, although power also rose with the test items.
 #[test]
 fn a_tick_can_have_a_second_line() {
     let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
@@ -247,7 +247,7 @@ fn a_tick_can_have_a_second_line() {
     });
 }
 
-/// Three bars within two millimetres hid each other, and a margin looked like an interval over seeds.
+/// Regression: three bars within two millimetres used to hide each other, and a margin used to look like an interval over seeds.
 #[test]
 fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
     let point = |x: usize| Datum {

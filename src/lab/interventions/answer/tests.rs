@@ -1,10 +1,10 @@
-//! The sentences of the answer.
+//! Tests of the answer's sentences.
 
 use super::*;
 use crate::sample;
 use crate::verdict::NoOptimumFinding;
 
-/// The examples of S used to be given as those of C.
+/// Regression: the answer used to give the number of examples for S as that for C.
 #[test]
 fn numbers_to_compare_count_the_examples_of_each_score() {
     let mut results = sample::results();
@@ -31,7 +31,7 @@ fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
     for part in [
         "reliability R",
         "by the MLP oracle",
-        "95 % intervals on held-out halves of 2,400 (410 for S) examples, 5 trainings",
+        "95 % intervals on held-out halves of 2,400 (410 for S) examples, 5 training runs",
     ] {
         assert!(answer.says[0].contains(part), "{part}: {answer:?}");
     }
@@ -45,7 +45,7 @@ fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
     }
 }
 
-/// Only a balanced accuracy was reported, without saying that it came from a handful of sentences.
+/// Regression: only a balanced accuracy used to be reported, without a note that it came from a handful of sentences.
 #[test]
 fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
     let mut results = sample::results();
@@ -73,7 +73,8 @@ fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
     assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
 }
 
-/// Two trainings had intervals of one degree of freedom; now their values stand beside the mean, and once how many give an interval.
+/// Regression: two training runs used to have intervals with one degree of freedom. Now their values follow the mean, and the answer
+/// states once how many runs give an interval.
 #[test]
 fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
     let mut results = sample::results();
@@ -91,7 +92,7 @@ fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
     assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
 }
 
-/// S and C, and the methods after the best, had no interval.
+/// Regression: S, C and the methods after the best used to have no interval.
 #[test]
 fn every_score_of_the_answer_has_its_interval() {
     let says = answer(&sample::results(), &Spec::shipped()).says;
@@ -99,7 +100,7 @@ fn every_score_of_the_answer_has_its_interval() {
     assert_eq!(says[2].matches('[').count(), says[2].split("; ").count(), "{says:?}");
 }
 
-/// `±.070` stood beside `[.02, 1.00]` in one answer, and nothing said what it was.
+/// Regression: one answer used to contain both `±.070` and `[.02, 1.00]`, unexplained.
 #[test]
 fn intervals_have_one_notation_that_is_explained_once() {
     let text = answer(&sample::results(), &Spec::shipped()).says.join(" ");
@@ -107,8 +108,8 @@ fn intervals_have_one_notation_that_is_explained_once() {
     assert_eq!(text.matches("95 % intervals").count(), 1, "{text}");
 }
 
-/// "Best: INLP (removes it) … Next: AlterRep (sets another value) .68, behind by .16": completeness is defined differently for
-/// the two.
+/// Regression: "Best: INLP (removes it) … Next: AlterRep (sets another value) .68, behind by .16" used to compare methods whose
+/// completeness is defined differently.
 #[test]
 fn methods_that_remove_and_methods_that_set_are_not_compared() {
     let (mut results, spec) = (sample::results(), Spec::shipped());
@@ -128,7 +129,7 @@ fn methods_that_remove_and_methods_that_set_are_not_compared() {
     results.versus = vec![Tagged { spec: hash, model, seed, n, is_final, t, level, value }];
     let answer = answer(&results, &spec);
     assert!(!answer.says.join(" ").contains(".11"), "{answer:?}");
-    assert!(!answer.doubts.join(" ").contains("validate as well put"), "{answer:?}");
+    assert!(!answer.doubts.join(" ").contains("validate equally well put"), "{answer:?}");
     for (goal, doing) in GOALS.into_iter().zip(["setting another value", "removing it"]) {
         let best = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal)[0].value.method_key().title();
         let said = answer.says.iter().filter(|text| text.starts_with(&format!("Best at {doing}")));
@@ -136,7 +137,7 @@ fn methods_that_remove_and_methods_that_set_are_not_compared() {
     }
 }
 
-/// The optimum of a method as a finding.
+/// Builds the finding of a method's optimum.
 fn found(value: OptimumFinding) -> Results {
     let mut results = sample::results();
     results.optima.retain(|o| o.value.method != value.method);
@@ -146,7 +147,7 @@ fn found(value: OptimumFinding) -> Results {
     results
 }
 
-/// "Best: INLP at rank 0, R .61": no edit, with the scores of the ranks that halves of the examples had chosen.
+/// Regression: "Best: INLP at rank 0, R .61" used to combine no edit with the scores of ranks chosen on halves of the examples.
 #[test]
 fn no_edit_is_never_the_best_intervention() {
     let (spec, sample) = (Spec::shipped(), sample::results());
@@ -162,7 +163,7 @@ fn no_edit_is_never_the_best_intervention() {
     assert_eq!(found(control).optima.len(), sample.optima.len() + 1);
 }
 
-/// R .61 stood at a strength that only two thirds of the halves had chosen.
+/// Regression: R .61 used to be given for a strength that only two thirds of the halves had chosen.
 #[test]
 fn the_strengths_that_scores_belong_to_are_named() {
     let (mut results, spec) = (sample::results(), Spec::shipped());
@@ -172,7 +173,7 @@ fn the_strengths_that_scores_belong_to_are_named() {
     assert!(says[1].contains("INLP at rank 2 (halves chose 1 to 3), R"), "{says:?}");
 }
 
-/// The answer did not say which oracle it is by.
+/// Regression: the answer used not to name its oracle.
 #[test]
 fn the_answer_is_by_the_oracle_that_it_names() {
     let (mut results, mut spec) = (sample::results(), Spec::shipped());
@@ -186,7 +187,7 @@ fn the_answer_is_by_the_oracle_that_it_names() {
     assert!(said(&spec).contains("by the linear oracle") && said(&spec).contains("R .12"), "{}", said(&spec));
 }
 
-/// "Best so far" contradicted the figure, whose best method had no held-out score yet.
+/// Regression: "Best so far" used to contradict the figure, whose best method had no held-out score yet.
 #[test]
 fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
     let (mut results, mut spec) = (sample::results(), Spec::shipped());

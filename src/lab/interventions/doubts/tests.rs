@@ -1,4 +1,4 @@
-//! The doubts, and their order.
+//! Tests of the doubts and their order.
 
 use super::*;
 use crate::answer::ranked;
@@ -58,9 +58,9 @@ fn an_oracle_is_doubted_for_what_it_does_not_read_and_for_its_calibration() {
         "{:?}",
         of(&results)
     );
-    // The oracle judges everything; its doubt was behind two others, where no screen shows it.
+    // Regression: the doubt about the oracle, which judges everything, used to follow two others, where no screen shows it.
     assert!(place(&of(&results), "is poorly calibrated").is_some_and(|at| at < 2), "{:?}", of(&results));
-    // It sent the reader to an oracle that was worse.
+    // Regression: the doubt used to recommend an oracle that was worse.
     let mut worse = results.clone();
     let mut beside = results.probes.last().expect("a probe").clone();
     (beside.value.oracle, beside.value.calibration_error) = (Some(OracleKind::Linear), 0.3);
@@ -71,10 +71,10 @@ fn an_oracle_is_doubted_for_what_it_does_not_read_and_for_its_calibration() {
     let weak = "is right on 80.0 % [75.0, 85.0] of sentences (majority 70.0 %)";
     assert!(place(&of(&results), weak).is_some(), "{:?}", of(&results));
     set(&mut results, Estimate { mean: 0.72, lo: 0.69, hi: 0.75 }, 0.01);
-    assert_eq!(place(&of(&results), "not shown to read anything"), Some(0), "{:?}", of(&results));
+    assert_eq!(place(&of(&results), "nothing shows that it reads"), Some(0), "{:?}", of(&results));
 }
 
-/// That 99 % of the property can still be read was the last doubt.
+/// Regression: the doubt that 99 % of the property can still be read used to be the last one.
 #[test]
 fn a_property_that_is_still_there_comes_before_what_only_makes_scores_less_certain() {
     let mut results = sample::results();
@@ -127,7 +127,7 @@ fn a_selectivity_below_that_of_a_constant_answer_is_a_doubt() {
     assert!(place(&of(&results), "an oracle that always gives the same answer").is_some(), "{:?}", of(&results));
 }
 
-/// The answer did not mention the model's own behaviour.
+/// Regression: the answer used not to mention the model's own behaviour.
 #[test]
 fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
     let mut results = sample::results();
@@ -156,8 +156,8 @@ fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
     assert!(place(&of(&results), "changes in 0.0 % of sentences").is_some(), "{:?}", of(&results));
 }
 
-/// `R is .79 to .80` beside `R .68` read as a mistake; before, only the figure showed the range over equally good
-/// probe settings.
+/// Regression: `R is .79 to .80` next to `R .68` used to look like a mistake. Before that, only the figure showed the range over equally
+/// good probe settings.
 #[test]
 fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt_beside_those_of_the_answer() {
     let mut results = sample::results();
@@ -185,7 +185,7 @@ fn reversals_by_settings_and_by_the_other_oracle_are_said_before_all_other_doubt
     let all = of(&results);
     let (settings, oracle) =
         (place(&all, "settings that validate as well put PGD"), place(&all, "linear oracle puts FGSM"));
-    // At 80 columns the doubt about two definitions came first, and this one did not appear.
+    // Regression: at 80 columns, the doubt about two definitions used to come first and displace this one.
     assert_eq!((settings, oracle), (Some(0), Some(1)), "{all:?}");
     results.versus = vec![versus(&results, "pgd", 0.001, &["recipe 1", "linear oracle"])];
     assert!(place(&of(&results), "so does the linear oracle").is_some(), "{:?}", of(&results));

@@ -64,7 +64,7 @@ pub fn behaviour(
         &format!(", {}", covers(first.value.replicates, first.value.replicates)),
     );
     origin.explain([
-        ("form", "of the verb that the model predicts, singular or plural; it prefers the more probable of the two. Before the edit, the share is 0"),
+        ("form", "singular or plural of the predicted verb; the model prefers the more probable one. Before the edit, the share is 0"),
         ("probability of the correct form", "of the two forms, renormalised to sum to 1"),
     ]);
     origin.add("model", model);

@@ -35,7 +35,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     let n = counted(points.iter().map(|d| d.n), "edited states").unwrap_or_default();
     origin.add("n", format!("{n}, compared with {} real states", grouped(first.value.real_states)));
-    origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training");
+    origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training run");
     origin.explain([
         ("real states", "hidden states of unedited sentences"),
         ("nearest", "Euclidean distance to the nearest real state"),

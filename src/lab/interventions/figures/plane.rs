@@ -113,8 +113,11 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     // The plane shows only the intervals of the knee and the stars, and none for two training runs.
     provenance.entries.retain(|(key, _)| key != "intervals");
     if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
-        let over =
-            if trainings > 1 { format!("examples and {trainings} trainings") } else { "examples, one training".into() };
+        let over = if trainings > 1 {
+            format!("examples and {trainings} training runs")
+        } else {
+            "examples, one training run".into()
+        };
         let text =
             format!("{} %, of the knee and the rings, over {over} (paired bootstrap)", (level * 1e6).round() / 1e4);
         provenance.entries.push(("intervals".into(), text));

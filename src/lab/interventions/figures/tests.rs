@@ -1,4 +1,4 @@
-//! The curves, and the sources of their intervals.
+//! Tests of the curves and of the sources of their intervals.
 
 use super::*;
 use crate::sample;
@@ -6,7 +6,7 @@ use figure::{Format, Options, Scale, render};
 
 const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
 
-/// R .70 stood in the figure and .68 in the table, for one edit.
+/// Regression: for one edit, R used to be .70 in the figure and .68 in the table.
 #[test]
 fn the_caption_says_why_the_best_strength_has_another_score_in_the_answer() {
     let caption = |results: &Results| {
@@ -85,7 +85,7 @@ fn lines(figure: &Figure) -> Vec<&Line> {
     each.filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None }).collect()
 }
 
-/// C, S and R of a method, and their bands, had one colour; the legend named one of three kinds.
+/// Regression: C, S and R of a method used to share one colour with their bands, and the legend named only one of the three.
 #[test]
 fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_intervals_are() {
     let results = sample::results();
@@ -99,7 +99,7 @@ fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_interval
     assert!(lines(&both)[..3].iter().all(|l| l.role.hue == look("fgsm").hue), "several methods have a colour each");
 }
 
-/// R was printed with only the n of C.
+/// Regression: R used to be printed with only the n of C.
 #[test]
 fn reliability_is_printed_with_the_n_of_c_and_of_s() {
     let results = sample::results();
@@ -134,7 +134,7 @@ fn figures_of_the_paper_show_several_methods_in_one() {
     assert!(of("figure-4").is_none(), "no linear oracle ran");
 }
 
-/// `random` had no look, and was given RLACE's.
+/// Regression: `random` had no style of its own and used to get RLACE's.
 #[test]
 fn the_random_control_has_the_look_meant_for_it() {
     assert_ne!(look("random"), look("rlace"));

@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Ten test sentences. With few examples the best probe is right on 7, two trainings on 6 and 5; with many on 9, and 9 and 8. By
+    /// Ten test sentences. With few examples the best probe is right on 7, two training runs on 6 and 5; with many on 9, and 9 and 8. By
     /// hand: with few, optimisation .7 - (.6 + .5) / 2 = .15 and data .9 - .7 = .2, together .9 - .55; with many, .05 and none. The
     /// standard deviation of (.1, .2) is .1 / sqrt 2.
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((few.at_n, few.seeds, few.side.as_str()), (16, 2, "a"));
     }
 
-    /// Coverage of 95 % by trainings, test items, share of answers that a training loses, and spread of that share over trainings.
+    /// Coverage of 95 % by training runs, test items, share of answers that a training loses, and spread of that share over training runs.
     fn coverage(seeds: usize, n: usize, lost: f64, spread: f64) -> f64 {
         let spec = Spec::shipped();
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));

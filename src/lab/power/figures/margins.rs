@@ -24,7 +24,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             let v = &m.value;
             let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
             let inner = v.sd.and_then(around);
-            // Each of two values differs from their mean by their standard deviation divided by the square root of 2.
+            // Two values differ from their mean by their standard deviation divided by √2.
             let pair =
                 v.sd.filter(|_| seeds == 2).map(|sd| sd / f64::sqrt(2.0)).map(|d| (v.accuracy - d, v.accuracy + d));
             let (x, band, n) = (v.at_n as f64, around(v.epsilon), m.n.into());

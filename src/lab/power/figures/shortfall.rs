@@ -39,15 +39,15 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
     layers.push(Layer::Rule(Rule::level(0.0, "no loss")));
     let seeds = match first.value.seeds {
         0 | 1 => "test items",
-        few if is_few(few) => "test items; by optimisation both trainings are shown",
-        _ => "test items and trainings; by data test items alone",
+        few if is_few(few) => "test items; by optimisation both training runs are shown",
+        _ => "test items and training runs; by data test items alone",
     };
     layers.extend(covering(first, seeds));
     let mut figure = finished(Figure {
         name: "shortfall".into(),
-        title: "Accuracy that the probes lack, by optimisation and by data".into(),
+        title: "Accuracy shortfall of the probes, due to optimisation and to data".into(),
         x: Axis::doubling("training examples").of_settings(),
-        y: Axis::linear("lacking accuracy"),
+        y: Axis::linear("accuracy shortfall"),
         layers,
         provenance: provenance(first, engine, &format!("over {seeds}; the training examples are given")),
     });
@@ -57,9 +57,9 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
     figure.provenance.terms.extend([
         (
             "by optimisation".to_owned(),
-            format!("best probe on the same training examples ({best}) minus those that were trained"),
+            format!("best probe on the same training examples ({best}) minus the trained probes"),
         ),
-        ("by data".to_owned(), "best probe on the most training examples minus the best one on these".to_owned()),
+        ("by data".to_owned(), "best probe on the largest training set minus the best probe on this one".to_owned()),
     ]);
     Some(figure)
 }

@@ -77,7 +77,7 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
     Some(Figure {
         name: "survey".into(),
         title: printable_label(&format!(
-            "Published data sets, and what is needed: {}",
+            "Published data sets and the items needed: {}",
             sides(&needed.value.a, &needed.value.b)
         )),
         x: Axis::of("suite", suites.iter().map(|s| (*s).to_owned())),

@@ -16,11 +16,11 @@ const REGIMES: [Word; 3] = [
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
-/// Label for the axis of rank consistency, which titles define.
+/// Axis label for rank consistency, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
 /// The method of intervals for shares of draws.
 const OF_DRAWS: &str =
-    "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
+    "over draws: Clopper and Pearson's, with a lower limit that accounts for choosing the most frequent of several";
 
 /// States which regimes enumerate all draws and which sample them: `original and adjusted: all 6 possible draws, hence no interval; random:
 /// a random sample of 200 draws`.
@@ -78,7 +78,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         true => Axis::of("pair of models", [all.join(" and ")]),
         false => Axis::of("model", all.into_iter().chain([order])),
     };
-    let of = if is_pair { "order" } else { "place or order" };
+    let of = if is_pair { "order" } else { "rank or order" };
     let is_exact = |regime| results.rank(regime, None).is_none_or(|r| r.value.exact);
     let method = if Regime::ALL.into_iter().all(is_exact) { "" } else { OF_DRAWS };
     let drawn = figure(
@@ -131,11 +131,11 @@ pub fn places_of(
         let bars = bars_by_place(histogram, c.draws, models.len());
         layers.push(Layer::Bars(Bars { label, role: Role::nth(Regime::ALL.len()), bars }));
     }
-    let title = format!("Places of {} over draws of relations", in_print(model));
+    let title = format!("Ranks of {} over draws of relations", in_print(model));
     let drawn = figure(
         (results, engine),
         (format!("places-{}", in_print(model)), title),
-        (Axis::linear("place by P@1 (1: best)").in_whole_numbers(), Axis::linear("share of draws").from_to(0.0, 1.0)),
+        (Axis::linear("rank by P@1 (1: best)").in_whole_numbers(), Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
         (behind, DRAWS, "", &REGIMES),
     );

@@ -11,7 +11,7 @@ use stats::estimate::Estimate;
 
 /// The last category of [`turned`], for all models together.
 const ORDER: &str = "order of models";
-/// The two notions of [`turned`] in legends.
+/// Legend entries of the two measures in [`turned`].
 pub(crate) const APART: &str = "over 10 points apart";
 pub(crate) const TURNS: &str = "order of models changes";
 

@@ -43,7 +43,7 @@ impl Instrument for Saliency {
     type Results = super::Results;
     const ID: LabId = LabId::Saliency;
     const TITLE: &'static str = "Saliency";
-    const QUESTION: &'static str = "Does an answer rest on the words that people need?";
+    const QUESTION: &'static str = "Does an answer rest on the words that annotators marked?";
     const DEFAULT: &'static str = SALIENCY_TOML;
 
     const FIGURES: &'static [FigureEntry] = figures::ENTRIES;

@@ -1,5 +1,5 @@
 //! Summaries of a model's rows: accuracy, agreement with annotators, agreement with perturbed forms, and differences between methods and
-//! models. Means are over inputs. The units of intervals and tests are originals, each with its partners.
+//! models. Means are over inputs. Intervals and tests have originals, each with its partners, as units.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -367,7 +367,7 @@ fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
     keys(&mut state, "r j enter");
     assert_eq!(state.board.generation, 2);
     let said = state.view.toast.clone().unwrap_or_default();
-    assert!(said.contains("run 1 measured is kept; { shows it, H lists all"), "{said}");
+    assert!(said.contains("the results of run 1 are kept: { shows them, H lists all"), "{said}");
 }
 
 /// Regression: waiting runs with different seeds used to differ only in a hash.
@@ -409,11 +409,11 @@ fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
     };
     assert!(drawn(&state).contains(" Answer "), "{}", drawn(&state));
     seed(&mut state, 7);
-    assert!(drawn(&state).contains("Answer of the run before: seed 0"), "{}", drawn(&state));
+    assert!(drawn(&state).contains("Answer from the previous run: seed 0"), "{}", drawn(&state));
     keys(&mut state, "r");
     assert!(drawn(&state).contains("Answer so far: run 2 of 2, seed 7"), "{}", drawn(&state));
     seed(&mut state, 8);
-    assert!(drawn(&state).contains("Answer so far of the run in progress: run 2 of 2, seed 7"), "{}", drawn(&state));
+    assert!(drawn(&state).contains("Answer so far from the current run: run 2 of 2, seed 7"), "{}", drawn(&state));
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn a_failed_run_is_called_failed() {
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
     terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
     let text = terminal.backend().to_string();
-    assert!(text.contains(" The run failed ") && !text.contains("from a part"), "{text}");
+    assert!(text.contains(" The run failed ") && !text.contains("Partial answer"), "{text}");
     assert!(!text.contains("task.examples") && text.contains("raise Examples"), "{text}");
 }
 

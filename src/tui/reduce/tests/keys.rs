@@ -50,7 +50,7 @@ fn letters_after_a_refused_filter_are_no_commands() {
     let home = show(&mut state, "Home");
     let effects = keys(&mut state, "/ q r 2");
     assert!(effects.is_empty() && state.view.screen == home, "{effects:?}");
-    assert!(toast(&state).contains("2 is not taken as a command; esc goes on"), "{}", toast(&state));
+    assert!(toast(&state).contains("2 is ignored; esc ends this"), "{}", toast(&state));
     keys(&mut state, "esc 2");
     assert_eq!(state.view.screen, lab);
     state.show(home);
@@ -63,7 +63,7 @@ fn letters_after_a_refused_filter_are_no_commands() {
     assert_eq!(state.view.screen, lab, "with the message the text is forgotten");
 }
 
-/// Regression: `enter` used to report "this screen has nothing for it", and `j` closed the menu.
+/// Regression: `enter` used to report "not available on this screen", and `j` closed the menu.
 #[test]
 fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
     let mut state = state();
@@ -94,7 +94,7 @@ fn unchanged_settings_run_again_only_when_asked_twice() {
     let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(done)));
     assert!(keys(&mut state, "r").is_empty() && !state.board.running());
-    assert_eq!(toast(&state), "nothing changed since this run; r again repeats it");
+    assert_eq!(toast(&state), "nothing has changed since this run; press r again to repeat it");
     assert!(keys(&mut state, "tab r").is_empty(), "another key between the two withdraws it");
     let effects = keys(&mut state, "r");
     assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { generation: 2, .. })), "{effects:?}");
@@ -150,9 +150,9 @@ fn the_ends_of_a_popup_are_one_key_away() {
 fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     let replay = ReplayState { opening: true, ..ReplayState::new("s".into(), 20.0, 1.0) };
     let mut state = State::new(Start { replay: Some(replay), ..Start::new() });
-    assert!(drawn(&state, 120, 40).contains("The session is being read up to its end."));
+    assert!(drawn(&state, 120, 40).contains("Reading the session to its end."));
     reduce(&mut state, Action::Played(Step::Ended));
-    assert!(!drawn(&state, 120, 40).contains("is being read"));
+    assert!(!drawn(&state, 120, 40).contains("Reading the session"));
 }
 
 /// Regression: a digit in a question used to seem to choose an entry, although it did nothing.
@@ -167,7 +167,7 @@ fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     }
 }
 
-/// `/` did nothing in the form of settings, where lists elsewhere are filtered.
+/// Regression: `/` used to do nothing in the settings form, although it filters other lists.
 #[test]
 fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -188,12 +188,16 @@ fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     }
     let mut state = state();
     keys(&mut state, "e s");
-    assert!(toast(&state).contains("not while the settings fill the screen; esc closes them"), "{}", toast(&state));
+    assert!(
+        toast(&state).contains("not available while the settings fill the screen; esc closes them"),
+        "{}",
+        toast(&state)
+    );
     keys(&mut state, "esc /");
     assert!(state.view.entry.is_some());
 }
 
-/// The glossary could only be scrolled, and `enter` in it said "there is nothing for it before a run".
+/// Regression: the glossary could only be scrolled, and `enter` in it reported "there is nothing for it before a run".
 #[test]
 fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -211,13 +215,13 @@ fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
         keys(&mut state, "/ z q z");
         assert!(drawn(&state, columns, rows).contains("no entry matches"));
     }
-    // In the help, which is typed into at once, the key of filters is no part of what is searched for.
+    // The help always has a text field, so the filter key is not part of the query.
     let mut state = state();
     keys(&mut state, "? / t h e m e");
-    assert!(drawn(&state, 120, 40).contains("Shows the next theme"), "{}", drawn(&state, 120, 40));
+    assert!(drawn(&state, 120, 40).contains("Switches to the next theme"), "{}", drawn(&state, 120, 40));
 }
 
-/// `s` sorted a list that had not the focus.
+/// Regression: `s` used to sort a list without the focus.
 #[test]
 fn sorting_gives_the_list_the_focus_as_filtering_does() {
     for key in ["s", "S"] {
@@ -229,7 +233,7 @@ fn sorting_gives_the_list_the_focus_as_filtering_does() {
     }
 }
 
-/// `[[method]]` and the marks of code stood in a picker.
+/// Regression: a picker used to show `[[method]]` and Markdown's code marks.
 #[test]
 fn explanations_on_the_screen_have_no_marks_of_code() {
     for screen in labs() {
@@ -241,7 +245,7 @@ fn explanations_on_the_screen_have_no_marks_of_code() {
     }
 }
 
-/// A long list of choices could only be walked through.
+/// Regression: a long list of choices could not be filtered.
 #[test]
 fn a_picker_is_filtered_by_what_is_typed() {
     for (columns, rows) in [(120, 40), (80, 24)] {

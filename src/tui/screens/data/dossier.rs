@@ -54,7 +54,7 @@ pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     for waiting in &dossier.waiting {
         let doing = match waiting.question {
             DataQuestion::Inspect => "reading",
-            DataQuestion::Doctor => "the doctor examines it",
+            DataQuestion::Doctor => "running the data doctor",
         };
         let then = match stopping(state) {
             true => "stopping".to_owned(),
@@ -63,7 +63,7 @@ pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
         page.put(&format!("{doing}; {then}"), theme.style(Role::Warning));
     }
     if dossier.stopped && dossier.waiting.is_empty() {
-        page.put("cancelled; what was known before stays", theme.style(Role::Warning));
+        page.put("cancelled; earlier results are kept", theme.style(Role::Warning));
     }
     if let Some(failed) = &dossier.problem {
         page.put(&failed.to_string(), theme.style(Role::Error));

@@ -18,7 +18,7 @@ const ROWS: usize = 6;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let title = table::titled(state, LIST, "Data: built in, and what you add", area.width);
+    let title = table::titled(state, LIST, "Data: built-in and added sets", area.width);
     frame.render_widget(block(state, &title, true), area);
     let inner = inside(area);
     let names = DOSSIERS.listed(state);
@@ -50,7 +50,7 @@ fn entry(state: &State, name: &str) -> String {
     format!("{}{rows:>ROWS$}  {text}", pad(&ending(&printable(name), NAME - 3), NAME - 2))
 }
 
-/// Notes the state of a set whose latest question has no answer.
+/// Describes the state of a set whose latest question has no answer.
 fn doing(dossier: &DataDossier) -> String {
     let text = match dossier {
         d if !d.waiting.is_empty() => "reading",

@@ -181,7 +181,7 @@ impl Screen for Data {
     }
 
     fn about(&self, _: &State, _: Pane) -> String {
-        "Data sets, built in and added; enter shows what one contains, the menu examines it.".into()
+        "Built-in and added data sets; enter shows what one contains, the menu checks it.".into()
     }
 
     fn filters(&self, _: Pane) -> Option<Pane> {
@@ -208,7 +208,7 @@ impl Screen for Data {
     fn waiting<'a>(&self, state: &'a State) -> Option<Waiting<'a>> {
         let waiting = current(state)?;
         let progress = waiting.progress.as_ref();
-        Some(Waiting { doing: "looking at the data", progress, stopping: stopping(state) })
+        Some(Waiting { doing: "reading the data", progress, stopping: stopping(state) })
     }
 
     fn interrupt(&self, state: &mut State) -> Option<Vec<Effect>> {

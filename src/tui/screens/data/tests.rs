@@ -21,7 +21,7 @@ fn built_in_sets_come_first_and_asked_ones_behind() {
     assert_eq!(listed(&state).len(), own + 1);
 }
 
-/// With another lab's settings the column of rows was blank.
+/// Regression: the column of rows used to be empty with another lab's settings.
 #[test]
 fn every_built_in_set_has_its_rows_whatever_lab_was_shown() {
     for lab in crate::screens::labs() {
@@ -104,13 +104,13 @@ fn the_page_says_what_is_being_done_and_which_key_cancels_it() {
     let mut state = state();
     ask(&mut state, DataQuestion::Inspect);
     ask(&mut state, DataQuestion::Doctor);
-    assert_eq!(lines(&state, 60), ["reading; ctrl-c cancels", "the doctor examines it; ctrl-c cancels"]);
+    assert_eq!(lines(&state, 60), ["reading; ctrl-c cancels", "running the data doctor; ctrl-c cancels"]);
     SCREEN.interrupt(&mut state);
     assert!(lines(&state, 60).iter().all(|l| l.ends_with("stopping")));
     for ticket in [1, 2] {
         answered(&mut state, ticket, DataAnswer::Stopped);
     }
-    assert_eq!(lines(&state, 60), ["cancelled; what was known before stays"]);
+    assert_eq!(lines(&state, 60), ["cancelled; earlier results are kept"]);
 }
 
 #[test]

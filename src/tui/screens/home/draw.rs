@@ -36,13 +36,13 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
 
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));
+    let title = format!("Continue a session: {} restores its runs, {} replays it", key("home-resume"), key("open"));
     frame.render_widget(pane_block(state, SESSIONS, &table::titled(state, SESSIONS, &title, area.width)), area);
     let inner = inside(area);
     let all = super::sessions(state);
     if all.is_empty() {
         let text = match state.sessions {
-            Some(_) => format!("no session has been kept yet; {} chooses a question above", key("previous-pane")),
+            Some(_) => format!("no session has been saved yet; {} goes to the questions above", key("previous-pane")),
             None => "looking for sessions".into(),
         };
         return message(frame, inner, &table::empty(state, SESSIONS, text), state.theme().style(Role::Dim));
@@ -50,7 +50,7 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let ends: Vec<String> = all.iter().map(|session| end(session)).collect();
     let last = ends.iter().map(|end| width(end)).max().unwrap_or(0);
     let room = usize::from(inner.width).saturating_sub(2 + DATE + last + 1);
-    // What ran gives way to the name, down to its head.
+    // The column of the last run shrinks in favour of the name, down to the width of its heading.
     let most = room.saturating_sub(LAST_RUN[1].len() + 2);
     let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, most.max(8)) + 1;
     let what = room.saturating_sub(name).max(LAST_RUN[1].len() + 1);

@@ -24,12 +24,12 @@ pub const LABS: Pane = Pane("Labs");
 pub const SESSIONS: Pane = Pane("Sessions");
 pub const MODELS: Pane = Pane("Available models");
 
-/// Columns of the list of models beside their names.
+/// Columns of the list of models in addition to their names.
 const MODEL_FACTS: u16 = 26;
-/// Fewest columns of that list where there is room, for its title.
+/// Minimum columns of that list if there is space, so that its title fits.
 const FEWEST_OF_MODELS: u16 = 42;
 
-/// Only the cursors, which the frame keeps.
+/// Empty: the frame keeps the cursors.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
@@ -45,12 +45,12 @@ pub static SCREEN: Home = Home;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "home", "opening screen",
-        "Shows the opening screen: what each lab answers, recorded sessions, models.",
+        "Shows the opening screen: the question of each lab, recorded sessions and models.",
         ["0", "alt-0"], None, always => show;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "home-resume", "run on from session", "Restores the runs and settings of the session under the cursor; the next run continues from there.",
+    "home-resume", "continue session", "Restores the runs and settings of the session under the cursor; the next run continues from there.",
         ["r"], Some(("go on", 2)), can_resume => resume;
 };
 
@@ -60,7 +60,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
             let now = session_here(s).map_or(String::new(), |session| session.name.clone());
             look::ask_from(s, &RENAME, &now)
         };
-    "delete-session", "delete session", "Deletes the session under the cursor after its name is typed.",
+    "delete-session", "delete session", "Deletes the session under the cursor, once its name has been typed.",
         ["d"], None, can_change => |s| look::ask(s, &DELETE);
 };
 

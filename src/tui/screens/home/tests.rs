@@ -116,7 +116,7 @@ fn a_lab_says_that_runs_are_coming_back() {
     resume(&mut state);
     state.show(crate::screens::interventions::ID);
     let said = |state: &State| crate::answer::lines(state, 120)[0].1.clone();
-    assert_eq!(said(&state), "b is being read; its runs will be restored.");
+    assert_eq!(said(&state), "Reading b; its runs will be restored.");
     let problem = base::Problem { what: "gone".into(), r#where: "b".into(), hint: "choose another".into() };
     crate::reduce::reduce(&mut state, crate::action::Action::Resumed(Err(problem)));
     assert!(said(&state).starts_with("Not run yet"), "{}", said(&state));
@@ -152,7 +152,7 @@ fn no_question_is_cut_at_80_columns() {
     assert!(!drawn.contains('…') && answering().all(|(_, question)| drawn.contains(question)), "{drawn}");
 }
 
-/// Names of sessions were cut beside free columns.
+/// Regression: names of sessions used to be cut next to unused columns.
 #[test]
 fn names_of_sessions_are_whole_where_there_is_room() {
     use ratatui::Terminal;

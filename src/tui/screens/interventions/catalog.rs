@@ -44,7 +44,7 @@ impl Catalog {
             MethodEntry {
                 id: method.id.into(),
                 title: method.title.into(),
-                // The marks of code are for the pages of the guide.
+                // Markdown's code marks are only for the pages of the guide.
                 doc: method.doc.replace('`', ""),
                 goal: match (method.is_control, method.goal) {
                     (true, _) => "control".into(),
@@ -87,7 +87,7 @@ mod tests {
         let catalog = Catalog::registered();
         assert!(catalog.methods.len() >= 4 && Catalog::sample().methods.len() == 4);
         for method in &catalog.methods {
-            // `[[method]]` and the marks of code stood in the picker.
+            // Regression: the picker used to show `[[method]]` and Markdown's code marks.
             assert!(!method.doc.contains(['`', '[']), "{}: {}", method.id, method.doc);
             let p = &method.parameter;
             assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}: the slider needs a rising grid", method.id);

@@ -44,7 +44,7 @@ fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     }
 }
 
-/// The area of the chart inside the pane. Figures other than that of the scores have their own numbers and what the intervals cover below.
+/// The area of the chart inside the pane. Figures other than the scores have their own numbers and a note on intervals below.
 pub(crate) fn chart_area(inner: Rect, state: &State, pane: Pane) -> Rect {
     let rows = numbers(inner.height, distances(state).is_some(), without(state).is_some());
     Rect { height: inner.height - if pane == CURVES { rows } else { rows.min(2) }, ..inner }
@@ -57,7 +57,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let model = last_part(&view.model);
     let title = match pane {
-        BEHAVIOUR => format!("{drawn}: what the model itself does by strength {symbol} · {model}"),
+        BEHAVIOUR => format!("{drawn}: behaviour of the model itself by strength {symbol} · {model}"),
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
         _ => {
             let judged =
@@ -99,10 +99,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// What the intervals of a figure cover: the trainings behind the scores are not those behind the model's own behaviour.
+/// What the intervals of a figure cover. The training runs behind the scores differ from those behind the model's own behaviour.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
-    let one = if text.contains("training") { "" } else { ", one training" };
+    let one = if text.contains("training") { "" } else { ", one training run" };
     let text = format!(" {text}{one}");
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
@@ -132,7 +132,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            // A value that counts as no result looks like one beside the others.
+            // A value that does not count as a result would look like one next to the others.
             let withheld = role == Role::Reliability && is_doubtful(state, p);
             let text = if withheld { "–".to_owned() } else { estimate(e, p.beside.replicates) };
             spans.push(Span::styled(format!("  {name} {text}"), theme.style(role)));
@@ -159,7 +159,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &readout.point.value;
     let mut spans = scores(state, p, room);
     let kind = match (readout.exact, readout.point.is_final) {
-        (false, _) if awaiting_point(state) => format!("nearest; {} is on its way", short(marker(state))),
+        (false, _) if awaiting_point(state) => format!("nearest; {} is next", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
         (true, false) => "refining".into(),
         (true, true) => "all examples".into(),
@@ -187,13 +187,17 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
         (_, true) => "first probe settings, still searching".to_owned(),
-        (1, _) => "1 training".to_owned(),
-        (k, _) if is_few(k) => format!("{k} trainings: {ENOUGH_TRAININGS} give an interval"),
-        (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} trainings")),
+        (1, _) => "1 training run".to_owned(),
+        (k, _) if is_few(k) => format!("{k} training runs; an interval needs {ENOUGH_TRAININGS}"),
+        (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} training runs")),
     };
     let ruined = b.eligible == Some(false);
-    let warning = if ruined { format!(" ! {} is no longer read: no optimum here;", lost(p)) } else { String::new() };
-    let mut text = fit(&format!("{warning} {trainings}; the list has held-out examples"), room).into_owned();
+    let warning = if ruined {
+        format!(" ! {} is no longer readable, so no optimum is chosen here;", lost(p))
+    } else {
+        String::new()
+    };
+    let mut text = fit(&format!("{warning} {trainings}; the list uses held-out examples"), room).into_owned();
     let beside = [
         ("S of a constant answer", b.s_floor),
         ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -232,7 +236,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
-        format!("; S of {}", each.collect::<Vec<_>>().join(", "))
+        format!("; S for {}", each.collect::<Vec<_>>().join(", "))
     };
     let forms = [(true, true), (true, false), (false, false)].into_iter().map(|(i, n)| form(i, n));
     forms.filter(|_| !on.is_empty()).find(|text| width(text) <= room)
@@ -256,7 +260,7 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
             format!("  ! reversed by {}", names.join(" and "))
         }
     };
-    // A share of resamples near 1 next to a large p would seem contradictory, although both are possible with few trainings.
+    // A share of resamples near 1 next to a large p would seem contradictory, although both are possible with few training runs.
     let how = match v.deciding_p() {
         Some(p) => format!(", Holm p {}", probability(p)),
         None => format!(" in {} of resamples", percent(v.p_greater)),
@@ -321,12 +325,12 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
-/// The mean with its interval, or with the values of two trainings.
+/// The mean with its interval, or with the values of two training runs.
 pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
     format!("{} {}", score(b.mean), short_spread(b, trainings))
 }
 
-/// [`Banded::spread`], with `±.012` for a symmetric interval: the line is narrow, and the status line says what ± is.
+/// Like [`Banded::spread`], but `±.012` for a symmetric interval, because the line is narrow; the status line explains ±.
 fn short_spread(b: &Banded, trainings: usize) -> String {
     let e = b.estimate();
     let (half, off) = (e.half_width(), (f64::midpoint(e.lo, e.hi) - e.mean).abs());
@@ -339,13 +343,13 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let key = |id| state.keymap.label(id);
     let method = title(state);
     let text = match run(state) {
-        None if state.replay.is_some() => "This lab ran nothing up to here in the recording.".into(),
+        None if state.replay.is_some() => "Up to this point, the recording contains no run of this lab.".into(),
         None => format!("Not run yet: {} runs these settings.", key("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {
                 format!(
-                    "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs",
+                    "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs them",
                     key("menu"),
                     key("methods"),
                     key("popup-select"),

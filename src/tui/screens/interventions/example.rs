@@ -54,14 +54,14 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     match outdated(state, example) {
         "" => None,
         _ if crate::setup::changed(state) => {
-            Some(format!("This is {shown} in the run before; {run} runs the settings as they are now."))
+            Some(format!("This is {shown} in the previous run; {run} runs the current settings."))
         }
         _ if !is_run(state, method) => {
             let tick = format!("{} {}", state.keymap.short_label("menu"), state.keymap.short_label("methods"));
             Some(format!("This is still {shown}: the other method is not in this run; {tick} adds it, {run} runs it."))
         }
         _ if job::is_unloaded(state, LabId::Interventions) => {
-            Some(format!("This is still {shown}: this run's models made way for another run; {run} runs it again."))
+            Some(format!("This is still {shown}: another run has replaced this run's models; {run} runs it again."))
         }
         _ => Some(format!("This is still {shown}.")),
     }
@@ -74,8 +74,8 @@ pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'sta
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
     match () {
         () if state.replay.is_some() || state.example_of(LabId::Interventions).is_some() => "",
-        () if crate::setup::changed(state) => " of the run before",
-        () if !drawn => " of another edit",
+        () if crate::setup::changed(state) => " from the previous run",
+        () if !drawn => " from a different edit",
         () => "",
     }
 }
@@ -92,7 +92,7 @@ fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// The name beside the first value, in this number of columns.
+    /// The name is next to the first value, in this number of columns.
     Beside(usize),
     Above,
 }
@@ -103,7 +103,7 @@ pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
         state.view.toast = Some("the recorded example has one sentence".into());
         return Vec::new();
     }
-    // Nothing can be asked: the sentence in sight stays, and the message says what brings another.
+    // No question can be asked: the visible sentence stays, and the message explains how to get another.
     if job::is_unloaded(state, LabId::Interventions) {
         return ask_point(state);
     }

@@ -102,7 +102,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let view = view(state);
     let Some((figure, map)) = view.map.as_ref().zip(map(state)) else {
         frame.render_widget(pane_block(state, pane, "Map of layers"), area);
-        let text = "No map of layers in this run.\nA spec asks for one with [map].";
+        let text = "This run has no layer map.\nTo get one, add [map] to a spec.";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     };
     let room = usize::from(area.width.saturating_sub(6));
@@ -162,8 +162,8 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     let lines = [line(&full), line("")];
     let scores = lines.iter().find(|l| l.width() <= room).unwrap_or(&lines[1]).clone();
     let trainings = match p.beside.replicates {
-        1 => " 1 training".to_owned(),
-        k => format!(" {k} trainings"),
+        1 => " 1 training run".to_owned(),
+        k => format!(" {k} training runs"),
     };
     let read = p
         .beside
@@ -171,7 +171,7 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
         .map_or(String::new(), |e| format!("; other property still read with accuracy {}", score(e.mean)));
     let last = match p.beside.eligible {
         Some(false) => {
-            Line::styled(" ! the property to keep is no longer read here".to_owned(), theme.style(Role::Warning))
+            Line::styled(" ! the property to keep is no longer readable here".to_owned(), theme.style(Role::Warning))
         }
         _ => Line::styled(format!("{trainings}{read}"), theme.style(Role::Dim)),
     };
@@ -180,9 +180,9 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
 
 fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: usize) -> Vec<Line<'static>> {
     let text = match map.reason(layer) {
-        _ if read < layer => format!("n/a: an oracle at layer {read} reads before layer {layer} is written"),
+        _ if read < layer => format!("n/a: an oracle at layer {read} cannot see an edit at layer {layer}"),
         Some(reason) => format!("n/a: layer {layer}: {}", printable(reason)),
-        None => format!("layer {layer} read at layer {read} is still to come"),
+        None => format!("layer {layer} read at layer {read} is not measured yet"),
     };
     let style = state.theme().style(Role::Dim);
     let lines = wrapped(&text, room.saturating_sub(2)).into_iter();

@@ -113,7 +113,7 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// Comparison of the drawn method with one of the same aim: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
+/// The comparison of the drawn method with a method of the same aim whose probability of being more reliable is closest to one half.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {

@@ -21,17 +21,17 @@ use labs::interventions::key::MethodKey;
 use labs::interventions::registry::find;
 
 const LEGEND: &[&str] = &[
-    "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
-     examples. interval: of R. at: best strength. Compare R only among methods that set a value, or that remove it (aim).",
+    "C completeness: the edit changes what it should. S selectivity: the rest is unchanged. R reliability: both (harmonic mean), on held-out \
+     examples. interval: of R. at: best strength. Compare R only among methods with the same aim, setting a value or removing it.",
     "C: the target changes; S: the rest stays; R: both, held out; at: best strength. Compare R within an aim.",
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
-/// Legend for two trainings, which give no interval.
+/// Legend for two training runs, which give no interval.
 const LEGEND_OF_TWO: &[&str] = &[
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval. \
-     Compare R only among methods that set a value, or that remove it (aim).",
-    "C: the target changes; S: the rest stays; R: both; trainings: R of each (3 give an interval)",
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; each run: R of each training run. An interval needs 3 of them. \
+     Compare R only among methods with the same aim.",
+    "C: the target changes; S: the rest stays; R: both; each run: R of each training run (an interval needs 3)",
     "C: target changes; S: rest stays; R: both",
 ];
 
@@ -58,7 +58,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of R, C, S, the best strength, and there the share of changed model predictions and the distance.
+/// Table of R, C, S and the best strength, with the share of changed model predictions and the distance at that strength.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -103,8 +103,8 @@ pub(crate) fn table(state: &State) -> Table {
     };
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
-    let beside = if few { "trainings" } else { "interval" };
-    // A list of dashes says why, and what to set.
+    let beside = if few { "each run" } else { "interval" };
+    // If all values are dashes, the note gives the reason and the setting to change.
     let note = if mine().next().is_none() { missing(state) } else { None };
     Table {
         columns: vec!["method", "R", "C", "S", "at", beside, "aim", "flips", "distance"],
@@ -126,7 +126,7 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// The answer's sentence on what a run without any best strength lacks, or the reason of the drawn method.
+/// The answer's sentence on a run without any best strength, or else the reason for the drawn method.
 fn missing(state: &State) -> Option<String> {
     let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
     let said = run
@@ -135,7 +135,7 @@ fn missing(state: &State) -> Option<String> {
     Some(said.map_or(reason, |said| printable(&said).into_owned()))
 }
 
-/// The place of the drawn method in the list.
+/// The position of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);
@@ -160,7 +160,7 @@ pub(crate) fn draw(state: &mut State, (name, nth): (String, usize)) -> Vec<Effec
         let key = |name| state.keymap.short_label(name);
         let (menu, tick, run) = (format!("{} {}", key("menu"), key("methods")), key("popup-select"), key("run"));
         state.view.toast = Some(format!(
-            "{title} is not in this run: {tick} in the list of {menu} adds it to the next, {run} runs it"
+            "{title} is not in this run: {tick} in the list of {menu} adds it to the next run, {run} starts it"
         ));
     }
     ask_point(state)
@@ -207,7 +207,7 @@ pub(crate) fn draw_visible(state: &mut State) {
     }
 }
 
-/// Draws the method a number of places further down the list.
+/// Draws the method `by` rows further down the list.
 pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
     let len = table(state).order(state.here(), pane).len();
     let to = moved(cursor(state, pane), by, len);
@@ -228,7 +228,7 @@ pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     match of_run.get(next).cloned() {
         Some(entry) if !drawn(&entry) => draw(state, entry),
         _ => {
-            state.view.toast = Some("the list has no other method of this run".into());
+            state.view.toast = Some("no other method in the list belongs to this run".into());
             Vec::new()
         }
     }
@@ -244,7 +244,7 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     ask_point(state)
 }
 
-const HATCHED: &str = " Hatched: R under other probe settings that validate as well; each has oracles of its own, so it need not hold the line.";
+const HATCHED: &str = " Hatched: R with other probe settings that validate equally well; each has its own oracles, so the range may lie off the line.";
 
 /// True if the drawn curve has a range over other probe settings.
 fn is_hatched(state: &State) -> bool {
@@ -252,7 +252,7 @@ fn is_hatched(state: &State) -> bool {
     layers.iter().any(|layer| matches!(layer, Layer::Line(line) if line.role.dash.is_none()))
 }
 
-/// Explains the intervals of a figure as its legend on paper does; for two trainings, explains the values shown instead.
+/// Explains the intervals of a figure as its legend on paper does; for two training runs, explains the values shown instead.
 pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
     let layers = &figure?.layers;
     let find = |layer: &Layer| if let Layer::Intervals(found) = layer { Some(found.clone()) } else { None };
@@ -278,17 +278,17 @@ pub(crate) fn about(state: &State, pane: Pane) -> String {
             let hatched = if is_hatched(state) { HATCHED } else { "" };
             match intervals(lines(state, pane)) {
                 Some(over) => format!("C, S and R by strength. ± and band: {over}.{hatched}"),
-                None => format!("Completeness C, selectivity S and both in one, R, by strength.{hatched}"),
+                None => format!("Completeness C, selectivity S and their harmonic mean R by strength.{hatched}"),
             }
         }
         PARETO => {
             let over = intervals(lines(state, pane)).map_or(String::new(), |over| format!(" Intervals: {over}."));
             format!("Every strength of every method: up is more selective, right is more complete.{over}")
         }
-        BEHAVIOUR => "What the model itself says after the edit: how often its preferred verb form changes.".into(),
-        DISTANCE => "How far edited states lie from real ones; 1 is as far as unedited ones.".into(),
-        PROBES => "Accuracy and calibration of the probes: those that judge, and those that are attacked.".into(),
-        EXAMPLE => "One sentence before and after the edit: the oracle's view, then the model's own.".into(),
-        _ => "The score by the layer that is edited (down) and the layer at which the oracle reads (across).".into(),
+        BEHAVIOUR => "Behaviour of the model itself: how often the edit changes the verb form that it prefers.".into(),
+        DISTANCE => "Distance of edited states from real ones; 1 is the distance of unedited ones.".into(),
+        PROBES => "Accuracy and calibration of the probes: the oracles and the attacked probes.".into(),
+        EXAMPLE => "One sentence before and after the edit: the output of the oracle, then that of the model.".into(),
+        _ => "The score by edited layer (down) and oracle layer (across).".into(),
     }
 }

@@ -160,13 +160,13 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "best", "best strength", "Moves the marker to the strength with the highest reliability.",
         ["b"], None, |s| optimum(s).is_some() => best;
-    "oracle", "other oracle", "Draws what the next oracle judges: MLP or linear.",
+    "oracle", "other oracle", "Shows the scores of the next oracle: MLP or linear.",
         ["o"], None, always => |s| frame_setup::turn(s, setup::ORACLE, 1);
-    "methods", "pick methods", "Opens the list of all methods: which one is drawn, and which ones run.",
+    "methods", "pick methods", "Opens the list of all methods, to choose which one is drawn and which ones run.",
         ["m"], None, always => picker::open;
     "axis", "other axis", "Switches the horizontal axis between linear and logarithmic.",
         ["x"], None, always => switch_axis;
-    "experiments", "experiment of the paper", "Sets the lab up as the whole experiment of Canby et al. (2024).",
+    "experiments", "experiment of the paper", "Sets up the complete experiment of Canby et al. (2024).",
         ["e"], None, live => |s| popups::pick(s, &picker::EXPERIMENTS, 0);
 };
 
@@ -406,7 +406,7 @@ impl Screen for Interventions {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
                     view.spec = spec.clone();
-                    // A recording may contain another method than the shown one, whose chart would be empty.
+                    // A recording may contain a method other than the shown one, whose chart would be empty.
                     let shown = view.spec.methods.iter().any(|m| m.name == view.method);
                     if let Some(first) = view.spec.methods.first().filter(|_| !shown) {
                         (view.method, view.nth) = (first.name.clone(), 0);

@@ -64,10 +64,10 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     origin.entries.insert(2, ("site".into(), site));
     if is_few(p.beside.replicates) {
         let text = format!("{}: {ENOUGH_TRAININGS} or more give an interval", p.beside.replicates);
-        origin.entries.insert(3, ("trainings".into(), text));
+        origin.entries.insert(3, ("training runs".into(), text));
     } else if let Some(half) = p.reliability.narrow_half_width() {
         let bands = format!(
-            "examples and trainings ±{}; examples alone ±{}",
+            "examples and training runs ±{}; examples alone ±{}",
             decimals(p.reliability.half_width(), 3),
             decimals(half, 3)
         );
@@ -96,7 +96,7 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
     if let Some(level) = number.level {
         entries.push(("interval level".into(), level.to_string()));
     }
-    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+    entries.push(("state".into(), if number.is_final { "final" } else { "being refined" }.into()));
     if let Some(engine) = &state.board.engine {
         entries.push(("version".into(), engine.version.clone()));
         entries.push(("device".into(), engine.device.clone()));

@@ -67,7 +67,7 @@ impl Picker for Methods {
 
     fn title(&self, state: &State) -> String {
         let key = |name| state.keymap.label(name);
-        format!("Methods: {} draws, {} toggles whether it runs", key("popup-accept"), key("popup-select"))
+        format!("Methods: {} draws one, {} selects it for the run", key("popup-accept"), key("popup-select"))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {

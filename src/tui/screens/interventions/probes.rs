@@ -125,16 +125,16 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     lines
 }
 
-/// Results of single trainings, and the number of settings that tie with the chosen one.
+/// Results of single training runs, and the number of settings that tie with the chosen one.
 fn trainings(p: &ProbeFinding) -> Option<String> {
     let c = p.choice.as_ref()?;
     let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));
     let trained = match c.replicates {
-        1 => format!("1 training: {lo} %"),
-        many => format!("{many} trainings: {lo}-{hi} %"),
+        1 => format!("1 training run: {lo} %"),
+        many => format!("{many} training runs: {lo}-{hi} %"),
     };
     let settings = if c.rivals.len() == 1 { "setting" } else { "settings" };
-    Some(format!("{trained}; {} other {settings} as good", c.rivals.len()))
+    Some(format!("{trained}; {} other {settings} equally good", c.rivals.len()))
 }
 
 /// The grid, and the correlation that remains in the data.
@@ -143,7 +143,7 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
     let mut lines = Vec::new();
     if room >= WIDE.into() && results(state).probes.iter().any(|p| useless(&p.value)) {
-        let text = "! no better than the majority: its interval reaches down to it";
+        let text = "! no better than the majority: the interval of its accuracy includes the majority share";
         lines.push(Line::styled(text, state.theme().style(Role::Warning)));
     }
     if let Some(p) = results(state).probes.last() {

@@ -49,7 +49,7 @@ fn method_row(state: &State) -> Row {
     let view = view(state);
     let at = all.iter().position(|(id, nth)| *id == view.method && *nth == view.nth);
     let names = all.iter().map(|(id, nth)| title(state, id, *nth)).collect();
-    let help = "The method that is drawn; the picker says which methods run.";
+    let help = "Method to draw; the picker selects the methods that run.";
     let mut row = Row::of_view(METHOD, "Method", help, Kind::Choice(names), Value::Choice(at));
     let name = title(state, &view.method, view.nth);
     let runs = nth_of(&view.spec, &view.method, view.nth).is_some();
@@ -70,7 +70,7 @@ fn strength_row(state: &State) -> Row {
     let label = parameter.map_or("Strength".to_owned(), |p| format!("Strength {}", p.symbol));
     let range = parameter.map_or(Range::real(0.0, 0.0), |p| Range { min: p.min, max: p.max, whole: p.integer });
     let kind = Kind::Slider { stops: marker_stops(state), range, unset: None };
-    let help = "The strength whose numbers and example are shown: the marker on the curves.";
+    let help = "Strength of the shown numbers and example; the marker on the curves.";
     let mut row = Row::of_view(STRENGTH, &label, help, kind, Value::Number(marker(state)));
     row.text = short(marker(state));
     row
@@ -80,7 +80,7 @@ fn oracle_row(state: &State) -> Row {
     let oracles = run_oracles(state);
     let at = oracles.iter().position(|o| *o == view(state).oracle);
     let names = oracles.iter().map(ToString::to_string).collect();
-    let help = "The oracle whose judgement is drawn.";
+    let help = "Oracle whose scores are drawn.";
     let mut row = Row::of_view(ORACLE, "Oracle", help, Kind::Choice(names), Value::Choice(at));
     let accuracy = oracle_accuracy(state).map_or(String::new(), |a| format!("  {}", percent(a)));
     row.text = format!("{}{accuracy}", view(state).oracle);

@@ -479,7 +479,7 @@ fn an_example_of_another_edit_or_run_is_marked() {
     }
     assert_eq!(example::outdated(&state, &example), "");
     view_mut(&mut state).method = "fgsm".into();
-    assert_eq!(example::outdated(&state, &example), " of another edit");
+    assert_eq!(example::outdated(&state, &example), " from a different edit");
     typed(&mut state, "task.examples", "1000").unwrap();
-    assert_eq!(example::outdated(&state, &example), " of the run before");
+    assert_eq!(example::outdated(&state, &example), " from the previous run");
 }

@@ -21,7 +21,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     DOSSIERS.draw_page(frame, area, state, failed, || {
         let key = |id| state.keymap.short_label(id);
         format!(
-            "{} loads and inspects it\n{} {} compares it with the expected.* beside its weights\n{} adds a folder or a hub id",
+            "{} loads and inspects it\n{} {} compares it with the expected.* files next to its weights\n{} adds a folder or a hub id",
             key("open"),
             key("menu"),
             key("check-model"),
@@ -40,7 +40,7 @@ pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     if let Some(question) = dossier.waiting {
         let doing = match question {
             ModelQuestion::Inspect => "loading",
-            ModelQuestion::Check => "checking against the expected.* beside the weights",
+            ModelQuestion::Check => "checking against the expected.* files next to the weights",
         };
         let wait = if state.busy() { "; it waits for the run" } else { "" };
         lines.push(Line::styled(format!("{doing}{wait}"), theme.style(Role::Warning)));

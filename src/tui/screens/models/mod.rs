@@ -44,9 +44,9 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "select-model", "mark model", "Toggles whether the lab's next run uses the model under the cursor.",
+    "select-model", "mark model", "Selects or deselects the model under the cursor for the lab's next run.",
         ["space"], Some(("select", 3)), live => select;
-    "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec takes.",
+    "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec accepts.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
 };
 
@@ -54,7 +54,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
     "inspect-model", "inspect model", "Loads the model under the cursor and describes it, as enter does.",
         ["i"], None, can_ask => |s| ask(s, ModelQuestion::Inspect);
     "check-model", "check model",
-        "Compares the model under the cursor with the reference numbers of another implementation beside its weights.",
+        "Compares the model under the cursor with reference values from a different implementation, stored next to its weights.",
         ["c"], None, can_ask => |s| ask(s, ModelQuestion::Check);
 };
 

@@ -45,26 +45,26 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let shown = view(state).figure(pane);
     if view(state).spec.of_files() && [MARGINS, BY_SIZE, RECOMMENDED].contains(&pane) && shown.is_none() {
         frame.render_widget(pane_block(state, pane, "Training size"), area);
-        let text = "Results from files say nothing about training sizes.";
+        let text = "Result files contain no training sizes.";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
     if !found.tasks.is_empty() && shown.is_none() {
         frame.render_widget(pane_block(state, pane, "Power"), area);
         let text =
-            "Power is planned task by task: give two files of one task. Enter on a task lists the items that changed.";
+            "Power is planned per task: provide two files for the same task. Enter on a task lists the changed items.";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
     if found.comparison().is_some() && shown.is_none() {
         frame.render_widget(pane_block(state, pane, pane.0), area);
         let why = match pane {
             SEQUENTIAL => {
-                let why = found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("no item is a step");
-                format!("The sequential test cannot be made: {why}.")
+                let why = found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("no item counts as a step");
+                format!("The sequential test is not possible: {why}.")
             }
-            NOISE => "Noise was not studied: tick it in the row Extra checks of the settings.".to_owned(),
-            SHORTFALL => "The shortfall was not measured: tick it in the row Extra checks of the settings.".to_owned(),
-            KNOWN => "This comparison says nothing about the number of items.".to_owned(),
-            _ => "This run has one training size: give several in the row Steps of the settings.".to_owned(),
+            NOISE => "Noise was not studied; tick it under Extra checks in the settings.".to_owned(),
+            SHORTFALL => "The shortfall was not measured; tick it under Extra checks in the settings.".to_owned(),
+            KNOWN => "This comparison does not show how many items are needed.".to_owned(),
+            _ => "This run has one training size; enter several under Steps in the settings.".to_owned(),
         };
         return message(frame, inside(area), &why, state.theme().style(Role::Dim));
     }
@@ -73,8 +73,8 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         BY_SIZE => ("Power by training size".to_owned(), None),
         RECOMMENDED => ("Recommended test items by training size".to_owned(), None),
         NOISE => ("Power by noise on B".to_owned(), None),
-        KNOWN => ("Published data sets, and the items needed".to_owned(), None),
-        SHORTFALL => ("Lacking accuracy: by optimisation and by data".to_owned(), None),
+        KNOWN => ("Published data sets and the items needed".to_owned(), None),
+        SHORTFALL => ("Accuracy shortfall: due to optimisation and to data".to_owned(), None),
         SEQUENTIAL => ("Early stopping: A's share of disagreements by items seen".to_owned(), stops(state)),
         _ => (curve_title(state), needed(state)),
     };
@@ -112,10 +112,10 @@ fn stops(state: &State) -> Option<String> {
     let found = results(state);
     let last = found.steps().last()?;
     Some(match found.stop() {
-        Some(stop) => format!(" One may stop after {} items.", grouped(stop.value.at_n as usize)),
+        Some(stop) => format!(" Testing may stop after {} items.", grouped(stop.value.at_n as usize)),
         None => {
             let (n, e) = (grouped(last.value.at_n as usize), last.value.log_e.exp());
-            format!(" One may not stop yet after {n} items (e-value {e:.2}).")
+            format!(" Testing may not stop yet after {n} items (e-value {e:.2}).")
         }
     })
 }

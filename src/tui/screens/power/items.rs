@@ -33,12 +33,12 @@ impl List {
 
     pub(crate) fn about(self) -> &'static str {
         match self {
-            List::Sizes => "How many sentences the probes were trained on, and the comparison on the test sentences.",
+            List::Sizes => "Number of training sentences of the probes, with the comparison on the test sentences.",
             List::Pairs => {
-                "Every two systems, A minus B: mean over tasks, p adjusted by Holm over pairs; enter lists the tasks."
+                "All pairs of systems, A minus B: mean over tasks, p Holm-adjusted over pairs; enter lists the tasks."
             }
-            List::Tasks => "Tasks that both folders have, A minus B, p adjusted by Holm; enter lists what changed.",
-            List::Flips => "Items whose value changed, with both answers; the pane below has them in full.",
+            List::Tasks => "Tasks that both folders have, A minus B, p Holm-adjusted; enter lists the changed items.",
+            List::Flips => "Items whose value changed, with both answers; the pane below shows them in full.",
         }
     }
 }
@@ -232,7 +232,7 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if !now && results(state).flips.is_empty() {
-        state.view.toast = Some("no item is known to have changed: run a comparison of results first".into());
+        state.view.toast = Some("no changed items are known; run a comparison of result files first".into());
         return Vec::new();
     }
     turn(state, pair, if now { None } else { Some(String::new()) });

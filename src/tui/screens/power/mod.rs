@@ -124,15 +124,15 @@ static TAB: &[Entry] = rows! { Context::Global;
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "swap", "swap sides", "Swaps the two sides.",
         ["x"], None, live => swap;
-    "studies", "studies of the paper", "Sets the lab up as one of the studies of Zhu et al. (2022).",
+    "studies", "studies of the paper", "Sets up one of the studies of Zhu et al. (2022).",
         ["s"], None, live => |s| popups::pick(s, &studies::STUDIES, 0);
-    "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
+    "survey", "known data sets", "Shows which known data sets are large enough for this comparison.",
         ["d"], None, always => |s| popups::show(s, &studies::SURVEY);
     "flips", "changed items",
-        "Lists the items on which two results differ, with both answers; again returns to the previous list.",
+        "Lists the items on which the two sides disagree, with both answers; a second press returns to the previous list.",
         ["f"], None, always => items::toggle;
     "plan", "freeze a plan",
-        "Writes the next plan into the settings, before any result is seen: differ, equal, early or none.",
+        "Sets the next kind of plan, before any result is seen: differ, equal, early or none.",
         ["p"], None, live => plan;
 };
 
@@ -243,7 +243,7 @@ fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
 
-/// True if results have been shown and the setup's plan has other terms than the current ones. A test, level, margin or order chosen after
+/// True if results have been shown and the setup's plan differs from the current terms. A test, level, margin or order chosen after
 /// results was not planned.
 fn departs(view: &View) -> bool {
     let terms = |spec: &Spec| {
@@ -326,15 +326,19 @@ impl Screen for Power {
     fn about(&self, state: &State, pane: Pane) -> String {
         match pane {
             SIZES => items::shown(state).about(),
-            CURVE => "How often a comparison on this many items would show the difference, if it is as observed.",
+            CURVE => {
+                "Probability that a comparison on this many items shows the difference, if it is as large as observed."
+            }
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power with the available test items, by training size.",
             RECOMMENDED => "Test items needed for the target power, by training size.",
-            SEQUENTIAL => "Whether one may stop after the first items: a test that may be checked at any time.",
-            NOISE => "Power if the vectors of the second side get more noise.",
-            KNOWN => "Sizes of published data sets, and the items that this comparison needs.",
-            SHORTFALL => "Accuracy that the probes lack: by their training, and by the number of examples.",
-            _ => "Items that both sides, one or neither get right, and what follows from them.",
+            SEQUENTIAL => "Whether testing may stop early: a test that may be checked after any number of items.",
+            NOISE => "Power as noise is added to the vectors of the second side.",
+            KNOWN => "Sizes of published data sets, and the number of items that this comparison needs.",
+            SHORTFALL => {
+                "Accuracy that the probes lack because of their training, and because of the number of examples."
+            }
+            _ => "Items that both sides, one side or neither gets right, and the resulting verdict.",
         }
         .to_owned()
     }
@@ -410,7 +414,7 @@ impl Screen for Power {
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         let pilot = view(state).pilot.is_some();
         let changed = pilot || ran(state).is_some_and(|ran| ran.test != view(state).spec.test);
-        // Terms that changed during the run are asked now.
+        // Asks about terms that changed during the run.
         if mine && changed { ask(state) } else { Vec::new() }
     }
 

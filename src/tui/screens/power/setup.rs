@@ -29,7 +29,7 @@ fn pilot(state: &State) -> Row {
     let most = stops.last().copied().unwrap_or(0.0);
     let now = view(state).pilot.map_or(most, |n| n as f64);
     let kind = Kind::Slider { range: Range::whole(most.min(2.0), most), stops, unset: None };
-    let help = "Test items that are looked at, as if the pilot had ended there.";
+    let help = "Number of test items used, as if the pilot had ended there.";
     Row::of_view(PILOT, "Pilot", help, kind, Value::Number(now))
 }
 

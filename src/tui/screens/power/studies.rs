@@ -44,7 +44,7 @@ impl Page for Survey {
         let found = results(state);
         let (Some(all), Some(needed)) = (verdicts(found), found.needed()) else {
             let text =
-                "nothing has been compared yet; a comparison of right and wrong answers says how many items are needed";
+                "nothing has been compared yet; compare right and wrong answers to see how many items are needed";
             return say(Role::Dim, text);
         };
         let row = |cells: [String; 5]| -> String {
@@ -62,13 +62,13 @@ impl Page for Survey {
         );
         if let Some((n, bound)) = found.recommended() {
             let n = figure::layers::grouped(n as usize);
-            lines.extend(say(Role::Text, &format!("the {bound} asks for {n} training examples")));
+            lines.extend(say(Role::Text, &format!("the {bound} requires {n} training examples")));
         }
         lines.push(Line::default());
         lines.push(Line::styled(row(HEADS.map(str::to_owned)), state.theme().style(Role::Title)));
         lines.extend(all.iter().map(|v| Line::styled(row(v.cells()), state.theme().style(Role::Text))));
         lines.push(Line::default());
-        let about = "sizes as in Tables 8 and 9 of Zhu et al. (2022); verdicts hold as far as items behave like those of the pilot";
+        let about = "sizes from Tables 8 and 9 of Zhu et al. (2022); the verdicts assume that items behave like those of the pilot";
         lines.extend(say(Role::Dim, about));
         lines
     }

@@ -70,7 +70,7 @@ fn each_figure_has_its_pane() {
     }
 }
 
-/// From the verdict another figure than the one in sight was exported.
+/// Regression: the verdict pane used to export a figure other than the visible one.
 #[test]
 fn the_figure_that_is_exported_is_in_sight() {
     let mut state = state();

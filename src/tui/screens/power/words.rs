@@ -162,9 +162,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
             let others = if family.size == 1 { "comparison" } else { "comparisons" };
             format!("in its family of {} {others}: Holm p {}", family.size, p_value(holm))
         }
-        Standing::CannotDecide => {
-            "with so few items that separate the sides, its family cannot decide this comparison".into()
-        }
+        Standing::CannotDecide => "too few items separate the sides to decide this comparison within its family".into(),
         Standing::Interim => return None,
     })
 }
@@ -222,7 +220,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     if let Some(level) = c.level {
         entries.push(("interval level".into(), level.to_string()));
     }
-    entries.push(("state".into(), if c.is_final { "final" } else { "still refined" }.into()));
+    entries.push(("state".into(), if c.is_final { "final" } else { "being refined" }.into()));
     if let Some(engine) = &state.board.engine {
         entries.push(("device".into(), engine.device.clone()));
         entries.push(("probity".into(), engine.version.clone()));

@@ -25,7 +25,7 @@ const WEIGHT: usize = 5;
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(id) = relation(state) else {
         frame.render_widget(pane_block(state, ASKED, "Prompts, P@1"), area);
-        return message(frame, inside(area), "no prompt has been asked yet", state.theme().style(Role::Dim));
+        return message(frame, inside(area), "no prompt has been scored yet", state.theme().style(Role::Dim));
     };
     let found = results(state).relation(id).map(|r| &r.value);
     let label = found.map_or("", |r| r.label.as_str());
@@ -77,7 +77,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             .iter()
             .map(|m| match results(state).score(id, all[k], m) {
                 Some(s) => format!(" {:>5.1}", 100.0 * measure.of(&s.value).mean),
-                // A typed prompt may be asked after the run.
+                // A typed prompt may be scored after the run.
                 None => format!(" {:>5}", if over && !typed { "n/a" } else { "…" }),
             })
             .collect();

@@ -68,22 +68,22 @@ impl Drawn {
 
     pub(crate) fn about(self) -> &'static str {
         match self {
-            Self::Prompts => "The share of right answers (P@1) of every model under every prompt of the relation.",
-            Self::Ranks => "The order of the models under every prompt of the relation.",
+            Self::Prompts => "Share of right answers (P@1) by model, for every prompt of the relation.",
+            Self::Ranks => "Ranking of the models under every prompt of the relation.",
             Self::Preference => "How far apart the worst and the best prompt are, over all relations.",
             Self::Turned => {
                 "Share of relations where prompts differ by more than 10 points, and where the order of the models flips."
             }
             Self::Stability => "How often an answer is the same under every name of its subject.",
             Self::Consistency => {
-                "How often the models keep their places when relations are redrawn: original prompt, random prompt, averaged."
+                "How often the models keep their ranks when relations are redrawn: original prompt, random prompt, average."
             }
-            Self::Places => "The places that one model takes when relations are redrawn; v shows the next model.",
-            Self::Curve => "How steady the order of the models becomes as more prompts are averaged.",
-            Self::Ledger => "What one drawn prompt, name and sample add to the gap of two models.",
+            Self::Places => "Ranks of one model when relations are redrawn; v shows the next model.",
+            Self::Curve => "Stability of the model ranking as more prompts are averaged.",
+            Self::Ledger => "What the draw of one prompt, name and sample adds to the gap between two models.",
             Self::Disparity => "How much better models know facts after further training on them.",
             Self::Causal(_) => {
-                "Where prompt, name and sample act; averaging blocks the highlighted path; t c highlights the next."
+                "Where prompt, name and sample take effect; averaging blocks the highlighted path; t c highlights the next."
             }
         }
     }
@@ -168,9 +168,9 @@ pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let can = |r: &&Tagged<RelationFinding>| r.value.kept > 0 && !r.value.prompts.is_empty();
     let (asked, wanted) = (results(state).relations.iter().filter(can).count(), spec.ranks.subset);
     match asked {
-        0 => "n/a: no relation can be asked of all models; the list says why".to_owned(),
+        0 => "n/a: no relation can be tested on all models; the list shows why".to_owned(),
         n if ranks && n < wanted => format!(
-            "n/a: a draw takes {wanted} relations, and {n} can be asked\nlower \"Relations drawn\" in the settings, or ask more relations"
+            "n/a: a draw needs {wanted} relations, but only {n} can be tested\nlower \"Relations drawn\" in the settings, or test more relations"
         ),
         _ => "n/a".to_owned(),
     }
@@ -184,13 +184,12 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         let what = match drawn {
             Drawn::Disparity if results(state).disparity.is_empty() => {
                 format!(
-                    "Further training was not asked for: give shares in the row Mixture of the settings.\n{} shows what was published.",
+                    "Further training was not requested; enter shares under Mixture.\n{} shows the published values.",
                     state.keymap.short_label("published")
                 )
             }
             Drawn::Stability if !results(state).stability.is_empty() => {
-                "n/a: no subject that is asked has a second name; the row Names of the settings says how many are asked"
-                    .to_owned()
+                "n/a: no tested subject has a second name; Names in the settings limits how many are tested".to_owned()
             }
             Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
             Drawn::Ledger | Drawn::Preference | Drawn::Turned => missing(state, false),
@@ -238,7 +237,7 @@ fn readout(state: &State) -> Option<String> {
             let all = found.summaries.iter().find(|s| s.value.unstable.is_some())?;
             let v = &all.value;
             Some(format!(
-                "gaps above 10 points: {} of {} pairs of model and relation; the order of the models changes with the prompt on {} of {} relations",
+                "gaps above 10 points: {} of {} pairs of model and relation; the model ranking changes with the prompt on {} of {} relations",
                 v.relations_over_10,
                 v.relations * found.models().len(),
                 v.unstable_relations?,
@@ -276,13 +275,13 @@ fn readout(state: &State) -> Option<String> {
         Drawn::Ledger => {
             let l = found.ledgers.get(view(state).pair).or(found.ledgers.first())?;
             Some(format!(
-                "{} instances of {} relations; the squares of the first four add up to that of the fifth",
+                "{} instances of {} relations; the squares of the first four bars add up to the square of the fifth",
                 l.n, l.value.relations
             ))
         }
         Drawn::Disparity => {
             let d = found.disparity.last()?;
-            Some(format!("{} facts, first prompt, usual name; {} steps of training", d.n, d.value.steps))
+            Some(format!("{} facts, first prompt, usual name; {} training steps", d.n, d.value.steps))
         }
     }
 }

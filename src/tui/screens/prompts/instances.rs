@@ -28,7 +28,7 @@ pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     here.then_some((look, all))
 }
 
-/// Number of lines in the list: the instances of the latest list, then those that are not asked.
+/// Number of lines in the list: the instances of the latest list, then the unused ones.
 pub(crate) fn len(state: &State) -> usize {
     look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }
@@ -41,12 +41,12 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         frame.render_widget(pane_block(state, INSTANCES, "Instances"), area);
         let key = state.keymap.short_label("open");
         let text = match under_cursor(state) {
-            Err(Some(why)) => format!("this prompt is not asked: {}", printable(why)),
-            Err(None) => "no instance has been asked yet".to_owned(),
+            Err(Some(why)) => format!("this prompt is not used: {}", printable(why)),
+            Err(None) => "no instance has been tested yet".to_owned(),
             Ok(_) if job::is_unloaded(state, LabId::Prompts) => {
                 let run = state.keymap.short_label("run");
                 format!(
-                    "this run's models made way for another run; {run} runs it again, then {key} shows the instances"
+                    "another run has replaced this run's models; {run} runs it again, then {key} shows the instances"
                 )
             }
             Ok(_) => format!("{key} shows the instances of the prompt"),
@@ -57,7 +57,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let cursor = state.place(ID).scrolled(INSTANCES);
     let one = match cursor.checked_sub(all.rows.len()).and_then(|k| all.left_out.get(k)) {
-        Some((_, why)) => wrapped(&printable(&format!("not asked: {why}")), usize::from(inner.width)),
+        Some((_, why)) => wrapped(&printable(&format!("not used: {why}")), usize::from(inner.width)),
         None => details(state, look, usize::from(inner.width)),
     };
     let focused = state.place(ID).focus == INSTANCES;

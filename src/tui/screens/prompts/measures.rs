@@ -99,7 +99,7 @@ impl Spread {
             Self::HeldOut => "best minus worst prompt, both chosen on other instances, mean over the models".into(),
             Self::ByChance => "the gap that equally good prompts would show, mean over the models".into(),
             Self::Std => "standard deviation over prompts, mean over the models".into(),
-            Self::Stability => "one answer under every name, first prompt, mean over the models".into(),
+            Self::Stability => "same answer under every name, first prompt, mean over the models".into(),
             Self::Adjusted => {
                 format!("adjusted score of {}", printable(drawn_model(state).unwrap_or("no model")))
             }
@@ -107,7 +107,7 @@ impl Spread {
                 Some(l) => {
                     format!("adjusted score of {} minus that of {}", printable(&l.value.a), printable(&l.value.b))
                 }
-                None => "the gap of two models".into(),
+                None => "the gap between two models".into(),
             },
         }
     }

@@ -114,38 +114,38 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "drawn-model", "next model", "Draws the places of the next model.",
+    "drawn-model", "next model", "Draws the ranks of the next model.",
         ["v"], None, |s| !results(s).models().is_empty() => |s| turn_model(s, true);
-    "previous-drawn-model", "previous model", "Draws the places of the previous model.",
+    "previous-drawn-model", "previous model", "Draws the ranks of the previous model.",
         ["V"], None, |s| !results(s).models().is_empty() => |s| turn_model(s, false);
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
         ["n"], None, can_ask => drill::next_mention;
-    "own-prompt", "own prompt", "Types your own prompt, which every model is asked at once.",
+    "own-prompt", "own prompt", "Opens a field for your own prompt, which every model answers at once.",
         ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
-    "add-facts", "add facts", "Adds a file or folder with facts and prompts to the data that are asked.",
+    "add-facts", "add facts", "Adds a file or folder with facts and prompts to the data.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
     "published", "behind the figure: published numbers",
-        "Toggles the values published by Cao et al. 2022 under the figure, if there are any.",
+        "Shows or hides the values published by Cao et al. 2022 behind the figure, if there are any.",
         ["b"], None, always => turn_published;
 };
 
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "measure", "next measure",
-        "Lists the next number: for relations the gap, held out or by chance, and more; for prompts P@1, P@k or MRR.",
+        "Shows the next measure in the list: for relations the gap (also held out or by chance) and others; for prompts P@1, P@k or MRR.",
         ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
-    "instances", "instances", "Goes from a number down to the instances behind it.",
+    "instances", "instances", "Shows the parts of a number, down to the instances behind it.",
         ["i"], None, drill::can => drill::down;
     "next-pair", "next pair of models", "Shows the gap of the next pair of models.",
         ["p"], None, |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
-    "more-prompts", "average more prompts", "Draws the places of a model when one more prompt is averaged, up to all.",
+    "more-prompts", "average more prompts", "Draws a model's ranks with one more prompt averaged, up to all.",
         ["a"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
-    "fewer-prompts", "average fewer prompts", "Draws the places of a model when one prompt fewer is averaged.",
+    "fewer-prompts", "average fewer prompts", "Draws a model's ranks with one prompt fewer averaged.",
         ["f"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
     "next-cause", "next cause", "Highlights the next path of the causal graph: prompt, name, sample.",
         ["c"], None, always => next_cause;
-    "keep-prompt", "keep typed prompt", "Toggles whether the next runs ask the typed prompt under the cursor.",
+    "keep-prompt", "keep typed prompt", "Keeps the typed prompt under the cursor for the next runs, or drops it again.",
         ["o"], None, own::can_keep => own::keep;
-    "prompt-weights", "weights of the prompts", "Types weights by which the next run averages the prompts of this relation.",
+    "prompt-weights", "prompt weights", "Opens a field for the weights with which the next run averages this relation's prompts.",
         ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
 };
 
@@ -189,14 +189,14 @@ fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// Prompts of that relation that are not asked, with reasons; listed after the others.
+/// Prompts of that relation that are not used, with reasons; listed after the others.
 fn left_out(state: &State) -> Vec<(&str, &str)> {
     let found = relation(state).and_then(|id| results(state).relation(id));
     let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);
     reasons.iter().flat_map(|l| l.what.iter().map(|p| (p.as_str(), l.reason.as_str()))).collect()
 }
 
-/// The prompt under the cursor; the error is the reason why it is not asked, if known.
+/// The prompt under the cursor; the error is the reason why it is not used, if known.
 fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     let (all, not) = (prompts(state), left_out(state));
     let last = (all.len() + not.len()).checked_sub(1).ok_or(None)?;
@@ -204,7 +204,7 @@ fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     all.get(at).copied().ok_or_else(|| not.get(at - all.len()).map(|(_, why)| *why))
 }
 
-/// The prompt under the cursor, if it is asked.
+/// The prompt under the cursor, if it is used.
 fn prompt(state: &State) -> Option<&str> {
     under_cursor(state).ok()
 }
@@ -319,12 +319,12 @@ impl Screen for Prompts {
                 format!("{}: {}.", spread.heading(), spread.words(state))
             }
             ASKED => {
-                "The prompts of the relation with every model's share of right answers; enter shows the instances."
+                "Prompts of the relation, with every model's share of right answers; enter shows the instances."
                     .into()
             }
-            INSTANCES => "What every model answered to each fact under the prompt; n asks for the next name.".into(),
+            INSTANCES => "Every model's answer to each fact under the prompt; n shows the next name.".into(),
             LEDGER => {
-                "How much of the gap of two models is the models, and how much the luck of prompt, name and sample."
+                "How much of the gap between two models is due to the models, and how much to the choice of prompt, name and sample."
                     .into()
             }
             pane => Drawn::of(pane).map_or("", Drawn::about).into(),
@@ -351,7 +351,7 @@ impl Screen for Prompts {
         let len = length(state, pane);
         let place = state.place_mut(ID);
         place.travel(pane, by, len);
-        // Another relation has other prompts, and another prompt has other instances.
+        // A different relation has different prompts, and a different prompt has different instances.
         match pane {
             RELATIONS => {
                 place.scroll.remove(&ASKED);

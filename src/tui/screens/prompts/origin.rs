@@ -19,14 +19,14 @@ use stats::estimate::Estimate;
 const SHOWN: usize = 24;
 /// Methods of the intervals.
 const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
-const OVER_INSTANCES: &str = "limits that hold for all prompts at once; of the gap by chance, where such gaps lie";
+const OVER_INSTANCES: &str = "simultaneous limits for all prompts; for the gap by chance, the range of such gaps";
 /// Methods of the intervals of rank consistency.
 const OVER_DRAWS: &str = "exact, over the draws, for a share chosen as the largest";
 const OVER_RELATIONS: &str = "Student's t over relations";
 
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     match state.looked_at(ID) {
-        RELATIONS => relations(state, "facts are asked of every model"),
+        RELATIONS => relations(state, "facts are tested on every model"),
         LEDGER => of_ledger(state),
         pane if Drawn::of(pane).is_some() => figure(state),
         ASKED => scores(state),
@@ -37,8 +37,10 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
 
 fn figure(state: &State) -> Option<Origin> {
     let origin = match view(state).drawn {
-        Drawn::Prompts => relations(state, "facts asked of every model, P@1 over its prompts"),
-        Drawn::Ranks => relations(state, "facts asked of every model, ranks over its prompts by P@1"),
+        Drawn::Prompts => relations(state, "facts tested on every model; P@1 under each prompt of the relation"),
+        Drawn::Ranks => {
+            relations(state, "facts tested on every model; models ranked by P@1 under each prompt of the relation")
+        }
         Drawn::Preference | Drawn::Turned => preference(state),
         Drawn::Stability => stability(state),
         Drawn::Consistency => consistency(state, None),
@@ -61,7 +63,7 @@ fn figure(state: &State) -> Option<Origin> {
     };
     let mut origin = origin?;
     if view(state).published && view(state).drawn.published().is_some() {
-        let what = "numbers published by Cao et al. 2022; they are not of this run";
+        let what = "numbers published by Cao et al. 2022, not from this run";
         origin.entries.push(("beneath".into(), what.into()));
     }
     Some(origin)
@@ -149,7 +151,7 @@ fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)
         (
             "found".into(),
             format!(
-                "for {} on {facts} facts that are not asked; they have {seen:.0} % of the asked objects",
+                "for {} on {facts} facts outside the test; they contain {seen:.0} % of the tested objects",
                 v.found_for
             ),
         ),
@@ -168,7 +170,7 @@ fn one(state: &State) -> Option<Origin> {
         let v = &found.value;
         let right = if v.right { "right" } else { "wrong" };
         let rank = v.rank.map_or("no candidate".into(), |r| format!("rank {r}"));
-        (key(&found.model), format!("says {}: {right}; the object: {rank}; shown `{}`", v.said, v.text))
+        (key(&found.model), format!("answers {}: {right}; the object has {rank}; input `{}`", v.said, v.text))
     };
     let v = &first.value;
     let what = format!("{}: {} under `{}`", v.mention, v.object, all.prompt);
@@ -227,7 +229,7 @@ fn stability(state: &State) -> Option<Origin> {
         let over = found.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
         (key(model), format!("{}, n {kept}", over.map_or("n/a".into(), interval)))
     };
-    let what = "one answer under every name of a subject, first prompt, in per cent, mean over relations";
+    let what = "same answer under every name of a subject, first prompt, in per cent, mean over relations";
     let mut origin = match found.summaries.first() {
         Some(s) => of(state, what.into(), s, OVER_RELATIONS),
         None => of(state, what.into(), found.stability.first()?, ""),
@@ -249,7 +251,7 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let whole = found.rank(Regime::Adjusted, None)?;
     let v = &whole.value;
     let what = format!(
-        "% of {} draws ({} of {} relations each) in which a model takes its most frequent place, or all models their \
+        "% of {} draws ({} of {} relations each) in which a model takes its most frequent rank, or all models their \
          most frequent order",
         v.draws, v.subset, v.relations
     );
@@ -332,7 +334,7 @@ fn of<T>(state: &State, what: String, number: &Tagged<T>, how: &str) -> Origin {
     if let Some(level) = number.level.filter(|_| !how.is_empty()) {
         entries.push(("interval".into(), format!("{how}, level {level}")));
     }
-    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+    entries.push(("state".into(), if number.is_final { "final" } else { "being refined" }.into()));
     if let Some(engine) = &state.board.engine {
         entries.push(("version".into(), engine.version.clone()));
         entries.push(("device".into(), engine.device.clone()));

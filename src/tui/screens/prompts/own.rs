@@ -26,7 +26,7 @@ pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, 
         return Err(reason);
     }
     let Some(relation) = relation(state).map(str::to_owned) else {
-        return Err("no relation has its scores yet".into());
+        return Err("no relation has been scored yet".into());
     };
     // The cursor moves to the prompt's line, which may otherwise be outside the pane.
     let all = prompts(state);
@@ -37,7 +37,7 @@ pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, 
     Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
 }
 
-/// Prompts that the next run asks in addition to the relation's own.
+/// Prompts that the next run uses in addition to the relation's own.
 pub(crate) fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
     view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
 }
@@ -56,11 +56,11 @@ pub(crate) fn keep(state: &mut State) -> Vec<Effect> {
     let told = match own.iter().position(|p| *p == text) {
         Some(at) => {
             own.remove(at);
-            "the next run does not ask this prompt"
+            "the next run does not use this prompt"
         }
         None => {
             own.push(text);
-            "the next run asks and averages this prompt too"
+            "the next run uses and averages this prompt too"
         }
     };
     view_mut(state).spec.data.own.retain(|_, prompts| !prompts.is_empty());
@@ -76,12 +76,12 @@ pub(crate) fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, S
     let data = &mut view_mut(state).spec.data;
     data.add(text.to_owned());
     let beside = match (data.built_in, data.whole, data.relations.len()) {
-        (true, true, 1) => " beside the built-in one".to_owned(),
-        (true, true, n) => format!(" beside {n} built-in ones"),
-        (true, false, _) => " beside the built-in ones".to_owned(),
+        (true, true, 1) => " and the built-in relation".to_owned(),
+        (true, true, n) => format!(" and {n} built-in relations"),
+        (true, false, _) => " and the built-in relations".to_owned(),
         (false, ..) => String::new(),
     };
     let key = state.keymap.label("run");
-    state.view.toast = Some(format!("{key} asks the facts of {}{beside}", base::text::printable(text)));
+    state.view.toast = Some(format!("{key} tests the facts in {}{beside}", base::text::printable(text)));
     Ok(Vec::new())
 }

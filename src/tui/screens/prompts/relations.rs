@@ -1,4 +1,4 @@
-//! The relations: number of facts asked, prompts, and a measure over prompts.
+//! The relations: number of facts tested, prompts, and a measure over prompts.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -26,7 +26,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             Some(job) => match &job.outcome {
                 Some(Outcome::Failed(p)) => return problem(frame, inner, p, state),
                 Some(Outcome::Cancelled) => "cancelled before the first relation".into(),
-                Some(Outcome::Done) => "no relation can be asked".into(),
+                Some(Outcome::Done) => "no relation can be tested".into(),
                 None => match &job.progress {
                     Some(progress) => progress.stage.clone(),
                     None => "the models are loading".into(),

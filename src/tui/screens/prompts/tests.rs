@@ -100,7 +100,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
     for (pane, what, printed) in [
         (ASKED, "capital, `The capital of", "P@1 40.0"),
         (LEDGER, "adjusted gap of a and b", "of the variance"),
-        (RELATIONS, "facts asked of every model", "held out"),
+        (RELATIONS, "facts tested on every model", "held out"),
     ] {
         state.show(ID);
         state.focus_on(pane);
@@ -119,13 +119,13 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
     let mut state = finished();
     state.place_mut(ID).focus = FIGURE;
     for (drawn, what) in [
-        (Drawn::Prompts, "P@1 over its prompts"),
-        (Drawn::Ranks, "ranks over its prompts"),
+        (Drawn::Prompts, "P@1 under each prompt"),
+        (Drawn::Ranks, "models ranked by P@1"),
         (Drawn::Preference, "from the worst to the best prompt"),
         (Drawn::Turned, "from the worst to the best prompt"),
-        (Drawn::Stability, "one answer under every name"),
-        (Drawn::Consistency, "most frequent place"),
-        (Drawn::Places, "most frequent place"),
+        (Drawn::Stability, "same answer under every name"),
+        (Drawn::Consistency, "most frequent rank"),
+        (Drawn::Places, "most frequent rank"),
         (Drawn::Curve, "most frequent whole order"),
         (Drawn::Ledger, "adjusted gap of a and b"),
         (Drawn::Disparity, "after further pretraining"),
@@ -265,7 +265,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
         ("1, -1", "-1 is negative or not a number"),
         ("0 0", "add up to 0"),
         ("1 x", "`x`"),
-        ("1 2;", "row 2 has no weight"),
+        ("1 2;", "row 2 is empty"),
     ] {
         let refused = weights::take(&mut state, text).unwrap_err();
         assert!(refused.contains(printed), "{text}: {refused}");
@@ -361,7 +361,10 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(end)));
     let printed = drawn::missing(&state, true);
-    assert!(printed.starts_with("n/a") && printed.contains("takes 20 relations, and 1 can be asked"), "{printed}");
+    assert!(
+        printed.starts_with("n/a") && printed.contains("needs 20 relations, but only 1 can be tested"),
+        "{printed}"
+    );
     let mut none = results(&state).relations[0].value.clone();
     none.kept = 0;
     take(&mut state, finding(ALL, Kind::Relation(none)));

@@ -9,7 +9,7 @@ use base::numbers::number;
 use labs::prompts::spec::{UserWeights, Weighting};
 
 static FIELD: Prompt = Prompt {
-    label: "weights of the prompts",
+    label: "prompt weights",
     hint: "one per prompt, e.g. 1 2 1 (empty = equal); or by name, separated by semicolons",
     take,
     follow: None,
@@ -25,7 +25,7 @@ pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     look::edit(state, &FIELD, &text)
 }
 
-/// Number of prompts that the next run asks of a relation, including kept ones, if known.
+/// Number of prompts that the next run uses for a relation, including kept ones, if known.
 fn asked(state: &State, id: &str) -> Option<usize> {
     let (then, now) = (&ran(state)?.data, &view(state).spec.data);
     let found = &results(state).relation(id)?.value;
@@ -54,7 +54,7 @@ fn read(text: &str) -> Result<UserWeights, String> {
         true => {
             let table: Vec<Vec<f64>> = text.split(';').map(row).collect::<Result<_, _>>()?;
             if let Some(k) = table.iter().position(Vec::is_empty) {
-                return Err(format!("row {} has no weight: one row for each prompt, a weight for each name", k + 1));
+                return Err(format!("row {} is empty; enter one row per prompt, with one weight per name", k + 1));
             }
             UserWeights::Joint(table)
         }
@@ -66,7 +66,7 @@ fn read(text: &str) -> Result<UserWeights, String> {
 
 pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let Some(id) = relation(state).map(str::to_owned) else {
-        return Err("no relation has its scores yet".into());
+        return Err("no relation has been scored yet".into());
     };
     let adjust = &view(state).spec.adjust;
     if text.trim().is_empty() {
@@ -81,7 +81,7 @@ pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
         return Ok(Vec::new());
     }
     if adjust.prompts.is_some() || adjust.mentions.is_some() {
-        return Err("K prompts are drawn, which have equal weights: set K to all first".into());
+        return Err("K prompts are drawn with equal weights; set K to all first".into());
     }
     let weights = read(text)?;
     let found = match &weights {
@@ -89,12 +89,12 @@ pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
         UserWeights::Joint(table) => table.len(),
     };
     if let Some(wanted) = asked(state, &id).filter(|n| *n != found) {
-        return Err(format!("{found} for {wanted} prompts of {id}: one for each, in their order"));
+        return Err(format!("{found} given for {wanted} prompts of {id}; enter one per prompt, in order"));
     }
     let key = state.keymap.label("run");
     let adjust = &mut view_mut(state).spec.adjust;
     adjust.user.insert(id.clone(), weights);
     adjust.weights = Weighting::User;
-    state.view.toast = Some(format!("{key} averages the prompts of {id} by these weights"));
+    state.view.toast = Some(format!("{key} averages the prompts of {id} with these weights"));
     Ok(Vec::new())
 }

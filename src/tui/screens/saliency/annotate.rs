@@ -60,12 +60,13 @@ enum Reading {
 }
 
 static SAVE: Prompt = Prompt { label: "save marks to", hint: "a .jsonl file", take: take_save, follow: None };
-static OPEN: Prompt = Prompt { label: "go on with the marks of", hint: "a .jsonl file", take: take_open, follow: None };
+static OPEN: Prompt =
+    Prompt { label: "continue with the marks in", hint: "a .jsonl file", take: take_open, follow: None };
 static FIRST: Prompt =
     Prompt { label: "marks of the first annotator", hint: "a .jsonl file", take: take_first, follow: None };
 static SECOND: Prompt = Prompt {
     label: "marks of the second annotator",
-    hint: "a .jsonl file; those of further ones after commas",
+    hint: "a .jsonl file; separate further files by commas",
     take: take_second,
     follow: None,
 };
@@ -139,7 +140,7 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
     let moved = made
         .filter(|made| made.words() != words)
         .map(|made| (made.words().join(" "), made.answer().map(str::to_owned)));
-    // The prediction and the scores of the data are those of its own mask.
+    // The prediction and the scores of the data are for its original mask.
     moved.filter(|_| typed::can_ask(state)).map_or(Vec::new(), |(text, answer)| typed::ask_about(state, text, answer))
 }
 
@@ -148,7 +149,7 @@ pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
     let Some((sentence, _, word)) = masked(state) else { return Vec::new() };
     let made = view(state).annotation.made.get(&sentence.sentence);
     if made.map_or(sentence.masks.contains(&word), |made| made.mask() == Some(word)) {
-        state.view.toast = Some("the mask is what the rationale is for; it cannot be part of it".into());
+        state.view.toast = Some("the rationale explains the mask, so the mask cannot be part of it".into());
         return Vec::new();
     }
     edit(state, sentence, |made| made.toggle(word));
@@ -174,7 +175,7 @@ pub(crate) fn align(state: &mut State) -> Vec<Effect> {
             view_mut(state).annotation.held = Some(word);
             let key = state.keymap.short_label("align-word");
             let text = heat::pointed(state).and_then(|p| p.words.get(word)).map_or("", String::as_str);
-            state.view.toast = Some(format!("{}: go to its partner and press {key}", printable(text)));
+            state.view.toast = Some(format!("{}: move to its partner and press {key}", printable(text)));
         }
         (_, Some(original)) => {
             edit(state, sentence, |made| {
@@ -183,7 +184,7 @@ pub(crate) fn align(state: &mut State) -> Vec<Effect> {
             });
             view_mut(state).annotation.held = None;
         }
-        (_, None) => state.view.toast = Some("begin with the word of the original".into()),
+        (_, None) => state.view.toast = Some("start with a word of the original".into()),
     }
     Vec::new()
 }
@@ -237,7 +238,7 @@ pub(crate) fn line(state: &State) -> Option<String> {
         Some(m) if m.mask().is_none() => {
             let refused = match m.refused() {
                 [] => String::new(),
-                all => format!(", did not pass before: {}", all.join(", ")),
+                all => format!(", rejected before: {}", all.join(", ")),
             };
             format!("no mask{refused} · {} masks a word", key("choose-mask"))
         }
@@ -334,7 +335,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
         match annotation::read(&document.text) {
             Ok(found) => all.push(found),
             Err(why) => {
-                fail(state, &document.path, why, "every line holds one sentence with the benchmark's keys");
+                fail(state, &document.path, why, "each line must hold one sentence with the benchmark's keys");
                 return Vec::new();
             }
         }
@@ -360,7 +361,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
                     view_mut(state).annotation.compared = Some(Compared { files, found, alphas, passed, masks, level });
                     return popups::show(state, &Annotators);
                 }
-                Err(why) => fail(state, &second.path, why, "both must annotate sentences of one set"),
+                Err(why) => fail(state, &second.path, why, "both must annotate sentences of the same set"),
             }
         }
         (Reading::Continue, [found], [document]) => {
@@ -371,7 +372,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
             annotation.made.extend(found.iter().map(|a| (a.sentence(), a.clone())));
             annotation.file = Some(document.path.clone());
             annotation.on = true;
-            let told = if replaced > 0 { format!(", {replaced} of them in place of yours") } else { String::new() };
+            let told = if replaced > 0 { format!(", replacing {replaced} of yours") } else { String::new() };
             let read = if n == 1 { "1 sentence was read".into() } else { format!("{n} sentences were read") };
             state.view.toast = Some(format!("{read}{told}; marking continues"));
         }
@@ -417,12 +418,12 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         0 | 1 => format!("{} (no interval from one sentence)", score(e.mean)),
         _ => format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)),
     };
-    let kappa = f.kappa.as_ref().map_or("not defined: chance alone makes the marks alike".into(), span);
+    let kappa = f.kappa.as_ref().map_or("undefined: the marks agree by chance alone".into(), span);
     let scored = |what: &str, (kappa, n): (Option<f64>, usize)| {
         let kappa = match (kappa, n) {
-            (_, 0) => "nobody has scored the same sentences".to_owned(),
+            (_, 0) => "no sentence has been scored by both".to_owned(),
             (Some(kappa), n) => format!("kappa {}, n {n}", score(kappa)),
-            (None, n) => format!("kappa not defined: all scores are the same, n {n}"),
+            (None, n) => format!("kappa undefined: all scores are the same, n {n}"),
         };
         (Role::Text, format!("{what}: {kappa}"))
     };
@@ -432,7 +433,7 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
     let mut lines: Vec<(Role, String)> = names.zip(&compared.files).map(file).collect();
     lines.extend([
         (Role::Value, format!("Cohen's kappa of marked words: {kappa}, n {} words", f.words)),
-        (Role::Text, format!("alike: {:.1} % of the words", 100.0 * f.alike)),
+        (Role::Text, format!("same mark: {:.1} % of the words", 100.0 * f.alike)),
         (Role::Value, format!("token-F1 of the rationales: {}, n {}", span(&f.token_f1), f.sentences)),
         scored("sufficiency", f.sufficiency),
         scored("compactness", f.compactness),
@@ -460,7 +461,7 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         let differing = f.differing;
         lines.push((
             Role::Warning,
-            format!("left out: {first} that only the first has, {second} that only the second has, {differing} with other words"),
+            format!("left out: {first} only in the first file, {second} only in the second, {differing} with different words"),
         ));
     }
     lines

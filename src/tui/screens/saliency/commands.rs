@@ -29,47 +29,47 @@ pub(crate) static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "previous-partner", "previous partner", "Shows the previous changed partner of the sentence.",
         ["N"], None, |s| !results(s).sentences.is_empty() => |s| turn_partner(s, false);
     "own-sentence", "own sentence",
-        "Types a sentence with [MASK]; prediction and scores are updated at every key. The last one typed can be edited.",
+        "Opens a field for a sentence with [MASK]; every key updates prediction and scores. The last typed sentence can be edited.",
         ["o"], Some(("own sentence", 12)), typed::can_ask => typed::open;
     "mark-word", "mark word", "While marking: adds the word under the cursor to the rationale, or removes it.",
         ["space"], None, marking => annotate::mark;
 };
 
 pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
-    "right-or-wrong", "right or wrong", "Lists the sentences that the model gets right, then the ones that it gets wrong, then all.",
+    "right-or-wrong", "right or wrong", "Lists only the sentences that the model gets right, then only those that it gets wrong, then all.",
         ["c"], None, |s| !results(s).sentences.is_empty() => next_right;
-    "dimension", "next dimension", "Lists only the sentences of the next dimension, and after the last one all.",
+    "dimension", "next dimension", "Lists only the sentences of the next dimension; after the last dimension, lists all.",
         ["d"], None, |s| !results(s).sentences.is_empty() => next_dimension;
     "perturbation", "next kind of change",
-        "Lists only the sentences with a partner of the next kind (unimportant words, important words, another form), then all.",
+        "Lists only the sentences with a partner of the next kind (unimportant words, important words, different form), then all.",
         ["p"], None, |s| !results(s).sentences.is_empty() => next_perturbation;
-    "beside", "side by side", "Compares the method in view with another method, then another model, then nothing.",
+    "beside", "side by side", "Compares the method in view with a second method, then with a second model, then with nothing.",
         ["s"], None, |s| !results(s).sentences.is_empty() => next_beside;
     "edit-sentence", "edit sentence", "Edits a copy of the sentence under the cursor; the original stays above it.",
         ["e"], None, typed::can_edit => typed::edit;
-    "back-to-data", "back to the data", "Closes your own sentence and shows the sentence of the data again.",
+    "back-to-data", "back to the data", "Closes your own sentence and shows the data again.",
         ["b"], None, |s| view(s).typed_shown => typed::leave;
-    "heads", "attention heads", "Shows the attention of every head of every layer for the sentence under the cursor.",
+    "heads", "attention heads", "Shows the attention of every head in every layer for the sentence under the cursor.",
         ["h"], None, |s| typed::can_ask(s) && heads::question(s).is_some() => ask_heads;
     "annotate", "mark rationales", "Starts or stops marking rationales; space marks a word.",
         ["a"], None, |s| !results(s).sentences.is_empty() => annotate::toggle;
-    "clear-marks", "clear marks", "While marking: removes every word of the sentence from the rationale.",
+    "clear-marks", "clear marks", "While marking: clears the rationale of the sentence.",
         ["x"], None, marking => annotate::clear;
     "align-word", "align word", "While marking: picks up a word of the original, then aligns it with the word under the cursor of its partner.",
         ["l"], None, marking => annotate::align;
-    "sufficiency", "score sufficiency", "While marking: the next score of whether the rationale is enough for the answer, 1 to 3.",
+    "sufficiency", "score sufficiency", "While marking: cycles the sufficiency score (1 to 3): is the rationale enough for the answer?",
         ["u"], None, marking => annotate::sufficiency;
-    "compactness", "score compactness", "While marking: the next score of whether the rationale holds nothing else, 1 to 4.",
+    "compactness", "score compactness", "While marking: cycles the compactness score (1 to 4): does the rationale hold nothing else?",
         ["o"], None, marking => annotate::compactness;
-    "confidence", "rate the mask", "While marking: the next confidence that the answer of the mask is the only one, 1 to 4.",
+    "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4): is the answer for the mask the only one?",
         ["f"], None, marking => annotate::confidence;
     "choose-mask", "mask this word",
-        "While marking: masks the word under the cursor in place of the masked one; on the masked word, puts the answer back.",
+        "While marking: masks the word under the cursor instead of the masked one; on the masked word, restores the answer.",
         ["k"], None, marking => annotate::choose_mask;
-    "save-marks", "save marks", "Saves what was marked as JSON lines in the benchmark's schema; asks before it replaces a file.",
+    "save-marks", "save marks", "Saves the marks as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
-    "open-marks", "open marks", "Reads marks that were saved, to go on with them.", ["r"], None, always => annotate::open;
-    "annotators", "two annotators", "Compares the marks of two annotators or more from their files: agreement, and which masks and rationales pass.",
+    "open-marks", "open marks", "Opens saved marks to continue with them.", ["r"], None, always => annotate::open;
+    "annotators", "two annotators", "Compares the files of two or more annotators: their agreement, and the masks and rationales that pass.",
         ["2"], None, always => annotate::compare;
 };
 
@@ -145,7 +145,7 @@ pub(crate) fn next_beside(state: &mut State) -> Vec<Effect> {
     if view(state).beside == Beside::Nothing && heat::choices(state).len() == 1 {
         let several = results(state).models().len() > 1 || results(state).methods().len() > 1;
         if !several {
-            state.view.toast = Some("the run has one model and one method; there is nothing to lay beside".into());
+            state.view.toast = Some("the run has only one model and one method, so there is nothing to compare".into());
         }
     }
     view_mut(state).cursor.0 = 0;

@@ -110,7 +110,7 @@ fn of<T>(state: &State, what: String, number: &Tagged<T>, more: Vec<(String, Str
     if let Some(level) = number.level {
         entries.push(("interval level".into(), level.to_string()));
     }
-    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+    entries.push(("state".into(), if number.is_final { "final" } else { "being refined" }.into()));
     if let Some(engine) = &state.board.engine {
         entries.push(("version".into(), engine.version.clone()));
         entries.push(("device".into(), engine.device.clone()));

@@ -30,7 +30,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         frame.render_widget(pane_block(state, pane, pane.0), area);
         let text = match results(state).sentences.is_empty() {
             true => "Not run yet.".to_owned(),
-            false => "Comes when all sentences have been scored.".to_owned(),
+            false => "Appears once all sentences have been scored.".to_owned(),
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };

@@ -94,7 +94,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         frame.render_widget(pane_block(state, HEADS, "Heads"), area);
         let key = state.keymap.label("heads");
         let text = match heat::pointed(state) {
-            Some(_) => format!("{key} asks every head of the model\nwhere it looks in this sentence"),
+            Some(_) => format!("{key} shows where every head of the model\nattends in this sentence"),
             None => "no sentence in view".to_owned(),
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));

@@ -250,7 +250,7 @@ fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<
 fn missing(state: &State, what: &str) -> String {
     match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Done)) if matches!(shown(state), Some(Shown::Data(..))) => {
-            format!("no {what}: the model could not be asked")
+            format!("no {what}: the model could not process the sentence")
         }
         _ => format!("no {what} yet"),
     }
@@ -326,16 +326,16 @@ fn unasked(state: &State, own: &Annotation) -> String {
     let key = |name| state.keymap.short_label(name);
     match () {
         () if own.mask().is_none() => "nothing is masked, so nothing is predicted".into(),
-        () if state.replay.is_some() => "not asked with this mask: a replay asks no model".into(),
-        () if !typed::can_ask(state) => "not asked with this mask: the run failed".into(),
+        () if state.replay.is_some() => "no prediction for this mask: a replay runs no model".into(),
+        () if !typed::can_ask(state) => "no prediction for this mask: the run failed".into(),
         () if job::is_unloaded(state, LabId::Saliency) => {
-            format!("not asked with this mask: the models are unloaded; {} runs again", key("run"))
+            format!("no prediction for this mask: the models are unloaded; {} runs it again", key("run"))
         }
         () if run_asked(state) > results(state).own.as_ref().map_or(0, |asked| asked.ticket) => {
-            "is asked with this mask now".into()
+            "is predicting this mask now".into()
         }
         () => {
-            format!("not asked with this mask yet: {} {} twice on it asks", key("menu"), key("choose-mask"))
+            format!("no prediction for this mask yet: press {} {} twice on it", key("menu"), key("choose-mask"))
         }
     }
 }
@@ -367,7 +367,7 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     if row.excluded.contains(word) {
         let own = marks(state, &sentence.sentence);
         let masked = own.map_or(sentence.masks.contains(word), |own| own.mask() == Some(*word));
-        parts.push(if masked { format!("what is predicted: {}", row.target) } else { "takes no part".to_owned() });
+        parts.push(if masked { format!("predicted word: {}", row.target) } else { "not scored".to_owned() });
     } else {
         parts.push(row.scores.get(*word).map_or("no score".into(), |s| short(rounded(*s))));
         if let Some(rank) = row.ranking.iter().position(|w| w == word) {
@@ -406,7 +406,7 @@ fn rounded(score: f32) -> f64 {
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),
-        None => "no sentence has been asked yet".to_owned(),
+        None => "no sentence has been processed yet".to_owned(),
         Some(_) => format!("no sentence in view\n{} types one", state.keymap.label("own-sentence")),
     };
     message(frame, area, &text, state.theme().style(Role::Dim));

@@ -48,7 +48,7 @@ pub const SENTENCES: Pane = Pane("sentences");
 /// Heatmap of the current sentence's words.
 pub const HEATMAP: Pane = Pane("words");
 pub const HEADS: Pane = Pane("heads");
-/// Agreement with people and between sentences and their perturbed forms.
+/// Agreement with annotators and between sentences and their perturbed forms.
 pub const SCORES: Pane = Pane("agreement");
 /// Token-F1 by length of the rationale.
 pub const CURVE: Pane = Pane("F1 by length");
@@ -268,12 +268,13 @@ impl Screen for Saliency {
         match pane {
             SENTENCES => match shown(state) {
                 Some(Shown::Data(original, _)) => original.text.clone(),
-                _ => "The sentences with the model's answer: right, wrong, and the same for changed partners.".into(),
+                _ => "Sentences with the model's answers, right or wrong, to the original and its changed partners."
+                    .into(),
             },
-            HEATMAP => "How much the answer rests on each word; underlined words were marked by people.".into(),
-            HEADS => "How much every head of every layer attends to the word under the cursor.".into(),
+            HEATMAP => "How much the answer depends on each word; annotators marked the underlined words.".into(),
+            HEADS => "How much every head in every layer attends to the word under the cursor.".into(),
             pane if table_of(pane).is_some() => scores::about(pane).into(),
-            _ => "The score by the share of words that the rationale takes; long rationales are easier to hit.".into(),
+            _ => "The score by the rationale's share of the words; long rationales are easier to match.".into(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tables of accuracy, agreement with people and perturbed forms, and comparisons; every mean has its interval and n.
+//! Tables of accuracy, agreement with annotators and perturbed forms, and comparisons; every mean has its interval and n.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -32,11 +32,11 @@ pub enum Table {
 impl Table {
     fn title(self) -> &'static str {
         match self {
-            Table::Interpretability => "Agreement with people and with the perturbed form",
+            Table::Interpretability => "Agreement with annotators and with perturbed forms",
             Table::Perturbations => "Agreement by perturbation",
             Table::Accuracy => "Right answers",
             Table::Differences => "Paired tests",
-            Table::Correctness => "Agreement where answers are right and wrong",
+            Table::Correctness => "Agreement by right and wrong answers",
         }
     }
 
@@ -188,14 +188,14 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
-            "By kind of change: dispens, words that do not matter; import, words that matter; trans, another form."
+            "By kind of change: dispens, unimportant words; import, important words; trans, a different form."
         }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
         Some(Table::Correctness) => {
-            "Agreement of inputs that are answered right and wrong, and of pairs of which one is; dimension before the answers."
+            "Agreement for inputs answered right and wrong, and for pairs with one right answer; the dimension comes first."
         }
-        _ => "Token-F1: overlap with the words that people marked; MAP: how well the ranking survives a change.",
+        _ => "Token-F1: overlap with the annotators' words; MAP: how well the ranking survives a change.",
     }
 }
 
@@ -254,7 +254,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     if laid.rows.is_empty() {
         let text = match results(state).sentences.is_empty() {
             true => "Not run yet.",
-            false => "Comes when all sentences have been scored.",
+            false => "Appears once all sentences have been scored.",
         };
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }

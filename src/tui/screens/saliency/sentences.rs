@@ -137,14 +137,14 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let text = match run(state) {
         _ if !results(state).sentences.is_empty() => {
-            format!("No sentence is left; {} chooses others.", state.keymap.short_label("menu"))
+            format!("No sentence matches; {} changes the filter.", state.keymap.short_label("menu"))
         }
         None if state.replay.is_some() => "nothing has been played yet".into(),
         None => format!("{} asks the models", state.keymap.label("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             Some(Outcome::Cancelled) => "cancelled before the first sentence".into(),
-            Some(Outcome::Done) => "the data hold no sentence".into(),
+            Some(Outcome::Done) => "the data contain no sentence".into(),
             None => job.progress.as_ref().map_or("the models are loading".into(), |p| p.stage.clone()),
         },
     };

@@ -101,7 +101,7 @@ fn what_is_not_there_is_not_laid_beside() {
     take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
     commands::next_beside(&mut state);
     assert_eq!(view(&state).beside, Beside::Nothing);
-    assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("nothing to lay beside")));
+    assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("nothing to compare")));
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m", "n"], &["attention"]))));
     commands::next_beside(&mut state);
     assert_eq!(view(&state).beside, Beside::Model);
@@ -182,7 +182,7 @@ fn sentences_are_filtered_and_sorted_like_other_lists() {
     assert_eq!(view(&state).listed, [1, 2], "most words first");
 }
 
-/// Beside a sentence with another mask stood the prediction for the old one.
+/// Regression: a sentence with a new mask used to be shown with the prediction for the old mask.
 #[test]
 fn another_mask_is_asked_and_the_answer_for_the_old_one_is_not_shown() {
     use labs::saliency::finding::{Guess, PredictionFinding};
@@ -226,7 +226,7 @@ fn another_mask_is_asked_and_the_answer_for_the_old_one_is_not_shown() {
     let (ticket, text, answer) = asked.unwrap();
     assert_eq!((text.as_str(), answer.as_deref()), ("[MASK] old b", Some("a")));
     assert!(
-        !drawn(&state).contains("formerly") && drawn(&state).contains("is asked with this mask now"),
+        !drawn(&state).contains("formerly") && drawn(&state).contains("is predicting this mask now"),
         "{}",
         drawn(&state)
     );

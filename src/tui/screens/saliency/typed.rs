@@ -73,7 +73,7 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
 
 fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if !text.contains(MASK) {
-        return Err(format!("put {MASK} where the model shall predict"));
+        return Err(format!("put {MASK} where the model should predict"));
     }
     Ok(follow(state, text))
 }
@@ -87,7 +87,7 @@ pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
     ask_about(state, text, None)
 }
 
-/// Asks a sentence, with the word that is expected if there is one, for the models and methods in view.
+/// Sends a sentence, with its expected word if there is one, for the models and methods in view.
 pub(crate) fn ask_about(state: &mut State, text: String, answer: Option<String>) -> Vec<Effect> {
     let (mut models, mut methods) = (Vec::new(), Vec::new());
     for choice in heat::choices(state) {

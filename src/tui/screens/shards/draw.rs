@@ -118,7 +118,7 @@ fn legend(state: &State, each: usize) -> Line<'static> {
         spans.push(Span::styled(format!(" {word}  "), theme.style(Role::Dim)));
     }
     if each > 1 {
-        spans.push(Span::styled(format!("each sign is {each} cells"), theme.style(Role::Dim)));
+        spans.push(Span::styled(format!("one sign is {each} cells"), theme.style(Role::Dim)));
     }
     Line::from(spans)
 }
@@ -150,7 +150,7 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
     let view = &followed.view;
     if view.shards.is_empty() {
         let text = match view.lost.is_empty() {
-            true => "no shard has begun yet\nthe jobs wait in the queue, or nobody runs them",
+            true => "no shard has begun yet\nthe jobs are queued, or have not been submitted",
             false => "no shard has begun: jobs ended before their first cell",
         };
         return message(frame, inner, text, state.theme().style(Role::Dim));

@@ -37,13 +37,13 @@ pub static SCREEN: Shards = Shards;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "shards", "shards of the grid",
-        "Shows the progress of the grid that `probity --follow DIR` follows: its cells, its shards, what failed.",
+        "Shows the progress of the grid that `probity --follow DIR` follows: its cells, its shards and its failures.",
         ["7", "alt-7"], None, follows => |s| { s.show(ID); Vec::new() };
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "submit-again", "run failed cells again",
-        "Resubmits to Slurm the cells that failed or were left by jobs that have ended; asks first.",
+        "Resubmits to Slurm the cells that failed or that ended jobs left unfinished; asks first.",
         ["r"], Some(("submit again", 1)), can_submit => ask;
 };
 
@@ -83,7 +83,7 @@ impl Picker for Again {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        let texts = ["Submit the jobs that have them, with sbatch; jobs that run are left alone", "Back"];
+        let texts = ["Resubmit the jobs of these cells with sbatch; running jobs are left alone", "Back"];
         entries(state, selected, texts.iter().map(|t| (*t).to_owned()))
     }
 

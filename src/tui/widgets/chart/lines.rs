@@ -129,7 +129,7 @@ impl Chart<'_> {
             if !stage.x.connects(a.x, b.x) {
                 continue;
             }
-            // Two trainings are drawn as two dots rather than an interval.
+            // Two training runs are drawn as two dots rather than an interval.
             let wide = a.band.zip(b.band).filter(|_| a.pair.is_none() && b.pair.is_none());
             for (dense, bands) in [(false, wide), (true, a.inner.zip(b.inner))] {
                 let Some((first, second)) = bands else { continue };

@@ -64,7 +64,7 @@ fn each_score_has_a_pane_and_without_a_map_it_is_said() {
     }
     view_mut(&mut state).method = "inlp".into();
     SCREEN.refresh(&mut state);
-    assert!(SCREEN.figure(&state).is_none() && drawn(&state).contains("No map of layers in this run."));
+    assert!(SCREEN.figure(&state).is_none() && drawn(&state).contains("This run has no layer map."));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
         "written at layer 2, read at layer 4; ε = .165 (best of its layer)  n 2,400 / 410",
         "S .68 ±.030",
         "final, 95 % intervals",
-        "5 trainings",
+        "5 training runs",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -94,11 +94,11 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     );
     SCREEN.travel(&mut state, MAPS[0], 1);
     SCREEN.sideways(&mut state, MAPS[0], -3).unwrap();
-    assert!(drawn(&state).contains("n/a: an oracle at layer 1 reads before layer 4 is written"));
+    assert!(drawn(&state).contains("n/a: an oracle at layer 1 cannot see an edit at layer 4"));
     assert!(SCREEN.copy(&state).is_some() && SCREEN.origin(&state).is_none());
     SCREEN.travel(&mut state, MAPS[0], -3);
     SCREEN.sideways(&mut state, MAPS[0], 9).unwrap();
-    assert!(drawn(&state).contains("! the property to keep is no longer read here"));
+    assert!(drawn(&state).contains("! the property to keep is no longer readable here"));
     state.place_mut(ID).focus = PARETO;
     assert!(SCREEN.sideways(&mut state, PARETO, 1).is_none(), "elsewhere the slider moves");
 }

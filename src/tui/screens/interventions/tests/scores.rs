@@ -1,4 +1,4 @@
-//! Tests of scores in the list and the chart: two trainings, no best strength, ranges over other probe settings.
+//! Tests of scores in the list and the chart: two training runs, no best strength, ranges over other probe settings.
 
 use super::*;
 use labs::interventions::results::Results;
@@ -22,7 +22,7 @@ fn drawn(state: &State) -> String {
     terminal.backend().to_string()
 }
 
-/// Regression: scores of two trainings used to have intervals from Student's t with one degree of freedom, such as [.02, 1.00].
+/// Regression: scores of two training runs used to have intervals from Student's t with one degree of freedom, such as [.02, 1.00].
 #[test]
 fn two_trainings_are_shown_by_their_values() {
     let mut results = sample::results();
@@ -40,10 +40,10 @@ fn two_trainings_are_shown_by_their_values() {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
         assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give an"), "{text}");
-        assert!(text.contains("trainings"), "the column is called by what it has\n{text}");
+        assert!(text.contains("each run"), "the column is called by what it has\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
-        assert!(drawn(&state).contains("each of 2 trainings"), "{}", drawn(&state));
+        assert!(drawn(&state).contains("each of 2 training runs"), "{}", drawn(&state));
     }
 }
 
@@ -85,7 +85,7 @@ fn without_optima(examples: usize) -> Results {
     results
 }
 
-/// What the intervals of the scores cover stood below the model's own behaviour, which is measured with other trainings.
+/// Regression: the note on the scores' intervals used to be below the model's own behaviour, which has different training runs.
 #[test]
 fn each_figure_says_what_its_own_intervals_cover() {
     let labs::Results::Interventions(results) = crate::example::recorded(LabId::Interventions).unwrap().run.results
@@ -93,18 +93,21 @@ fn each_figure_says_what_its_own_intervals_cover() {
         panic!("results of another lab")
     };
     let results = *results;
-    // The scores of both methods are of ten trainings.
-    for (method, trainings) in [("pgd", "examples and 10 trainings"), ("inlp", "examples, one training")] {
+    // Both methods have scores from ten training runs.
+    for (method, trainings) in [("pgd", "examples and 10 training runs"), ("inlp", "examples, one training run")] {
         let mut state = with(results.clone(), (120, 40));
         (view_mut(&mut state).method, view_mut(&mut state).picked) = (method.into(), true);
         state.focus_on(BEHAVIOUR);
         SCREEN.refresh(&mut state);
         let text = drawn(&state);
-        assert!(text.contains(trainings) && (method == "pgd" || text.matches("10 trainings").count() == 1), "{text}");
+        assert!(
+            text.contains(trainings) && (method == "pgd" || text.matches("10 training runs").count() == 1),
+            "{text}"
+        );
     }
 }
 
-/// The table of a run without any best strength repeated a reason and did not say which setting would help.
+/// Regression: the table of a run without any best strength used to repeat a reason and not name the setting that would help.
 #[test]
 fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
     let mut state = with(without_optima(4), (120, 40));
@@ -116,7 +119,7 @@ fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
     assert!(methods::table(&state).note.contains("half of the test examples"), "{}", methods::table(&state).note);
 }
 
-/// A hatched range lay off its curve, and nothing said what it was.
+/// Regression: a hatched range off its curve used to be unexplained.
 #[test]
 fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     let mut results = sample::results();
@@ -134,11 +137,11 @@ fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     SCREEN.refresh(&mut state);
     let said = methods::about(&state, CURVES);
     let on_paper = methods::intervals(view(&state).curves.as_ref()).unwrap();
-    assert!(said.contains("Hatched: R under other probe settings") && said.contains(&on_paper), "{said}");
+    assert!(said.contains("Hatched: R with other probe settings") && said.contains(&on_paper), "{said}");
     assert!(on_paper.starts_with("95 %: examples"), "{on_paper}");
 }
 
-/// After another method was chosen, the example stayed and said only in its title that it was of another edit.
+/// Regression: after another method was chosen, the example used to stay, and only its title mentioned the different edit.
 #[test]
 fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one() {
     let example = || {
@@ -159,7 +162,7 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
         state.focus_on(EXAMPLE);
         SCREEN.refresh(&mut state);
         assert!(!drawn(&state).contains("This is"), "{}", drawn(&state));
-        // A run of another lab takes the models.
+        // A run of another lab replaces the models in memory.
         let other = crate::screens::labs().find(|screen| screen.id() != ID).unwrap();
         state.show(other.id());
         job::replace(&mut state);
