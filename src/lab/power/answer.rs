@@ -262,8 +262,8 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
 }
 
 /// The number of items that would show the difference, and the smallest difference that so many items would show.
-fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Option<String> {
-    let r = &results.needed()?.value;
+fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Vec<String> {
+    let Some(r) = results.needed().map(|r| &r.value) else { return Vec::new() };
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
     let text = match r.n_test.mean.filter(|_| results.collapsed().is_none()) {
         Some(_) => seen(&c.value, (&span(&r.n_test), items), &often(r.target), by, r.design),
@@ -272,10 +272,10 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
             if results.collapsed().is_some() { text } else { format!("{text}; {}", none_enough(&c.value)) }
         }
     };
-    let smallest = r.mde.map_or(String::new(), |mde| {
+    let smallest = r.mde.map(|mde| {
         let (amount, unit) = (c.value.amount(mde), c.value.unit());
         format!(
-            "; {} would show a difference of {}{unit} or more {} of the time (an estimate without an interval)",
+            "{} {items} would show a difference of {}{unit} or more {} of the time (an estimate without an interval).",
             grouped(c.n),
             amount.trim_start_matches('+'),
             often(r.target)
@@ -283,7 +283,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
     });
     let mut chars = text.chars();
     let first = chars.next().map_or(String::new(), |c| c.to_uppercase().to_string());
-    Some(format!("{first}{}{smallest}.", chars.as_str()))
+    std::iter::once(format!("{first}{}.", chars.as_str())).chain(smallest).collect()
 }
 
 /// Accuracies of both sides, their difference and its power.
