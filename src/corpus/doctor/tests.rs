@@ -54,7 +54,7 @@ fn facts_are_judged_one_by_one() {
     let lines: Vec<u64> = d.examples.iter().map(|e| e.line).collect();
     assert_eq!(lines, [1, 3, 4], "{:?}", d.examples);
     assert!(d.examples[2].what.contains("the same as line 2"), "{:?}", d.examples[2]);
-    assert!(d.examples[1].what.contains("another object at line 1"), "{:?}", d.examples[1]);
+    assert!(d.examples[1].what.contains("a different object at line 1"), "{:?}", d.examples[1]);
     let relation = &d.relations["P36"];
     assert_eq!((relation.facts, relation.kept, relation.kind()), (4, 1, Some(RelationKind::ManyToMany)));
     assert_eq!((relation.objects, relation.majority), (1, Some(1.0)));

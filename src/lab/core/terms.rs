@@ -265,8 +265,7 @@ pub const TERMS: &[Term] = &[
         "Holm, BH",
         "",
         &[],
-        "Corrections of p-values for several comparisons: Holm limits the chance of any false finding, BH the expected share of \
-         false findings.",
+        "Corrections of p-values: Holm limits the chance of any false finding, BH the expected share of false findings.",
     ),
     term("seed", "", &[], "Number that determines all random choices; the same seed gives the same results."),
 ];

@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(of("random")["draws"], 50);
         assert_eq!((&v["subset"], &v["instances"]), (&2.into(), &12.into()));
         let printed = run(&path, &["--subset", "2"]).unwrap();
-        assert!(printed.contains("whole order: rank consistency original 1.000 (counted)  random"), "{printed}");
+        assert!(printed.contains("whole ranking: rank consistency original 1.000 (counted)  random"), "{printed}");
         assert!(
             printed.contains("draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"),
             "{printed}"

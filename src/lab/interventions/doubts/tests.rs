@@ -149,7 +149,7 @@ fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
     results.behaviour = vec![tagged(&first, flips(0.098, 0.72))];
     let text = says(&results);
     assert!(text.contains("prediction changes in 9.8 % [9.8, 10.0] of sentences"), "{text}");
-    assert!(text.contains("one of two forms falls from .99 [.99, .99] to .72 [.72, .72]"), "{text}");
+    assert!(text.contains("of the correct form, of two, falls from .99 [.99, .99] to .72 [.72, .72]"), "{text}");
     assert_eq!(place(&of(&results), "model's own"), None);
     results.behaviour = vec![tagged(&first, flips(0.0, 0.985))];
     assert!(!says(&results).contains("model's own"));
@@ -184,7 +184,7 @@ fn reversals_by_settings_and_by_the_other_oracle_are_said_before_all_other_doubt
         vec![versus(&results, "pgd", 0.001, &["recipe 1"]), versus(&results, "fgsm", 0.001, &["linear oracle"])];
     let all = of(&results);
     let (settings, oracle) =
-        (place(&all, "settings that validate as well put PGD"), place(&all, "linear oracle puts FGSM"));
+        (place(&all, "settings that validate equally well put PGD"), place(&all, "linear oracle puts FGSM"));
     // Regression: at 80 columns, the doubt about two definitions used to come first and displace this one.
     assert_eq!((settings, oracle), (Some(0), Some(1)), "{all:?}");
     results.versus = vec![versus(&results, "pgd", 0.001, &["recipe 1", "linear oracle"])];
