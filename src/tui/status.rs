@@ -19,6 +19,7 @@ use super::theme::Role;
 use super::widgets::bar::bar;
 use base::numbers::{self, seconds};
 use base::text::{fit, printable, width, wrapped};
+use engine::board::Job;
 use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
 
@@ -161,6 +162,14 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
     let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
     if let Some(followed) = &state.followed {
         return plain(followed.view.summary(), Role::Dim);
+    }
+    let beneath = state.replay.as_ref().and_then(|replay| replay.beneath.as_ref());
+    if let Some(Job { progress: Some(progress), held: false, .. }) = beneath {
+        let progress = Progress { stage: format!("your run: {}", progress.stage), ..progress.clone() };
+        return stage_line(state, &progress, progress.overall, room, false);
+    }
+    if let Some(job) = beneath {
+        return plain(format!("your run is {}", if job.held { "paused" } else { "starting" }), Role::Dim);
     }
     let Some(job) = state.board.job() else {
         let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };

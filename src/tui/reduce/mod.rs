@@ -232,6 +232,10 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has one run in the recording".into()
         }
+        () if state.replay.as_ref().is_some_and(|replay| replay.example) => {
+            let leave = state.keymap.short_label("example");
+            format!("not in the recorded example; {leave} goes back to your own runs")
+        }
         () if state.replay.is_some() => "not in a replay, which computes nothing".into(),
         () => match state.screen().setup().map(|setup| state.board.run_of(setup.lab())) {
             None => "this screen has nothing for it".into(),

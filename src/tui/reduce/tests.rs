@@ -256,6 +256,16 @@ fn a_key_that_does_nothing_says_so() {
     assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not in a replay"));
 }
 
+/// Regression: in a recorded example, `r` said "not in a replay", as if the program had lost the user's own runs.
+#[test]
+fn a_key_that_does_nothing_in_an_example_says_how_to_leave_it() {
+    let mut state = replayed();
+    state.replay.as_mut().unwrap().example = true;
+    keys(&mut state, "r");
+    let said = "run: not in the recorded example; E goes back to your own runs";
+    assert_eq!(state.view.toast.as_deref(), Some(said));
+}
+
 #[test]
 fn a_menu_shows_its_choices_and_a_letter_takes_one() {
     let mut state = state();
