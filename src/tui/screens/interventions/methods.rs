@@ -114,7 +114,6 @@ pub(crate) fn table(state: &State) -> Table {
         first: Some(9),
         note: note.unwrap_or_default(),
         legend: if few { LEGEND_OF_TWO } else { LEGEND },
-        ..Table::default()
     }
 }
 
