@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::answer::clipped;
-use super::commands::{COMMANDS, Entry, contexts};
+use super::commands::{COMMANDS, Entry, command_of, contexts};
 use super::key::Key;
 use super::layout::Layout;
 use super::panes::table;
@@ -60,7 +60,7 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
 fn under_cursor(state: &State) -> String {
     let pane = state.here().focus;
     if state.screen().setup().is_some() && pane == setup::PANE {
-        return setup::under_cursor(state).map_or(String::new(), |(row, _)| setup::explained(&row));
+        return setup::about_cursor(state);
     }
     table::column_about(state).unwrap_or_else(|| state.screen().about(state, pane))
 }
@@ -311,7 +311,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
             word = picker.does();
         }
         // Keys overridden by another context are not shown.
-        let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
+        let mine = |k: &&Key| command_of(state, **k).is_some_and(|other| other.name == e.name);
         let key = state.keymap.keys(e.name).iter().find(mine);
         let Some(key) = key.map(ToString::to_string) else { continue };
         match items.iter_mut().find(|i| i.word == word) {

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crossterm::event::KeyCode;
 
 use super::action::{Action, Effect, Exported, Saved};
-use super::commands::{COMMANDS, Context, Entry, contexts, number_of};
+use super::commands::{COMMANDS, Context, Entry, command_of, number_of};
 use super::key::Key;
 use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
@@ -290,7 +290,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
 fn act(state: &mut State, key: Key) -> Vec<Effect> {
     let lab = state.view.lab;
     state.place_mut(lab).refused = None;
-    match state.keymap.command(key, &contexts(state)) {
+    match command_of(state, key) {
         Some(command) => return perform(state, command),
         None if state.typing() => {
             if let Some(c) = key.character() {

@@ -53,7 +53,7 @@ fn a_key_is_looked_up_in_its_context_and_its_function_called() {
             let mut state = state();
             state.show(screen.id());
             let key = entry.keys[0].parse().unwrap();
-            let found = state.keymap.command(key, &contexts(&state)).map(|e| e.name);
+            let found = command_of(&state, key).map(|e| e.name);
             assert_eq!(found, Some(entry.name));
         }
     }
