@@ -62,7 +62,7 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
     data.models[1].asked = "causal".into();
     let data = finding(ALL, Kind::Data(data));
     reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(data) })));
-    assert!(own::take_prompt(&mut state, "[Y] of [X] .").unwrap_err().contains("so that b cannot answer"));
+    assert!(own::take_prompt(&mut state, "[Y] of [X] .").unwrap_err().contains("so b cannot predict it"));
     let mut empty = State::new(Start::new());
     assert!(own::take_prompt(&mut empty, "[X] [Y]").is_err());
 }
