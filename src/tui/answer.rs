@@ -181,6 +181,9 @@ fn nothing(state: &State) -> (Role, String) {
     let Some(run) = run else {
         return match state.replay.is_some() {
             true => (Role::Dim, "Up to this point, the recording contains no run of this lab.".into()),
+            false if setup::lacks_models(state) => {
+                (Role::Dim, format!("No model is ticked: tick one in the settings ({}).", key("settings")))
+            }
             false => {
                 let (run, example) = (key("run"), key("example"));
                 let settings = setup::in_words(state);
@@ -218,6 +221,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     let (role, hint) = match (state.replay.is_some(), setup::changed(state)) {
         (true, _) => (Role::Dim, String::new()),
         (false, true) if setup::waits(state) => (Role::Changed, "these settings are queued".into()),
+        (false, true) if setup::lacks_models(state) => (Role::Changed, "not run yet: tick a model first".into()),
         (false, true) => (Role::Changed, format!("not run yet: {} runs it", key("run"))),
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };

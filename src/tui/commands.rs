@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::action::Effect;
 use super::example;
+use super::key::Key;
 use super::panes::table;
 use super::popups;
 use super::reduce::{job, look, popup, replay, runs, typing};
@@ -314,6 +315,13 @@ pub fn contexts(state: &State) -> Vec<Context> {
     };
     contexts.push(Context::Everywhere);
     contexts
+}
+
+/// The command of a key: of the first context in which it can be used now, or else of the first that has the key.
+pub(crate) fn command_of(state: &State, key: Key) -> Option<&'static Entry> {
+    let contexts = contexts(state);
+    let each = || contexts.iter().filter_map(|context| state.keymap.command(key, std::slice::from_ref(context)));
+    each().find(|command| (command.enabled)(state)).or_else(|| each().next())
 }
 
 #[cfg(test)]

@@ -240,6 +240,9 @@ impl App {
             terminal.backend_mut().clear().map_err(io::Error::other)?;
             terminal.swap_buffers();
         }
+        if let Some(replay) = self.over.as_mut().and_then(|over| over.state.replay.as_mut()) {
+            replay.beneath = self.state.board.job().filter(|_| self.state.busy()).cloned();
+        }
         let top = self.over.as_ref().map_or(&self.state, |over| &over.state);
         let drawn = terminal.draw(|frame| panes::draw(frame, top)).map(|_| ());
         (self.frame)(false);
@@ -273,8 +276,8 @@ impl App {
         if state.down.is_some() || state.view.toast.is_some() {
             return true;
         }
-        let held = state.board.job().is_some_and(|job| job.held);
-        state.busy() && !held || SCREENS.iter().any(|s| s.waiting(state).is_some())
+        let held = self.state.board.job().is_some_and(|job| job.held);
+        self.state.busy() && !held || SCREENS.iter().any(|s| s.waiting(state).is_some())
     }
 
     /// Updates the state if the link to the engine has gone down or come back.

@@ -37,6 +37,16 @@ fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
     }
 }
 
+/// Number of ranks of [`rank_of_name`].
+pub(crate) const NAMES: usize = 4;
+
+/// Rank of a name that matches a filter: equal, at the start, at the starts of words, inside.
+pub(crate) fn rank_of_name(name: &str, filter: &str) -> Option<usize> {
+    let (name, filter) = (name.to_lowercase(), filter.trim().to_lowercase());
+    let matches = [name == filter, name.starts_with(&filter), begins_words(&name, &filter), name.contains(&filter)];
+    matches.into_iter().position(|matches| matches)
+}
+
 /// The query without the filter key, which may be typed before it.
 fn wanted(query: &str) -> &str {
     query.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(query)

@@ -13,11 +13,11 @@ mod tests;
 
 use ratatui::layout::Rect;
 
+pub(crate) use draw::about_cursor;
 pub use draw::draw;
-pub(crate) use draw::explained;
 pub(crate) use form::{close as close_form, group, toggle as toggle_form};
 pub(crate) use history::{History, can_redo, can_undo, undo};
-pub(crate) use model_list::{models, next_run, picks_models, tick_model};
+pub(crate) use model_list::{lacks_models, models, next_run, picks_models, tick_model};
 pub use row::Row;
 
 use history::remember;
@@ -27,6 +27,7 @@ use super::layout::{inside, scrolled, track};
 use super::panes::table;
 use super::popups;
 use super::screen::Pane;
+use super::search;
 use super::state::{Drag, Purpose, State, TextEntry, moved};
 use engine::board::Job;
 use labs::examples::TaskSpec;
@@ -165,13 +166,23 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
+/// Rank of a row that matches a filter, by its label or else by its value and description.
+fn rank(row: &Row, filter: &str) -> Option<usize> {
+    let elsewhere = || format!("{} {}", row.text, row.help).to_lowercase().contains(&filter.trim().to_lowercase());
+    search::rank_of_name(&row.label, filter).or_else(|| elsewhere().then_some(search::NAMES))
+}
+
 /// Visible lines: in the form all, by group; in the pane the most-used rows with their first checkboxes, checked ones first.
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
-    if state.place(state.view.lab).form {
+    let place = state.place(state.view.lab);
+    if place.form {
+        let filter = table::filter_of(place, PANE);
+        let ranks: Vec<Option<usize>> = rows.iter().map(|row| rank(row, filter)).collect();
+        // The group with the best match comes first.
+        let best = |of| (0..rows.len()).filter(|row| group(&rows[*row]) == of).filter_map(|row| ranks[row]).min();
         let mut all = lines(rows);
-        let text = |row: &Row| format!("{} {} {}", row.label, row.text, row.help);
-        all.retain(|line| table::occurs(state.place(state.view.lab), PANE, &text(&rows[line.row])));
-        all.sort_by_key(|line| group(&rows[line.row]));
+        all.retain(|line| ranks[line.row].is_some());
+        all.sort_by_cached_key(|line| (best(group(&rows[line.row])), group(&rows[line.row]), ranks[line.row]));
         return all;
     }
     let mut out = Vec::new();

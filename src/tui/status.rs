@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::answer::clipped;
-use super::commands::{COMMANDS, Entry, contexts};
+use super::commands::{COMMANDS, Entry, command_of, contexts};
 use super::key::Key;
 use super::layout::Layout;
 use super::panes::table;
@@ -19,6 +19,7 @@ use super::theme::Role;
 use super::widgets::bar::bar;
 use base::numbers::{self, seconds};
 use base::text::{fit, printable, width, wrapped};
+use engine::board::Job;
 use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
 
@@ -59,7 +60,7 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
 fn under_cursor(state: &State) -> String {
     let pane = state.here().focus;
     if state.screen().setup().is_some() && pane == setup::PANE {
-        return setup::under_cursor(state).map_or(String::new(), |(row, _)| setup::explained(&row));
+        return setup::about_cursor(state);
     }
     table::column_about(state).unwrap_or_else(|| state.screen().about(state, pane))
 }
@@ -161,6 +162,14 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
     let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
     if let Some(followed) = &state.followed {
         return plain(followed.view.summary(), Role::Dim);
+    }
+    let beneath = state.replay.as_ref().and_then(|replay| replay.beneath.as_ref());
+    if let Some(Job { progress: Some(progress), held: false, .. }) = beneath {
+        let progress = Progress { stage: format!("your run: {}", progress.stage), ..progress.clone() };
+        return stage_line(state, &progress, progress.overall, room, false);
+    }
+    if let Some(job) = beneath {
+        return plain(format!("your run is {}", if job.held { "paused" } else { "starting" }), Role::Dim);
     }
     let Some(job) = state.board.job() else {
         let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
@@ -302,7 +311,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
             word = picker.does();
         }
         // Keys overridden by another context are not shown.
-        let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
+        let mine = |k: &&Key| command_of(state, **k).is_some_and(|other| other.name == e.name);
         let key = state.keymap.keys(e.name).iter().find(mine);
         let Some(key) = key.map(ToString::to_string) else { continue };
         match items.iter_mut().find(|i| i.word == word) {

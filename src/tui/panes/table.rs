@@ -30,8 +30,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The default sort column, and whether large values come first.
     pub sort: (usize, bool),
-    /// Minimum width of the first column, if above the default.
-    pub first: usize,
+    /// Minimum width of the first column, if not the default.
+    pub first: Option<usize>,
     /// Legend of the columns, from the longest form to the shortest; the first that fits below the rows is shown.
     pub legend: &'static [&'static str],
     /// Reason why rows have no numbers, shown instead of the legend.
@@ -113,7 +113,7 @@ impl Table {
             })
             .collect();
         let used = |range: Range<usize>| widths[range].iter().map(|w| w + 1).sum::<usize>();
-        let fits = |range: &Range<usize>| used(range.clone()) + FIRST.max(self.first) <= room;
+        let fits = |range: &Range<usize>| used(range.clone()) + self.first.unwrap_or(FIRST) <= room;
         let mut shown = 1..widths.len().max(1);
         while !shown.is_empty() && !fits(&shown) {
             shown.end -= 1;
@@ -276,7 +276,7 @@ fn filtered(state: &State) -> Option<Pane> {
 }
 
 /// The filter of a pane; empty if there is none.
-fn filter_of(place: &Place, pane: Pane) -> &str {
+pub(crate) fn filter_of(place: &Place, pane: Pane) -> &str {
     place.listed.get(&pane).map_or("", |listed| listed.filter.as_str())
 }
 

@@ -28,7 +28,12 @@ impl Page for Provenance {
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
         let Some(origin) = state.screen().origin(state) else {
-            return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];
+            let run = state.screen().setup().and_then(|setup| state.shown_run(setup.lab()));
+            let text = match run.is_some_and(|run| run.held > 0) {
+                true => "the entry under the cursor has no number yet",
+                false => "nothing has been measured yet",
+            };
+            return vec![Line::styled(text, theme.style(Role::Dim))];
         };
         let mut lines =
             vec![Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)), Line::default()];

@@ -162,6 +162,16 @@ fn without_a_measured_number_there_is_no_provenance_to_copy() {
     assert!(Provenance.copy(&state).is_none());
 }
 
+/// Regression: it used to say that nothing had been measured, under an answer from many other entries.
+#[test]
+fn an_entry_without_a_number_is_told_from_a_run_without_one() {
+    let mut state = state();
+    crate::reduce::job::run(&mut state);
+    assert_eq!(words(&Provenance.lines(&state, 60)), ["nothing has been measured yet"]);
+    state.board.runs[0].held = 1;
+    assert_eq!(words(&Provenance.lines(&state, 60)), ["the entry under the cursor has no number yet"]);
+}
+
 #[test]
 fn help_and_palette_say_when_nothing_matches() {
     let state = state();

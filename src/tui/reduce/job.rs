@@ -10,7 +10,7 @@ use crate::setup::{self, Setup};
 use crate::state::{Opening, Pending, Popup, State};
 use base::Problem;
 use base::text::printable;
-use engine::board::Job;
+use engine::board::{Job, Run};
 use engine::message::{Command, Event, Generation, Outcome, Question};
 use labs::{self, LabId, Spec};
 use session::format::{Entry, Item};
@@ -197,6 +197,10 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     let (run, mut effects) = (state.keymap.label("run"), Vec::new());
     let said = if state.board.runs.is_empty() && state.queue.is_empty() {
         let past = adopt(state, past, &gone);
+        // The run whose settings are restored is shown, although it may have been stopped.
+        let is_last = |run: &&Run| !run.gone && run.job.spec == spec;
+        let last = state.board.runs.iter().rfind(is_last).map(|run| run.job.generation);
+        last.into_iter().for_each(|generation| state.board.pick(generation));
         state.example = None;
         let runs = match state.board.runs.len() {
             0 => "it contains no run".to_owned(),

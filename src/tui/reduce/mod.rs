@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crossterm::event::KeyCode;
 
 use super::action::{Action, Effect, Exported, Saved};
-use super::commands::{COMMANDS, Context, Entry, contexts, number_of};
+use super::commands::{COMMANDS, Context, Entry, command_of, number_of};
 use super::key::Key;
 use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
@@ -235,6 +235,10 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has only one run in the recording".into()
         }
+        () if state.replay.as_ref().is_some_and(|replay| replay.example) => {
+            let leave = state.keymap.short_label("example");
+            format!("not in the recorded example; {leave} goes back to your own runs")
+        }
         () if state.replay.is_some() => "not available in a replay, which computes nothing".into(),
         () => match state.screen().setup().map(|setup| state.board.run_of(setup.lab())) {
             None => "not available on this screen".into(),
@@ -291,7 +295,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
 fn act(state: &mut State, key: Key) -> Vec<Effect> {
     let lab = state.view.lab;
     state.place_mut(lab).refused = None;
-    match state.keymap.command(key, &contexts(state)) {
+    match command_of(state, key) {
         Some(command) => return perform(state, command),
         None if state.typing() => {
             if let Some(c) = key.character() {

@@ -53,7 +53,7 @@ fn a_key_is_looked_up_in_its_context_and_its_function_called() {
             let mut state = state();
             state.show(screen.id());
             let key = entry.keys[0].parse().unwrap();
-            let found = state.keymap.command(key, &contexts(&state)).map(|e| e.name);
+            let found = command_of(&state, key).map(|e| e.name);
             assert_eq!(found, Some(entry.name));
         }
     }
@@ -254,6 +254,16 @@ fn a_key_that_does_nothing_says_so() {
     let mut replay = replayed();
     keys(&mut replay, "r");
     assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not in a replay"));
+}
+
+/// Regression: in a recorded example, `r` said "not in a replay", as if the program had lost the user's own runs.
+#[test]
+fn a_key_that_does_nothing_in_an_example_says_how_to_leave_it() {
+    let mut state = replayed();
+    state.replay.as_mut().unwrap().example = true;
+    keys(&mut state, "r");
+    let said = "run: not in the recorded example; E goes back to your own runs";
+    assert_eq!(state.view.toast.as_deref(), Some(said));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::form::{drawn, group, range};
-use super::{PANE, Row, RowLine, Setup, changed, first_drawn, hidden, shown, waits};
+use super::{MARKS, PANE, Row, RowLine, Setup, changed, first_drawn, hidden, shown, under_cursor, waits};
 use crate::layout::{FORM, LABEL, VALUE, inside, track};
 use crate::panes::{message, pane_block, table};
 use crate::state::{Purpose, State};
@@ -136,8 +136,18 @@ fn limits_of(row: &Row) -> String {
     range(row) + &default
 }
 
-/// Description, range and default of the row under the cursor.
-pub(crate) fn explained(row: &Row) -> String {
+/// The row under the cursor: the key that lists all checkboxes if the pane hides some, description, range and default.
+pub(crate) fn about_cursor(state: &State) -> String {
+    let Some((row, _)) = under_cursor(state) else { return String::new() };
+    let list = match row.lines() > MARKS && !state.here().form {
+        true => format!("{} lists all {}. ", state.keymap.short_label("open"), row.lines()),
+        false => String::new(),
+    };
+    list + &explained(&row)
+}
+
+/// Description, range and default of a row.
+pub(super) fn explained(row: &Row) -> String {
     let what = if row.warning.is_empty() { row.help.clone() } else { format!("Warning: {}", row.warning) };
     format!("{what} ({})", limits_of(row))
 }

@@ -20,6 +20,11 @@ pub(crate) fn picks_models(state: &State) -> bool {
     row(state, "models").is_some()
 }
 
+/// True if models are ticked for this lab's runs and none is.
+pub(crate) fn lacks_models(state: &State) -> bool {
+    picks_models(state) && !models(state).iter().any(|(_, on)| *on)
+}
+
 /// Available models, and whether the lab's next run uses each.
 pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
     match row(state, "models").map(|row| (row.kind, row.value)) {

@@ -384,5 +384,59 @@ fn the_form_gives_a_sentence_the_room_that_it_needs() {
     let text = terminal.backend().to_string();
     let row = go_to(&mut state, "models");
     assert!(text.lines().any(|line| line.contains(&row.help)), "{text}");
-    assert!(explained(&row).ends_with("(any of 2; default bert-mini)"), "{}", explained(&row));
+    assert!(draw::explained(&row).ends_with("(any of 2; default bert-mini)"), "{}", draw::explained(&row));
+    let warned = Row { warning: "too few".into(), ..row };
+    assert!(draw::explained(&warned).starts_with("Warning: too few"), "{}", draw::explained(&warned));
+}
+
+/// Regression: without a model, the screen used to say "not run yet: r runs it".
+#[test]
+fn settings_without_a_model_ask_for_one() {
+    let text = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    let mut state = state();
+    state.here_mut().form = false;
+    let row = go_to(&mut state, "models");
+    toggle(&mut state, &row, 0);
+    assert!(text(&state).contains("No model is ticked") && !text(&state).contains("runs it"), "{}", text(&state));
+    let none = go_to(&mut state, "models");
+    toggle(&mut state, &none, 0);
+    crate::reduce::job::run(&mut state);
+    toggle(&mut state, &row, 0);
+    assert!(text(&state).contains("not run yet: tick a model first"), "{}", text(&state));
+}
+
+/// Regression: in the saliency lab, `space` on a checkbox was taken as the key that marks a word.
+#[test]
+fn space_ticks_the_box_under_the_cursor_in_every_lab() {
+    for (screen, mark) in crate::screens::labs().flat_map(|screen| [(screen, 0), (screen, 1)]) {
+        let mut state = state();
+        state.show(screen.id());
+        state.focus_on(PANE);
+        if picks_models(&state) {
+            go_to(&mut state, "models");
+            state.here_mut().row += mark;
+            let before = row(&state, "models").unwrap().text;
+            crate::reduce::reduce(&mut state, crate::action::Action::Key("space".parse().unwrap()));
+            assert_ne!(row(&state, "models").unwrap().text, before, "{}, box {mark}", screen.title());
+        }
+    }
+}
+
+/// Regression: the pane shows three models, and nothing said how the others are reached from there.
+#[test]
+fn a_setting_with_hidden_checkboxes_names_the_key_that_lists_them() {
+    let mut state = state();
+    state.here_mut().form = false;
+    go_to(&mut state, "models");
+    assert!(!about_cursor(&state).contains("lists all"), "both are in sight: {}", about_cursor(&state));
+    let more = ["a", "b"].map(|name| engine::message::ModelInfo { name: name.into(), ..state.board.models[0].clone() });
+    state.board.models.extend(more);
+    assert!(about_cursor(&state).starts_with("enter lists all 4. "), "{}", about_cursor(&state));
+    state.here_mut().form = true;
+    go_to(&mut state, "models");
+    assert!(!about_cursor(&state).contains("lists all"), "{}", about_cursor(&state));
 }

@@ -24,7 +24,7 @@ use super::popups::{Compared, Held};
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, home, labs, screen};
-use super::setup::{History, Setup};
+use super::setup::{self, History, Setup};
 use super::theme::Theme;
 use engine::Down;
 use engine::board::Board;
@@ -303,7 +303,11 @@ impl State {
         screen(self.view.lab).setup()
     }
 
+    /// Shows a screen; the form of the screen that is left closes.
     pub fn show(&mut self, id: ScreenId) {
+        if id != self.view.screen {
+            setup::close_form(self);
+        }
         self.view.screen = id;
         if screen(id).setup().is_some() {
             self.view.lab = id;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base::Problem;
+use engine::board::Job;
 use session::parts::watch::View;
 
 /// Position in a recording that is being played.
@@ -27,6 +28,8 @@ pub struct ReplayState {
     pub live: bool,
     /// True for a lab's recorded example on top of the program.
     pub example: bool,
+    /// The run in progress in the program beneath.
+    pub beneath: Option<Job>,
     /// File of the recording, if an engine is available to continue it.
     pub file: Option<PathBuf>,
 }
@@ -57,6 +60,19 @@ impl ReplayState {
     /// Start of a recording of `length` seconds, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
         let (held, ended, opening, live, example) = (false, false, false, false, false);
-        Self { name, at: 0.0, length, speed, marks: Vec::new(), held, ended, opening, live, example, file: None }
+        Self {
+            name,
+            at: 0.0,
+            length,
+            speed,
+            marks: Vec::new(),
+            held,
+            ended,
+            opening,
+            live,
+            example,
+            beneath: None,
+            file: None,
+        }
     }
 }

@@ -290,3 +290,19 @@ fn progress_says_how_long_it_takes_at_80_columns() {
     let line = drawn(&state, draw);
     assert!(line.contains("25 %") && line.contains("about 20 min") && line.contains("agreement"), "{line}");
 }
+
+/// Regression: a recorded example on top of the program used to hide the progress of the user's own run.
+#[test]
+fn the_progress_of_a_run_stays_in_sight_in_a_replay_on_top() {
+    let mut beneath = running(120);
+    event(&mut beneath, Event::Progress { generation: 1, progress: stage("training probes") });
+    let mut job = beneath.board.job().cloned().unwrap();
+    let mut text = |held| {
+        job.held = held;
+        let replay = ReplayState { beneath: Some(job.clone()), ..ReplayState::new("s".into(), 20.0, 1.0) };
+        let state = State::new(Start { replay: Some(replay), size: (120, 24), ..Start::new() });
+        drawn(&state, draw)
+    };
+    assert!(text(false).contains("your run: training"), "{}", text(false));
+    assert!(text(false).contains('%') && text(true).contains("your run is paused"), "{}", text(true));
+}

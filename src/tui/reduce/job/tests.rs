@@ -280,6 +280,21 @@ fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
     assert_eq!(next, Some((3, 3, LabId::Power)));
 }
 
+/// Regression: the last finished run used to be shown beside the settings of the stopped one, which were said not to have run.
+#[test]
+fn going_on_shows_the_stopped_run_whose_settings_it_restores() {
+    let mut state = State::new(Start { opening: Opening::Home, ..Start::new() });
+    let mut last = Spec::shipped(LabId::Power);
+    last.common_mut().set_seed(7);
+    let run = |n, spec: &Spec| Item::Command(Command::Run { job: n, generation: n, spec: Box::new(spec.clone()) });
+    let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 2.0 };
+    let items = [run(1, &Spec::shipped(LabId::Power)), Item::Event(done), run(2, &last)];
+    let past = items.map(|item| Entry { t: 1.0, item }).into();
+    resume(&mut state, Resumed { name: "old".into(), spec: last, past, gone: Vec::new() });
+    assert_eq!(state.board.run_of(LabId::Power).map(|run| run.job.generation), Some(2));
+    assert!(!setup::changed(&state), "the settings are those of the run that is shown");
+}
+
 #[test]
 fn from_a_replay_on_top_one_goes_on_in_the_program_beneath() {
     let replay = Some(ReplayState { file: Some("/s/a".into()), ..ReplayState::new("a".into(), 20.0, 1.0) });

@@ -41,7 +41,7 @@ fn no_key_types_itself_outside_a_field_and_none_is_silent() {
         for key in pressed() {
             let mut state = state.clone();
             let before = seen(&state);
-            let command = state.keymap.command(key.parse().unwrap(), &contexts(&state)).map(|e| e.name);
+            let command = command_of(&state, key.parse().unwrap()).map(|e| e.name);
             let effects = keys(&mut state, key);
             let typed = state.view.entry.as_ref().map_or("", |entry| entry.buffer.as_str());
             assert_ne!(typed, key, "{title}, {}", pane.0);

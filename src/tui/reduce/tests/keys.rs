@@ -197,6 +197,32 @@ fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
     assert!(state.view.entry.is_some());
 }
 
+/// Regression: `/exam` used to lead to a setting whose description has the word "example".
+#[test]
+fn a_setting_is_found_by_its_name_before_its_description() {
+    for typed in ["e x a m", "e x a m p l e s"] {
+        let mut state = state();
+        keys(&mut state, &format!("e / {typed} enter"));
+        assert_eq!(setup::under_cursor(&state).map(|(row, _)| row.label).as_deref(), Some("Examples"), "{typed}");
+        let text = drawn(&state, 120, 40);
+        assert!(typed != "e x a m" || text.contains("Strength"), "descriptions still count: {text}");
+        assert_eq!(text.matches("Task and data").count(), 1, "each group has one heading: {text}");
+    }
+}
+
+/// Regression: the form used to stay open behind other screens, so that `e` closed it on the way back.
+#[test]
+fn leaving_a_screen_closes_its_form() {
+    let mut state = state();
+    let from = state.here().focus;
+    keys(&mut state, "e alt-0");
+    assert_eq!(state.screen().title(), "Home");
+    keys(&mut state, "alt-2");
+    assert_eq!((state.here().form, state.here().focus), (false, from));
+    keys(&mut state, "e / e x a m enter");
+    assert!(state.here().form && state.focused(setup::PANE));
+}
+
 /// Regression: the glossary could only be scrolled, and `enter` in it reported "there is nothing for it before a run".
 #[test]
 fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {

@@ -8,7 +8,7 @@ use crate::layout::inside;
 use crate::panes::listing::ending;
 use crate::panes::{message, pane_block, table};
 use crate::setup;
-use crate::state::State;
+use crate::state::{Recording, State};
 use crate::theme::Role;
 use base::numbers::count;
 use base::text::{fit, pad, printable, width};
@@ -41,7 +41,9 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let all = super::sessions(state);
     if all.is_empty() {
+        let is_kept = matches!(state.recording, Recording::On(_)) && !state.board.runs.is_empty();
         let text = match state.sessions {
+            Some(_) if is_kept => "this session is listed here after the program ends".into(),
             Some(_) => format!("no session has been saved yet; {} goes to the questions above", key("previous-pane")),
             None => "looking for sessions".into(),
         };

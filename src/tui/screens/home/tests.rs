@@ -164,3 +164,19 @@ fn names_of_sessions_are_whole_where_there_is_room() {
     terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
     assert!(terminal.backend().to_string().contains(name), "{}", terminal.backend());
 }
+
+/// Regression: Home used to say that no session had been kept, under a header that named the file of this one.
+#[test]
+fn the_present_session_is_said_to_be_listed_later() {
+    let mut state = state();
+    state.sessions = Some(Vec::new());
+    state.recording = Recording::On("agreement-3".into());
+    let text = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert!(text(&state).contains("no session has been saved yet"), "nothing ran: {}", text(&state));
+    crate::reduce::job::run(&mut state);
+    assert!(text(&state).contains("this session is listed here after the program ends"), "{}", text(&state));
+}

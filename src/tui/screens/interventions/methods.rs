@@ -58,7 +58,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of R, C, S and the best strength, with the share of changed model predictions and the distance at that strength.
+/// Table of R, C, S, the aim, the best strength, and there the share of changed model predictions and the distance.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -92,9 +92,9 @@ pub(crate) fn table(state: &State) -> Table {
                 of(|o| o.reliability.mean),
                 of(|o| o.completeness.mean),
                 of(|o| o.selectivity.mean),
-                at,
-                half,
                 (aim.to_owned(), None),
+                half,
+                at,
                 flips,
                 away,
             ],
@@ -107,12 +107,13 @@ pub(crate) fn table(state: &State) -> Table {
     // If all values are dashes, the note gives the reason and the setting to change.
     let note = if mine().next().is_none() { missing(state) } else { None };
     Table {
-        columns: vec!["method", "R", "C", "S", "at", beside, "aim", "flips", "distance"],
+        columns: vec!["method", "R", "C", "S", "aim", beside, "at", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
+        // With it, the interval fits at 120 columns.
+        first: Some(9),
         note: note.unwrap_or_default(),
         legend: if few { LEGEND_OF_TWO } else { LEGEND },
-        ..Table::default()
     }
 }
 

@@ -6,6 +6,7 @@ use super::sentences::{self, Filter, PERTURBATIONS};
 use super::{ID, SENTENCES, Shown, another_sentence, ask, heads, results, shown, typed, view, view_mut};
 use crate::action::Effect;
 use crate::commands::{Context, Entry, always, rows};
+use crate::setup;
 use crate::state::State;
 use labs::saliency::question::Question as Asked;
 
@@ -32,7 +33,7 @@ pub(crate) static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         "Opens a field for a sentence with [MASK]; every key updates prediction and scores. The last typed sentence can be edited.",
         ["o"], Some(("own sentence", 12)), typed::can_ask => typed::open;
     "mark-word", "mark word", "While marking: adds the word under the cursor to the rationale, or removes it.",
-        ["space"], None, marking => annotate::mark;
+        ["space"], None, |s| marking(s) && !s.focused(setup::PANE) => annotate::mark;
 };
 
 pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);

@@ -113,7 +113,7 @@ pub(crate) fn table(state: &State) -> Table {
         columns: vec!["sentence", "right", "words", "no.", "dimension"],
         rows: passing(state).into_iter().map(row).collect(),
         sort: (3, false),
-        first: SENTENCE,
+        first: Some(SENTENCE),
         ..Table::default()
     }
 }

@@ -180,3 +180,16 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
         assert!(drawn(&state).contains("in the run before; r runs"), "{}", drawn(&state));
     }
 }
+
+/// Regression: the list used to hide the aim of a method at 120 columns, which says whose scores may be compared.
+#[test]
+fn the_aim_is_in_sight_beside_scores_and_interval() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(sample::results(), size);
+        state.focus_on(METHODS);
+        let text = drawn(&state);
+        let head = text.lines().find(|line| line.contains("method  ")).unwrap_or_default();
+        assert!(["R", " C ", " S ", " aim ", "interval"].iter().all(|column| head.contains(column)), "{text}");
+        assert!(text.lines().any(|line| line.contains("INLP") && line.contains(" remove ")), "{text}");
+    }
+}
