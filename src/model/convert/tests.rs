@@ -237,7 +237,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
         (legacy(&[b"}", &text("a")[..], b"K\x03s"].concat(), &[]), "'a' in it is not a tensor"),
         (one(tensor("0", 2, &[3], &[1])), "exceeds its storage of 2 elements"),
         (one(tensor("0", 2, &[1 << 20, 1 << 20, 1 << 30], &[0, 0, 0])), "exceeds its storage of 2 elements"),
-        (one(tensor("0", 2, &[usize::MAX], &[1])), "a size of -1"),
+        (one(tensor("0", 2, &[usize::MAX], &[1])), "has size -1"),
         (one(tensor("0", 2, &[1, 2], &[1])), "exceeds its storage"),
         (one(tensor("0", 1 << 30, &[1 << 30], &[1])), "claims 1073741824 elements"),
         (one(tensor("0", 1, &[1], &[1])), "stated length"),

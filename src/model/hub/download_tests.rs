@@ -333,7 +333,7 @@ fn more_than_the_disk_holds_is_refused_before_a_byte_is_written() {
         })
     });
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
-    assert!(said.contains("more of model.safetensors than"), "{said}");
+    assert!(said.contains("sent more than the 200000 bytes"), "{said}");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn tokens_outside_the_file_get_their_ids_or_are_refused() {
     assert_eq!(read(added).unwrap().encode_bare("a [HL]").unwrap().ids, [1, 13]);
     for (added, why) in [
         (r#"{"key": 13}"#, "gives 'key' the id 13, but tokenizer.json gives it the id 6"),
-        (r#"{"new": 6}"#, "gives 'new' the id 6, which another token"),
+        (r#"{"new": 6}"#, "gives 'new' the id 6, which tokenizer.json gives to a different token"),
         ("[1]", "added_tokens.json"),
     ] {
         let said = read(Extras { added_tokens: Some(added), ..Extras::default() }).err().unwrap().to_string();

@@ -253,7 +253,7 @@ fn a_key_that_does_nothing_says_so() {
     assert_eq!(state.view.toast.as_deref(), Some("pause: not available before a run; r starts one"));
     let mut replay = replayed();
     keys(&mut replay, "r");
-    assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not in a replay"));
+    assert!(replay.view.toast.as_deref().unwrap().starts_with("run: not available in a replay"));
 }
 
 /// Regression: in a recorded example, `r` said "not in a replay", as if the program had lost the user's own runs.
