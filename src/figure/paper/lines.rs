@@ -156,16 +156,6 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
     Ok(())
 }
 
-/// True if a range is too narrow to be distinguished from a line.
-pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
-    const THINNEST: f64 = 0.01;
-    let y = Fitted::vertical(figure);
-    let length = |(lo, hi): (f64, f64)| y.place(hi).zip(y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs());
-    let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
-    let mut ranges = lines.filter(|l| is_range(l.role)).flat_map(|l| &l.points).filter_map(Datum::interval);
-    ranges.any(|ends| length(ends) < THINNEST)
-}
-
 /// Draws a range in a rectangle: an outline with vertical strokes.
 pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     canvas.frame(a, b, Pen::new(colour, 1.0))?;

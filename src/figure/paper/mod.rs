@@ -160,7 +160,7 @@ fn attempt<'a>(
 }
 
 /// Notes on points that the drawing moves or omits; the CSV keeps them.
-pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
+pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let panels = Panels::new(figure);
     let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
     let parts: Vec<(Spread, &Figure)> = parts.iter().map(|part| (Spread::new(part), part)).collect();
@@ -172,11 +172,14 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let has_pairs = spots.flat_map(|l| &l.points).any(|p| p.pairs.is_some()) || data(figure, |p| p.pair.is_some());
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
-    let sentences = [
+    let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    let most = lines.map(|line| line.points.len()).max().unwrap_or(0);
+    let points = if figure.x.settings && figure.x.below.is_empty() { "strengths" } else { "points" };
+    let marked = format!("Measured at {most} {points}; marks at some of them tell the lines apart");
+    let sentences: [(bool, &str); 8] = [
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
-        (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
-        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn"),
+        (any(&|s, _| s.by_turns), &marked),
         (
             any(&|s, part| s.is_crowded && !s.by_point && !s.is_plane && data(part, has_interval)),
             "Intervals are drawn at every other mark; the CSV has all",
@@ -200,7 +203,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
             "Thin lines end at the values of two trainings",
         ),
     ];
-    sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
+    sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()
 }
 
 /// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; heatmaps grow with their rows.
