@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use probity::engine::board::Board;
-use probity::figure::{Figure, Options, Style, caption, notes, text_overlaps};
+use probity::figure::{Figure, Layer, Options, Style, caption, notes, text_overlaps};
 use probity::lab::{self as labs, Details};
 use probity::session::format::Session;
 
@@ -93,6 +93,16 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
     assert_eq!(named("prompts", "preference").y.range, Some((0.0, 1.0)));
     // Points lay on the frame.
     assert_eq!(named("saliency", "f1-ratio").x.range, Some((0.0, 0.5)));
+    // Half of an axis was empty, and a share of .5 of two orders looked like half of what is possible.
+    assert!(named("saliency", "right-wrong").y.range.is_some_and(|(lo, hi)| hi - lo < 1.0));
+    let power = named("power", "power");
+    let line = power.layers.iter().find_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    assert!(line.unwrap().points.last().is_some_and(|p| p.x <= 128.0), "{line:?}");
+    for name in ["consistency", "curve"] {
+        let least =
+            |l: &Layer| matches!(l, Layer::Rule(rule) if rule.at == 0.5 && rule.label.starts_with("least possible"));
+        assert!(named("prompts", name).layers.iter().any(least), "{name}");
+    }
     let cases = [
         ("power", "sizes", "power is that of a comparison on as many items"),
         ("power", "recommended", "for which no interval is computed"),

@@ -50,7 +50,9 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     let has_choice = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
     let places: &[Place] = match has_choice {
         true if look.width > WIDE && spread::is_plane(figure) => &[Place::Beside],
-        true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside, Place::Inside],
+        true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside],
+        // Samples of intervals among data would look like data.
+        true if legend.has_bars() => &[],
         true => &[Place::Inside],
         false => &[],
     };
@@ -89,6 +91,11 @@ fn attempt<'a>(
     (fonts, notes, look): (&'a Fonts<'a>, &[String], Look),
     (legend, place): (&Legend, Place),
 ) -> Drawn<Option<Scene<'a>>> {
+    let page = look;
+    let look = match few_bars(figure).filter(|_| place == Place::Beside && !look.titled) {
+        Some(bars) => narrowed(look, bars, |room| legend.width(fonts, room)),
+        None => look,
+    };
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
     let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };
@@ -97,8 +104,8 @@ fn attempt<'a>(
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
         (true, _) => panels.height(&look, rows),
-        (false, true) => height(figure, look) + rows + labels(),
-        (false, false) => height(figure, look),
+        (false, true) => height(figure, page) + rows + labels(),
+        (false, false) => height(figure, page),
     };
     // Figures without axes end where their contents end.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
@@ -125,7 +132,9 @@ fn attempt<'a>(
             panels.draw(&canvas, ((left, top), (right, end)))?;
         } else {
             let (left, right) = match place {
-                Place::Beside => beside(figure, (left, right), legend.width(fonts, room)),
+                Place::Beside => {
+                    beside(figure, (left, right), page.width - 2.0 * page.margin, legend.width(fonts, room))
+                }
                 _ => (left, right),
             };
             let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
@@ -222,11 +231,26 @@ fn height(figure: &Figure, look: Look) -> f64 {
     needed.max(if has_ranks { flat / 2.0 } else { flat })
 }
 
-/// Left and right of a chart on a wide page with a legend of this width beside it: a few bars have a narrow frame, in the middle of
-/// the page with its legend.
-fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
+/// Width of the frame of a few bars in a page with this room.
+fn frame(bars: usize, room: f64) -> f64 {
+    (NARROWED * room).min(90.0 + SLOT * bars as f64)
+}
+
+/// The page cut to the frame of a few bars and the legend beside it, so that its sides are not blank.
+fn narrowed(mut look: Look, bars: usize, legend: impl Fn(f64) -> f64) -> Look {
+    let room = look.width - 2.0 * look.margin;
+    let chart = frame(bars, room);
+    // Rounded up, so that no label wraps.
+    let needed = (chart + legend(room - chart)).ceil() + 1.0;
+    look.width = needed.min(room) + 2.0 * look.margin;
+    look
+}
+
+/// Left and right of a chart on a wide page with a legend of this width beside it. A few bars have a narrow frame; a page that is not
+/// cut has it in the middle, with its legend.
+fn beside(figure: &Figure, (left, right): (f64, f64), page: f64, legend: f64) -> (f64, f64) {
     let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
-    let width = (NARROWED * (right - left)).min(90.0 + SLOT * bars as f64);
+    let width = frame(bars, page);
     let left = left + ((right - left - width - legend) / 2.0).max(0.0);
     (left, left + width)
 }

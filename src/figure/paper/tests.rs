@@ -447,8 +447,8 @@ fn each_mark_of_a_plane_has_one_meaning() {
             let is = |i: &&Item| matches!(i, Item::Disc { radius, .. } if (radius - wanted).abs() < 0.05);
             scene.items.iter().filter(is).count()
         };
-        // Each once on the plane and once in the legend: a dot, a small ring, a full marker.
-        assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
+        // Each once on the plane and once in the legend: a dot, a small hollow marker, a full one.
+        assert_eq!([lines::SMALL_MARK, lines::HOLLOW + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
     assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, the first is drawn"));

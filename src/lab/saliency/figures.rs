@@ -399,10 +399,19 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         name: "right-wrong".into(),
         title: "Agreement with people where the model answers right and wrong".into(),
         x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
-        y: Axis::linear("token-F1 above chance"),
+        y: around_drawn(&layers),
         layers,
         provenance,
     }))
+}
+
+/// A vertical axis around zero, the bars and the intervals that are drawn.
+fn around_drawn(layers: &[Layer]) -> Axis {
+    let bars = layers.iter().filter_map(|l| if let Layer::Bars(bars) = l { Some(&bars.bars) } else { None });
+    let ends =
+        bars.flatten().map(|bar| bar.interval().map_or((bar.y, bar.y), |(lo, hi)| (lo.min(bar.y), hi.max(bar.y))));
+    let (lo, hi) = ends.fold((0.0f64, 0.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
+    Axis::linear("token-F1 above chance").around(lo, hi)
 }
 
 /// A term of a figure and its meaning, for the caption.

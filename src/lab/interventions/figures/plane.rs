@@ -102,7 +102,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     }
     layers.extend(front(&rated));
     let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
-    let marks = |of: Intervals| Intervals { faint: "dominated".into(), unrated: "not rated".into(), ..of };
+    let marks =
+        |of: Intervals| Intervals { faint: "dominated (its method's mark)".into(), unrated: "not rated".into(), ..of };
     let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
     layers.push(Layer::Intervals(marks(covered)));
     layers.extend(best(results, model, oracle));

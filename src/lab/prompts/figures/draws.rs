@@ -4,7 +4,7 @@ use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
 use crate::finding::RankCurveFinding;
 use crate::results::Results;
-use figure::layers::{Bar, Bars, Datum, Line, grouped};
+use figure::layers::{Bar, Bars, Datum, Line, Rule, grouped};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 use model::source::in_print;
@@ -47,6 +47,16 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
+/// A rule at the least possible consistency of the whole order: one over the number of orders. `None` if places can be shared, which
+/// allows more orders.
+fn least(results: &Results) -> Option<Layer> {
+    let models = results.models().len();
+    let can_share = results.ranks.iter().any(|r| r.value.histogram.len() > models);
+    let orders = (2..=models).product::<usize>();
+    let label = format!("least possible (1 of {} orders)", grouped(orders));
+    (models > 1 && !can_share).then(|| Layer::Rule(Rule::level(1.0 / orders as f64, label)))
+}
+
 /// Adds to the caption which draws are enumerated and which sampled.
 fn with_draws(mut figure: Figure, draws: String) -> Figure {
     figure.provenance.entries.push(("draws".into(), draws));
@@ -71,6 +81,9 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         if !bars.is_empty() {
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
+    }
+    if !layers.is_empty() {
+        layers.extend(least(results));
     }
     layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
@@ -167,6 +180,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             let points = results.curve.iter().map(mean).collect();
             layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
         }
+        layers.extend(least(results));
         layers.extend(covering(results.curve.first(), "draws"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
