@@ -188,14 +188,13 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// The informative part of the curve: from where the band leaves 0 to where it reaches 1, including the required n.
+/// The informative part of the curve: from where the band leaves 0 to where it reaches 1, including the current and the required n.
 fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     let curve = results.curve();
     let Some(n) = curve.first().map(|p| p.n as f64) else { return curve };
     let needed = results.needed().map(|r| r.value.n_test);
-    let ends = needed.iter().flat_map(|n| [n.mean, n.lo, n.hi]).flatten();
-    let (least, most) = ends.fold((n, 0.0f64), |(a, b), x| (a.min(x), b.max(x)));
-    let most = if most > 0.0 { most } else { n };
+    let ends = needed.iter().flat_map(|n| [n.mean, n.lo, n.hi]).flatten().chain([n]);
+    let (least, most) = ends.fold((n, n), |(a, b), x| (a.min(x), b.max(x)));
     let power = |p: &Tagged<PowerFinding>| (p.value.at_n as f64, p.value.power);
     let quiet = |p: &Tagged<PowerFinding>| matches!(power(p), (at, e) if e.hi < 0.05 && at < least);
     let sure = |p: &Tagged<PowerFinding>| matches!(power(p), (at, e) if e.lo > 0.995 && at > most);

@@ -4,6 +4,7 @@ use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
 use crate::finding::RankCurveFinding;
 use crate::results::Results;
+use base::numbers::short;
 use figure::layers::{Bar, Bars, Datum, Line, Rule, grouped};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
@@ -47,14 +48,16 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
-/// A rule at the least possible consistency of the whole order: one over the number of orders. `None` if places can be shared, which
-/// allows more orders.
-fn least(results: &Results) -> Option<Layer> {
+/// Number of orders of the models, one over which is the least possible consistency of the whole order. `None` if places can be shared,
+/// which allows more orders.
+fn orders(results: &Results) -> Option<usize> {
     let models = results.models().len();
     let can_share = results.ranks.iter().any(|r| r.value.histogram.len() > models);
-    let orders = (2..=models).product::<usize>();
-    let label = format!("least possible (1 of {} orders)", grouped(orders));
-    (models > 1 && !can_share).then(|| Layer::Rule(Rule::level(1.0 / orders as f64, label)))
+    (models > 1 && !can_share).then(|| (2..=models).product())
+}
+
+fn least(orders: usize, label: &str) -> Layer {
+    Layer::Rule(Rule::level(1.0 / orders as f64, label))
 }
 
 /// Adds to the caption which draws are enumerated and which sampled.
@@ -82,9 +85,9 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
-    if !layers.is_empty() {
-        layers.extend(least(results));
-    }
+    // Bars leave no room for a label, and published bars are of other models.
+    let orders = orders(results).filter(|_| !layers.is_empty());
+    layers.extend(orders.map(|orders| least(orders, "")));
     layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
@@ -101,7 +104,13 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         layers,
         (results.ranks.first(), DRAWS, method, &REGIMES),
     );
-    Some(with_draws(drawn?, sampled(results, None)))
+    let mut drawn = with_draws(drawn?, sampled(results, None));
+    let of_pair = if is_pair { "" } else { " of the whole order" };
+    drawn.provenance.entries.extend(orders.map(|orders| {
+        let key = format!("line at {}", short(1.0 / orders as f64));
+        (key, format!("least possible share{of_pair}, one over the {} orders of this run's models", grouped(orders)))
+    }));
+    Some(drawn)
 }
 
 /// Bars of a histogram over the places of `models` models; the first number belongs to the worst place.
@@ -180,7 +189,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             let points = results.curve.iter().map(mean).collect();
             layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
         }
-        layers.extend(least(results));
+        layers.extend(orders(results).map(|orders| least(orders, "least possible")));
         layers.extend(covering(results.curve.first(), "draws"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
