@@ -92,10 +92,8 @@ fn attempt<'a>(
     (legend, place): (&Legend, Place),
 ) -> Drawn<Option<Scene<'a>>> {
     let page = look;
-    let look = match few_bars(figure).filter(|_| place == Place::Beside && !look.titled) {
-        Some(bars) => narrowed(look, bars, |room| legend.width(fonts, room)),
-        None => look,
-    };
+    let bars = few_bars(figure).filter(|_| place == Place::Beside && !look.titled);
+    let look = bars.map_or(look, |bars| narrowed(look, bars, |room| legend.width(fonts, room)));
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
     let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };

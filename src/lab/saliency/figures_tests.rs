@@ -1,3 +1,5 @@
+//! Tests of the numbers behind the points of a figure.
+
 use super::*;
 use crate::Finding;
 use crate::finding::Kind;
