@@ -49,11 +49,11 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
 }
 
 /// Number of orders of the models, one over which is the least possible consistency of the whole order. `None` if places can be shared,
-/// which allows more orders.
+/// which allows more orders, or of more than three models, where it is about zero.
 fn orders(results: &Results) -> Option<usize> {
     let models = results.models().len();
     let can_share = results.ranks.iter().any(|r| r.value.histogram.len() > models);
-    (models > 1 && !can_share).then(|| (2..=models).product())
+    ((2..=3).contains(&models) && !can_share).then(|| (2..=models).product())
 }
 
 fn least(orders: usize, label: &str) -> Layer {
