@@ -18,6 +18,7 @@ use base::files::{FileError, Whole};
 use base::numbers::number;
 use base::suggest::unknown;
 use engine::board::Board;
+use engine::message::Outcome;
 use figure::{self, Figure, Format};
 use labs::Details;
 use labs::table::{Form, Table};
@@ -186,8 +187,9 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     for run in shown.chain(board.runs.iter().rev()) {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
-            Ok(figure) => return Ok(figure),
-            // Errors from labs that do not have such a figure would not help the user.
+            Ok(figure) if run.job.outcome == Some(Outcome::Done) => return Ok(figure),
+            Ok(figure) => return Ok(figure.of_unfinished_run()),
+            // Errors of labs without such a figure are useless here.
             Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
             Err(_) => {}
         }

@@ -41,7 +41,7 @@ pub fn caption(figure: &Figure) -> String {
         "" => value,
         key => format!("{}: {value}", capital(&printable_label(key))),
     }));
-    sentences.extend(paper::left_out(figure).into_iter().map(str::to_owned));
+    sentences.extend(paper::left_out(figure));
     let whole = |text: String| with_zeros(text.trim_end_matches('.')) + ".";
     sentences.into_iter().filter(|text| !text.is_empty()).map(whole).collect::<Vec<_>>().join(" ")
 }

@@ -99,8 +99,21 @@ impl Figure {
         named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
-    /// Adds n, the number of examples per point or its range, to the provenance. `examples` and `units` are plural nouns; `units` names
-    /// what intervals are computed over, if not examples.
+    /// Explains those of these terms that the figure names.
+    pub fn with_terms(mut self, terms: &[(&str, &str)]) -> Self {
+        let named = self.named_terms(terms.iter().copied());
+        self.provenance.terms.extend(named);
+        self
+    }
+
+    /// Says in the caption that the figure's run was cancelled, failed or is in progress.
+    pub fn of_unfinished_run(mut self) -> Self {
+        self.provenance.entries.push(("state".into(), "the run was not finished".into()));
+        self
+    }
+
+    /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
+    /// those of the intervals, if not examples.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));

@@ -11,7 +11,7 @@ use crate::{output, replay};
 use base::numbers::number;
 use base::suggest::unknown;
 use engine::board::{Board, Run};
-use engine::message::EngineInfo;
+use engine::message::{EngineInfo, Outcome};
 use figure::{Figure, Format, Options, Style};
 use labs::Details;
 use session::name;
@@ -70,7 +70,8 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     let named = named.filter_map(|e| lab.figure(e.name, &Details::default(), &run.results, engine).ok());
     let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
     let mut figures = Vec::new();
-    for figure in named.chain(others) {
+    let is_done = run.job.outcome == Some(Outcome::Done);
+    for figure in named.chain(others).map(|f| if is_done { f } else { f.of_unfinished_run() }) {
         add_new(&mut figures, figure);
     }
     let mut taken = BTreeSet::new();
@@ -140,6 +141,23 @@ mod tests {
         assert!(add_new(&mut there, named("figure-2")) && !add_new(&mut there, named("reliability")));
         assert!(add_new(&mut there, Figure { x: figure::Axis::log("x"), ..named("reliability") }));
         assert_eq!(there.len(), 2);
+    }
+
+    /// Regression: figures of a cancelled run used to look as certain as those of a finished one.
+    #[test]
+    fn a_figure_of_an_unfinished_run_says_so() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/prompts.probity.jsonl");
+        let mut board = session::format::Session::read(&path).unwrap().board();
+        let says = |board: &Board| {
+            let figures = of_run(&board.runs[0], None, false);
+            assert!(!figures.is_empty());
+            figures.iter().all(|(_, f)| figure::caption(f).contains("State: the run was not finished."))
+        };
+        assert!(!says(&board));
+        for outcome in [Some(Outcome::Cancelled), None] {
+            board.runs[0].job.outcome = outcome;
+            assert!(says(&board));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::super::font::Fonts;
 use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{BLACK, Emphasis, Marker, Role};
+use super::super::role::{BLACK, Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::lines::{self, BAND, INNER, SMALL_MARK, THICK, interval, strokes};
@@ -68,6 +68,8 @@ enum Sample {
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Area,
+    /// The edges of an area, for narrow intervals where areas lie on each other.
+    Edges,
     /// A vertical line at each point.
     Bar,
 }
@@ -125,6 +127,12 @@ impl Legend {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// True if it explains intervals that are drawn as lines with caps.
+    pub(crate) fn has_bars(&self) -> bool {
+        let is_bar = |s: &Sample| matches!(s, Sample::Wide(Shape::Bar) | Sample::Narrow(Shape::Bar) | Sample::Pair);
+        self.entries.iter().any(|(sample, _)| is_bar(sample))
     }
 
     /// Lays out entries in rows of this width; also returns the total height.
@@ -251,6 +259,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
             _ if narrow < HIDDEN => NO_WIDER,
             _ => HARDLY_WIDER,
         };
+        let shape = if shape == Shape::Area && spread.overlaps { Shape::Edges } else { shape };
         out.push((Sample::Narrow(shape), printable_label(&intervals.narrow) + hidden));
     }
     let pairs = lines().filter_map(|p| p.pair).chain(spots().filter_map(|p| Some(p.pairs?[1])));
@@ -385,8 +394,11 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
                 .map_or(Ok(()), |m| lines::full(canvas, at, m, look.series(role.hue)))
         }
         Sample::Ring => lines::ringed(canvas, (middle, y), Marker::Circle, look.grey),
-        Sample::Faint => canvas.disc((middle, y), SMALL_MARK, look.ink),
-        Sample::Unrated => canvas.marker((middle, y), Marker::Circle, SMALL_MARK, look.ink),
+        Sample::Faint => [Marker::Square, Marker::Circle]
+            .iter()
+            .zip([-4.0, 4.0])
+            .try_for_each(|(marker, aside)| canvas.outline((middle + aside, y), *marker, lines::HOLLOW, look.ink)),
+        Sample::Unrated => canvas.disc((middle, y), SMALL_MARK, look.ink),
         Sample::Range(roles) => {
             let step = width / roles.len().max(1) as f64;
             for (k, role) in roles.iter().enumerate() {
@@ -396,9 +408,13 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             Ok(())
         }
         Sample::Narrow(Shape::Bar) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
+        Sample::Narrow(Shape::Edges) => {
+            let edge = lines::edge(look.ink, Dash::Solid);
+            [upper.1, lower.1].iter().try_for_each(|y| canvas.line(&[(upper.0, *y), (lower.0, *y)], edge))
+        }
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
         Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
-        Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
+        Sample::Wide(_) => canvas.rectangle(upper, lower, look.ink, BAND),
         Sample::Pair => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.1)),
         Sample::Few(text) => canvas.text(text, (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role, has_mean) => {

@@ -29,8 +29,9 @@ const APART: (f64, f64) = (22.0, 13.0);
 pub(crate) const CAP: f64 = 3.0;
 /// Line width of a narrow interval drawn as a line.
 pub(crate) const THICK: f64 = 3.6;
-/// Radius of the markers of dominated and unrated points in a plane.
+/// Radius of the dots of unrated points on a plane, and of the hollow markers of dominated ones.
 pub(crate) const SMALL_MARK: f64 = 1.8;
+pub(crate) const HOLLOW: f64 = 2.4;
 
 /// Splits points into runs that a line may connect. No line crosses the gap after zero on a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
@@ -93,8 +94,12 @@ pub(crate) fn bands<'a>(
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
             let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
-            chart.draw(Polygon::new(around, filled(colour, alpha)))?;
-            if wide {
+            // In grey, two pale areas on each other would look like a narrow one.
+            let has_edges_alone = inner && spread.overlaps;
+            if !has_edges_alone {
+                chart.draw(Polygon::new(around, filled(colour, alpha)))?;
+            }
+            if wide || has_edges_alone {
                 let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
                 for ends in [upper, lower] {
                     chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
@@ -154,16 +159,6 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
         }
     }
     Ok(())
-}
-
-/// True if some range is too narrow to be distinguished from a line.
-pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
-    const THINNEST: f64 = 0.01;
-    let y = Fitted::vertical(figure);
-    let length = |(lo, hi): (f64, f64)| y.place(hi).zip(y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs());
-    let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
-    let mut ranges = lines.filter(|l| is_range(l.role)).flat_map(|l| &l.points).filter_map(Datum::interval);
-    ranges.any(|ends| length(ends) < THINNEST)
 }
 
 /// Draws a range in a rectangle: an outline with vertical strokes.
@@ -280,11 +275,11 @@ pub(crate) fn line(
     Ok(())
 }
 
-/// Draws a point's marker in a plane: a small ring if unrated, a dot if faint, otherwise its line's usual marker.
+/// Draws a point's marker on a plane: a dot if unrated, small and hollow if dominated, otherwise the full marker of its line.
 fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, Rgb)) -> Drawn {
     match p.emphasis {
-        Emphasis::Faint if p.is_unrated => canvas.marker(at, Marker::Circle, SMALL_MARK, colour),
-        Emphasis::Faint => canvas.disc(at, SMALL_MARK, colour),
+        Emphasis::Faint if p.is_unrated => canvas.disc(at, SMALL_MARK, colour),
+        Emphasis::Faint => canvas.outline(at, marker, HOLLOW, colour),
         _ => full(canvas, at, marker, colour),
     }
 }

@@ -50,7 +50,9 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     let has_choice = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
     let places: &[Place] = match has_choice {
         true if look.width > WIDE && spread::is_plane(figure) => &[Place::Beside],
-        true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside, Place::Inside],
+        true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside],
+        // Samples of intervals among data would look like data.
+        true if legend.has_bars() => &[],
         true => &[Place::Inside],
         false => &[],
     };
@@ -89,6 +91,9 @@ fn attempt<'a>(
     (fonts, notes, look): (&'a Fonts<'a>, &[String], Look),
     (legend, place): (&Legend, Place),
 ) -> Drawn<Option<Scene<'a>>> {
+    let page = look;
+    let bars = few_bars(figure).filter(|_| place == Place::Beside && !look.titled);
+    let look = bars.map_or(look, |bars| narrowed(look, bars, |room| legend.width(fonts, room)));
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
     let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };
@@ -97,8 +102,8 @@ fn attempt<'a>(
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
         (true, _) => panels.height(&look, rows),
-        (false, true) => height(figure, look) + rows + labels(),
-        (false, false) => height(figure, look),
+        (false, true) => height(figure, page) + rows + labels(),
+        (false, false) => height(figure, page),
     };
     // The page of a figure without axes ends at the bottom of its contents.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
@@ -125,7 +130,9 @@ fn attempt<'a>(
             panels.draw(&canvas, ((left, top), (right, end)))?;
         } else {
             let (left, right) = match place {
-                Place::Beside => beside(figure, (left, right), legend.width(fonts, room)),
+                Place::Beside => {
+                    beside(figure, (left, right), page.width - 2.0 * page.margin, legend.width(fonts, room))
+                }
                 _ => (left, right),
             };
             let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
@@ -159,8 +166,8 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// Notes on points that the drawing moves or omits; the CSV contains them unchanged.
-pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
+/// Notes on points that the drawing moves or omits; the CSV keeps them.
+pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let panels = Panels::new(figure);
     let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
     let parts: Vec<(Spread, &Figure)> = parts.iter().map(|part| (Spread::new(part), part)).collect();
@@ -172,11 +179,14 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let has_pairs = spots.flat_map(|l| &l.points).any(|p| p.pairs.is_some()) || data(figure, |p| p.pair.is_some());
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
-    let sentences = [
-        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by at most half a mark"),
+    let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    let most = lines.map(|line| line.points.len()).max().unwrap_or(0);
+    let points = if figure.x.settings && figure.x.below.is_empty() { "strengths" } else { "points" };
+    let marked = format!("Measured at {most} {points}; marks at some of them tell the lines apart");
+    let sentences: [(bool, &str); 8] = [
+        (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
-        (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
-        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn"),
+        (any(&|s, _| s.by_turns), &marked),
         (
             any(&|s, part| s.is_crowded && !s.by_point && !s.is_plane && data(part, has_interval)),
             "Intervals are drawn at every second marker; the CSV has all",
@@ -200,7 +210,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
             "Thin lines end at the values of two training runs",
         ),
     ];
-    sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
+    sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()
 }
 
 /// Page height of a figure with axes. If both axes have the same range, units are about equally long on both; heatmaps grow with their
@@ -220,11 +230,26 @@ fn height(figure: &Figure, look: Look) -> f64 {
     needed.max(if has_ranks { flat / 2.0 } else { flat })
 }
 
-/// Left and right edges of a chart on a wide page, beside a legend of this width. A chart of few bars has a narrow frame, centred on
-/// the page with its legend.
-fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
+/// Width of the frame of a few bars in a page with this room.
+fn frame(bars: usize, room: f64) -> f64 {
+    (NARROWED * room).min(90.0 + SLOT * bars as f64)
+}
+
+/// The page cut to the frame of a few bars and the legend beside it, so that its sides are not blank.
+fn narrowed(mut look: Look, bars: usize, legend: impl Fn(f64) -> f64) -> Look {
+    let room = look.width - 2.0 * look.margin;
+    let chart = frame(bars, room);
+    // Rounded up, so that no label wraps.
+    let needed = (chart + legend(room - chart)).ceil() + 1.0;
+    look.width = needed.min(room) + 2.0 * look.margin;
+    look
+}
+
+/// Left and right of a chart on a wide page with a legend of this width beside it. A few bars have a narrow frame; a page that is not
+/// cut has it in the middle, with its legend.
+fn beside(figure: &Figure, (left, right): (f64, f64), page: f64, legend: f64) -> (f64, f64) {
     let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
-    let width = (NARROWED * (right - left)).min(90.0 + SLOT * bars as f64);
+    let width = frame(bars, page);
     let left = left + ((right - left - width - legend) / 2.0).max(0.0);
     (left, left + width)
 }

@@ -409,7 +409,7 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(super::super::caption(&figure).contains("markers at alternate points"));
+    assert!(super::super::caption(&figure).contains("Measured at 12 points; marks at some of them"));
 }
 
 /// Regression: in greyscale, a range over probe settings used to look like an interval.
@@ -447,8 +447,8 @@ fn each_mark_of_a_plane_has_one_meaning() {
             let is = |i: &&Item| matches!(i, Item::Disc { radius, .. } if (radius - wanted).abs() < 0.05);
             scene.items.iter().filter(is).count()
         };
-        // Each marker occurs once in the plane and once in the legend: a dot, a small ring, a full marker.
-        assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
+        // Each once on the plane and once in the legend: a dot, a small hollow marker, a full one.
+        assert_eq!([lines::SMALL_MARK, lines::HOLLOW + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
     assert!(super::super::caption(&figure).contains("If marks of one kind would touch, only the first is drawn"));

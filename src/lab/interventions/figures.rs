@@ -23,6 +23,7 @@ use super::map::{Map, Score};
 use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
+use super::verdict::NoOptimumFinding;
 use super::{find, looks};
 use figure::layers::{Count, Datum, Intervals, Line, Rule, counted, grouped};
 use figure::role::BLACK;
@@ -113,7 +114,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over other probe settings that validate within one standard error of the best, with one training run and {} test examples each; it need not contain the line",
+                "over other probe settings whose validation accuracy is within one standard error of the best, with one training and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -121,8 +122,9 @@ pub fn curves(
         layers.extend(ranges);
     }
     if drawn.iter().any(|c| results.optimum(model, &c.key.method, oracle).is_some()) {
-        provenance.entries.push(("scores".into(), ALL_EXAMPLES.into()));
+        provenance.entries.push((String::new(), ALL_EXAMPLES.into()));
     }
+    say_missing(&mut provenance, results, (model, oracle), drawn.iter().map(|c| &c.key.method));
     layers.extend(base_lines(&drawn));
     let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
@@ -135,14 +137,15 @@ pub fn curves(
     let last = names.pop().unwrap_or_default();
     let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
-    Some(Figure {
+    let figure = Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
         title: format!("{names} on {short}, {}, {}", layer(results, model, first.points[0].value.layer), judge(oracle)),
         x: axis(&first.key.method.name, label),
         y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0).in_panels(&SCORES),
         layers,
         provenance,
-    })
+    };
+    Some(figure.with_terms(&WORDS))
 }
 
 fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
@@ -327,7 +330,42 @@ fn provenance_of<'a, T: 'a>(
 }
 
 /// Why a point may differ from the same strength in an answer.
-const ALL_EXAMPLES: &str = "on all examples (answers: held out)";
+const ALL_EXAMPLES: &str = "Scores are on all examples; the answer and the tables give held-out scores";
+
+/// Terms explained where a figure names them.
+const WORDS: [(&str, &str); 7] = [
+    ("completeness", "how fully the edit reaches its goal, by the oracle"),
+    ("selectivity", "how little the edit changes the property to keep, by the oracle"),
+    ("oracle", "a probe that judges the edit, trained on other data"),
+    ("C before", "completeness on the unedited states"),
+    ("S of a constant answer", "selectivity of an oracle whose answer is always the same"),
+    ("front", "settings that no other dominates"),
+    ("knee", "its setting farthest from the line between its ends"),
+];
+
+/// Adds to a caption which of these methods have no best strength, and why.
+fn say_missing<'a>(
+    provenance: &mut Provenance,
+    results: &Results,
+    (model, oracle): (&str, OracleKind),
+    methods: impl Iterator<Item = &'a MethodKey>,
+) {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for method in methods.filter(|m| results.optimum(model, m, oracle).is_none()) {
+        let of_method = |o: &&Tagged<NoOptimumFinding>| {
+            o.model == model && o.value.oracle == oracle && o.value.method_key() == *method
+        };
+        let Some(none) = results.without.iter().find(of_method) else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == none.value.reason) {
+            Some((_, names)) => names.push(method.title()),
+            None => reasons.push((&none.value.reason, vec![method.title()])),
+        }
+    }
+    let said = |(reason, names): (&str, Vec<String>)| {
+        ("no best strength".to_owned(), format!("{}, {reason}", names.join(", ")))
+    };
+    provenance.entries.extend(reasons.into_iter().map(said));
+}
 
 /// Sources of uncertainty that the intervals of these points cover.
 fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {

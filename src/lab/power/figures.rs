@@ -59,9 +59,15 @@ const ITEMS: &str = "test items";
 
 /// The source of uncertainty behind the intervals.
 const PILOT: &str = "items of the pilot";
-/// Method of the intervals.
-const REGION: &str = "over items of the pilot: extremes within the joint confidence region of both shares of discordant items \
-                      (McNemar's test) or of the mean difference (Student's t)";
+/// Method of the intervals, by the run's test.
+fn region(results: &Results) -> &'static str {
+    match results.curve().first().is_some_and(|p| p.value.student) {
+        true => "over items of the pilot: extremes within the confidence interval of the mean difference",
+        false => {
+            "over items of the pilot: extremes within the joint confidence region of both shares of discordant items"
+        }
+    }
+}
 const STOPS: &str = "all stopping times";
 
 /// Terms explained in captions.
@@ -87,11 +93,9 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
 
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// Adds the n and the explained terms to a figure.
-fn finished(mut figure: Figure) -> Figure {
-    let words = figure.named_terms(WORDS.into_iter());
-    figure.provenance.terms.extend(words);
-    figure.with_counts(ITEMS, None)
+/// A figure with its n and its words.
+fn finished(figure: Figure) -> Figure {
+    figure.with_terms(&WORDS).with_counts(ITEMS, None)
 }
 
 /// All figures that these results support.
@@ -139,7 +143,8 @@ fn tested(results: &Results, provenance: &mut Provenance) {
     let difference = results.comparison().map(|c| {
         let d = c.value.difference;
         let [mean, lo, hi] = [d.mean, d.lo, d.hi].map(|v| short((v * 1000.0).round() / 1000.0));
-        let text = format!("{mean} [{lo}, {hi}] in {}, the first side minus the second", c.value.metric);
+        let interval = c.level.map_or(String::new(), |level| format!(" [{lo}, {hi}] ({} % interval)", percent(level)));
+        let text = format!("{mean}{interval} in {}, the first side minus the second", c.value.metric);
         ("observed difference".to_owned(), text)
     });
     provenance.entries.extend(test.into_iter().chain(difference));
@@ -171,7 +176,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
         }
     }
-    let mut provenance = provenance(first, engine, REGION);
+    let mut provenance = provenance(first, engine, region(results));
     tested(results, &mut provenance);
     Some(finished(Figure {
         name: "power".into(),
@@ -216,8 +221,8 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         Layer::Rule(Rule::level(target, format!("target power {target}"))),
     ];
     layers.extend(covering(first, PILOT));
-    let mut provenance = provenance(first, engine, REGION);
-    let text = "n is the number of test items in the pilot of each training size; power is for a comparison on that many items";
+    let mut provenance = provenance(first, engine, region(results));
+    let text = "n is the number of test items in the pilot of each training size; power is that of a comparison on as many items";
     provenance.entries.push(("ticks".into(), text.into()));
     tested(results, &mut provenance);
     Some(finished(Figure {
@@ -263,7 +268,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         .filter(|r| r.value.n_test.mean.is_some() && r.value.n_test.hi.is_none())
         .filter_map(|r| r.value.trained.map(|n| grouped(n as usize)))
         .collect();
-    let mut provenance = provenance(first, engine, REGION);
+    let mut provenance = provenance(first, engine, region(results));
     let rule = bound.trim_start_matches("bound of ");
     let text = format!("{rule}, a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
@@ -297,6 +302,10 @@ fn rounded(layers: &[Layer]) -> Axis {
     let (lo, hi) =
         ends.filter(|v| *v > 0.0 && v.is_finite()).fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
     Axis::log("examples").around(lo, hi)
+}
+
+fn percent(level: f64) -> f64 {
+    (level * 1e6).round() / 1e4
 }
 
 fn sides(a: &str, b: &str) -> String {
@@ -342,7 +351,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, REGION),
+        provenance: provenance(first, engine, region(results)),
     }))
 }
 

@@ -70,7 +70,8 @@ fn causal_name(bias: Bias) -> String {
     format!("{CAUSAL}-{}", bias.name())
 }
 
-const USUAL: &str = "the first name of a subject, the only one in most data sets";
+const P_AT_1: Word = ("P@1", "share of facts whose most probable answer is the right one");
+const USUAL: &str = "the first name of a subject, as most data sets have it alone";
 const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
 
 /// The categories of a ledger.
@@ -102,7 +103,7 @@ fn figure<T>(
         return None;
     }
     let provenance = provenance(results, engine, (behind, units, method, words));
-    Some(Figure { name, title, x, y, layers, provenance }.with_counts(units, None))
+    Some(Figure { name, title, x, y, layers, provenance }.with_terms(&[P_AT_1]).with_counts(units, None))
 }
 
 fn provenance<T>(
@@ -137,8 +138,10 @@ fn of_means(relations: usize, ends: &str) -> String {
 }
 
 /// The method of intervals over facts and of proportions.
-const OF_FACTS: &str = "Student's t over facts, for the adjusted score only";
-const OF_SHARES: &str = "of a share: Wilson's, or Clopper and Pearson's with fewer than 5 on either side, over";
+const OF_FACTS: &str =
+    "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval of a share";
+const CUT: &str = ", cut at 0 and 1";
+const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
 
 /// The legend entry for the level and the sources of the intervals.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
@@ -179,6 +182,8 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
             adjusted.push(Range { category, ends, mean: Some(e.mean), dots: Vec::new(), n: a.n.into() });
         }
     }
+    let is_cut = adjusted.iter().any(|a| a.ends.0 < a.ends.1 && (a.ends.0 == 0.0 || a.ends.1 == 1.0));
+    let method = OF_FACTS.to_owned() + if is_cut { CUT } else { "" };
     let mut layers = Vec::new();
     if !ranges.is_empty() {
         layers.push(Layer::Ranges(Ranges {
@@ -204,7 +209,7 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
         (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
         (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
         layers,
-        (behind, "facts", OF_FACTS, &[("usual name", USUAL), ("adjusted", AVERAGED)]),
+        (behind, "facts", &method, &[("usual name", USUAL), ("adjusted", AVERAGED)]),
     )
 }
 
@@ -324,6 +329,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         Layer::Points(Points { label: "absolute difference, averaged over prompts and names".into(), role, points }),
     ];
     layers.extend(covering(Some(found), "relations"));
+    let method = format!("{}; that of an SD is the root of that of its variance", of_means(v.relations, "0"));
     figure(
         (results, engine),
         (
@@ -332,7 +338,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         ),
         (Axis::of("source of variation", names), Axis::linear("SD or absolute difference (P@1)").around(0.0, highest)),
         layers,
-        (Some(found), &format!("facts of {} relations", v.relations), &of_means(v.relations, "0"), &LEDGER),
+        (Some(found), &format!("facts of {} relations", v.relations), &method, &LEDGER),
     )
 }
 

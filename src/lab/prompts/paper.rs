@@ -101,7 +101,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         name: "disparity".into(),
         title: "Published P@1 after further pretraining on more or less of the facts".into(),
         x: Axis::linear("γ (share of sentences that state facts)"),
-        y: Axis::linear("P@1").from_to(0.0, 0.5),
+        y: Axis::linear("P@1").from_to(0.2, 0.45),
         ..Figure::default()
     });
     match name {

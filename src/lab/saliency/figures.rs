@@ -280,7 +280,7 @@ fn counted(inputs: usize, originals: usize) -> Count {
 
 /// Adds the counts to a figure: inputs, and originals as the units of the intervals.
 fn with_counts(figure: Figure) -> Figure {
-    figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
+    figure.with_terms(&WORDS).with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
 /// The legend entry for the units of the intervals, and for the numbers shown instead of intervals. On bars, these numbers count the
@@ -307,7 +307,7 @@ fn too_few(layers: &[Layer]) -> Option<(String, String)> {
         layers.iter().flat_map(values).filter(|(_, n)| n.few().is_some()).filter_map(|(band, _)| band).collect();
     let text = match few.iter().all(|(lo, hi)| hi - lo >= NEARLY) {
         true => "too few for any conclusion, so the points are not joined; intervals would span almost the whole range",
-        false => "too few for an interval",
+        false => "too few for an interval; those in the CSV file are unreliable",
     };
     (!few.is_empty()).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))
 }
@@ -399,16 +399,35 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         name: "right-wrong".into(),
         title: "Agreement with annotators where the model is right and wrong".into(),
         x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
-        y: Axis::linear("token-F1 above chance"),
+        y: around_drawn(&layers),
         layers,
         provenance,
     }))
 }
 
-/// A term used in a figure, and its meaning for the caption.
+/// A vertical axis around zero, the bars and the intervals that are drawn.
+fn around_drawn(layers: &[Layer]) -> Axis {
+    let bars = layers.iter().filter_map(|l| if let Layer::Bars(bars) = l { Some(&bars.bars) } else { None });
+    let ends =
+        bars.flatten().map(|bar| bar.interval().map_or((bar.y, bar.y), |(lo, hi)| (lo.min(bar.y), hi.max(bar.y))));
+    let (lo, hi) = ends.fold((0.0f64, 0.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
+    Axis::linear("token-F1 above chance").around(lo, hi)
+}
+
+/// A term of a figure and its meaning, for the caption.
 type Word = (String, String);
 
-const MAP: &str = "mean average precision of the word ranking after a change to the sentence, with the original's ranking as reference; 0 to 1";
+/// Terms explained where a figure names them.
+const WORDS: [(&str, &str); 3] = [
+    (
+        "token-F1",
+        "F1 of the words with the highest scores, as many as the rationale usually has, against the rationale",
+    ),
+    ("rationale", "the words that people marked as enough for the answer"),
+    ("originals", "sentences of the data set as they are"),
+];
+
+const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
 
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
@@ -456,44 +475,5 @@ pub(super) fn provenance<T>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Finding;
-    use crate::finding::Kind;
-    use crate::spec::Spec;
-    use lab::finding::Label;
-
-    /// Regression: a figure used to count a bin's originals by the length of their rationales.
-    #[test]
-    fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
-        let drawn = |originals: Option<usize>| {
-            let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
-            let kind = Kind::Ratio(RatioFinding {
-                dimension: ALL.into(),
-                method: "attention".into(),
-                from: 0.0,
-                to: 0.1,
-                ratio: 0.05,
-                token_f1: Some(half),
-                random_f1: None,
-                map: None,
-                random_map: None,
-                originals,
-            });
-            let finding: Finding = Label::new(&Spec::shipped(), "m").finding(40, true, 0.0, kind.clone());
-            let mut results = Results::default();
-            results.take(finding.head(), &kind);
-            let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
-            let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
-            // Regression: the picture used to give the number of originals, but the caption gave the number of inputs.
-            let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
-            assert!(
-                originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),
-                "{n:?}"
-            );
-            line.points[0].n.few()
-        };
-        // The number of originals is unknown here, so sentences are not mentioned.
-        assert_eq!([Some(20), Some(7), None].map(drawn), [None, Some(7), Some(0)]);
-    }
-}
+#[path = "figures_tests.rs"]
+mod tests;

@@ -10,6 +10,7 @@ use crate::popups;
 use crate::reduce::look;
 use crate::state::{Prompt, State};
 use base::text::{fit_end, pad, printable};
+use engine::message::Outcome;
 use figure::{Figure, Format, Style};
 use labs::Spec;
 
@@ -60,6 +61,9 @@ fn figure_of_run(state: &State) -> Option<Figure> {
     let setup = state.screen().setup();
     let runs = setup.and_then(|setup| Some((state.board.run_of(setup.lab())?, state.board.runs_of(setup.lab()))));
     if let Some((run, all)) = runs {
+        if run.job.outcome != Some(Outcome::Done) {
+            figure = figure.of_unfinished_run();
+        }
         let apart = labs::apart(&run.job.spec, all.map(|other| &other.job.spec));
         if !apart.is_empty() {
             figure.name = format!("{}-{}", figure.name, short_name(&apart, &run.job.spec));

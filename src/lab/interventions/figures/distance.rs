@@ -58,12 +58,19 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     })
 }
 
-/// A logarithmic axis that ends at labelled ticks, one of them below 1.
+/// A logarithmic axis that ends just above the data and begins at a labelled tick below 1.
 fn around_one(layers: &[Layer]) -> Axis {
     let lines = layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
     let ends = lines.flat_map(|l| &l.points).filter_map(|p| p.band).filter(|(lo, hi)| *lo > 0.0 && hi.is_finite());
     let (lo, hi) = ends.fold((1.0f64, 1.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
-    Axis::log("distance, relative to unedited states").around(lo.min(0.5), hi.max(2.0))
+    let (lo, hi) = (lo.min(0.5), hi.max(2.0));
+    let axis = Axis::log("distance, relative to unedited states").around(lo, hi);
+    // Round numbers are far apart on a logarithmic axis, so its upper part would be empty.
+    let top = 1.15 * hi;
+    match axis.range {
+        Some((from, to)) if top < to => axis.from_to(from, top),
+        _ => axis,
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +84,7 @@ mod tests {
         let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };
         let line = Line { label: String::new(), role: Role::line(0), points: [0.85, 8.0].map(point).to_vec() };
         let axis = around_one(&[Layer::Line(line)]);
-        assert_eq!(axis.range, Some((0.5, 10.0)));
+        assert!(axis.range.is_some_and(|(from, to)| from == 0.5 && (to - 9.2).abs() < 1e-9), "{:?}", axis.range);
         let room = Room { length: 200.0, gap: 4.0, terse: false, measure: &|_| 11.0 };
         let ticks = Fitted::new(&axis, [], true).ticks(&room);
         assert!(ticks.iter().any(|t| t.value < 1.0 && !t.label.is_empty()), "{ticks:?}");

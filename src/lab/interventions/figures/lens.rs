@@ -33,12 +33,13 @@ pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Opti
     origin.results(first, true, "");
     origin.add("model", model);
     let short = in_print(model);
-    Some(Figure {
+    let figure = Figure {
         name: format!("lens-{short}"),
         title: format!("Examples read correctly at each layer of {short}"),
         x: Axis::linear("layer").in_whole_numbers(),
         y: Axis::linear("share of test examples").from_to(0.0, 1.0),
         layers,
         provenance: origin.computed_by(engine),
-    })
+    };
+    Some(figure.with_terms(&[("oracle", "a probe trained on the same states")]))
 }

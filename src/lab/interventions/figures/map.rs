@@ -1,6 +1,6 @@
 //! The map of layers: a score of one method by the layer of the intervention and the layer of the oracle.
 
-use super::{judge, parameter, provenance_of};
+use super::{WORDS, judge, parameter, provenance_of};
 use crate::key::MethodKey;
 use crate::map::{Map, Score};
 use crate::oracle::OracleKind;
@@ -42,7 +42,7 @@ pub fn map(
     let reasons = reasons.map(|(layer, why)| (format!("layer {layer}"), format!("n/a: {why}")));
     provenance.entries.extend(reasons);
     let (short, what) = (in_print(model), score.name());
-    Some(Figure {
+    let figure = Figure {
         name: format!("map-{what}-{short}-{}-{oracle}", method.file_name()),
         title: format!("{} on {short}: {what} by layers, {}", method.title(), judge(oracle)),
         x: Axis::of("oracle reads at layer", map.layers.iter().map(ToString::to_string)),
@@ -55,7 +55,8 @@ pub fn map(
             rows: map.layers.iter().map(row).collect(),
         })],
         provenance,
-    })
+    };
+    Some(figure.with_terms(&WORDS))
 }
 
 #[cfg(test)]

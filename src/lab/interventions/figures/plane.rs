@@ -1,6 +1,6 @@
 //! Completeness against selectivity of all methods: their settings, the front with its knee, the best strengths.
 
-use super::{covered, datum, judge, layer, look, provenance};
+use super::{WORDS, covered, datum, judge, layer, look, provenance, say_missing};
 use crate::banded::{Banded, is_few};
 use crate::find;
 use crate::finding::ReliabilityFinding;
@@ -68,11 +68,12 @@ impl<'a> Rated<'a> {
     }
 }
 
-const RINGS: &str = "best strength of each method, chosen on one half of the test examples and scored on the other";
+const RINGS: &str = "best strength of each method, chosen on one half of the test examples, scored on the other";
+/// [`RULE`] in a caption.
+const DOMINATED: &str = "another setting is better by over .01 on one axis and not worse by over .01 on the other, at the ends of the intervals";
 
 /// Caption: which settings can be on the front.
-const ELIGIBLE: (&str, &str) =
-    ("rated", "settings after which the oracle still reads the property to keep better than chance");
+const ELIGIBLE: (&str, &str) = ("rated", "the oracle still reads the property to keep better than chance");
 
 /// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal
 /// reliability, and the front of all settings with its knee; dominated and unrated settings are faint. `None` without points.
@@ -101,7 +102,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     }
     layers.extend(front(&rated));
     let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
-    let marks = |of: Intervals| Intervals { faint: "dominated".into(), unrated: "not rated".into(), ..of };
+    let marks =
+        |of: Intervals| Intervals { faint: "dominated (its method's mark)".into(), unrated: "not rated".into(), ..of };
     let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
     layers.push(Layer::Intervals(marks(covered)));
     layers.extend(best(results, model, oracle));
@@ -132,10 +134,13 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     provenance.entries.push(("rule".into(), RULE.into()));
     provenance.entries.push(("rings".into(), RINGS.into()));
     provenance.terms.push((ELIGIBLE.0.into(), ELIGIBLE.1.into()));
+    let wider = if is_few(trainings) { "; these are wider than the thin lines" } else { "" };
+    provenance.terms.push(("dominated".into(), format!("{DOMINATED}{wider}")));
+    say_missing(&mut provenance, results, (model, oracle), drawn.iter().map(|c| &c.key.method));
     if rated.is_mixed() {
         provenance.entries.push(("completeness".into(), MIXED.into()));
     }
-    Some(Figure {
+    let figure = Figure {
         name: format!("pareto-{short}-{oracle}"),
         title: format!(
             "Completeness against selectivity: {short}, {}, {}",
@@ -146,7 +151,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         y: axis("selectivity S"),
         layers,
         provenance,
-    })
+    };
+    Some(figure.with_terms(&WORDS))
 }
 
 fn dashed(look: Role) -> Role {

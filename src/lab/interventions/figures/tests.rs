@@ -16,7 +16,27 @@ fn the_caption_says_why_the_best_strength_has_another_score_in_the_answer() {
     let mut results = sample::results();
     assert!(caption(&results).contains(ALL_EXAMPLES), "{}", caption(&results));
     results.optima.clear();
-    assert!(!caption(&results).contains("held out"), "{}", caption(&results));
+    assert!(!caption(&results).contains(ALL_EXAMPLES), "{}", caption(&results));
+}
+
+/// Regression: an exported figure looked more certain than the screen, which names a method without a best strength.
+#[test]
+fn the_caption_says_that_a_method_has_no_best_strength_and_why() {
+    let mut results = sample::results();
+    let best = results.optima.iter().find(|o| o.value.method == "pgd" && o.value.oracle == OracleKind::Mlp).unwrap();
+    let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best.clone();
+    let (method, options, reason) = (v.method, v.options, "too few examples".to_owned());
+    let (layer, oracle, oracle_layer, parameter) = (v.layer, v.oracle, v.layer, v.parameter);
+    let value = NoOptimumFinding { method, options, layer, oracle, oracle_layer, parameter, reason, paper: None };
+    results.without.push(Tagged { spec, model, seed, n, is_final, t, level, value });
+    let says = |results: &Results| {
+        let curves = curves(results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None);
+        let plane = pareto(results, None, "bert-mini", OracleKind::Mlp);
+        [curves, plane].map(|f| figure::caption(&f.unwrap()).contains("No best strength: PGD, too few examples."))
+    };
+    assert_eq!(says(&results), [false; 2], "it has one");
+    results.optima.clear();
+    assert_eq!(says(&results), [true; 2]);
 }
 
 #[test]

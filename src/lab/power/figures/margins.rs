@@ -1,6 +1,6 @@
 //! Accuracy against training examples, with the margin of the bound.
 
-use super::{REGION, bound, finished, pilots, provenance};
+use super::{bound, finished, pilots, provenance};
 use crate::finding::{BaselineFinding, MarginFinding};
 use crate::results::Results;
 use crate::spec::in_words;
@@ -47,7 +47,17 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let mut sizes: Vec<(u64, usize)> = results.margins.iter().map(|m| (m.value.at_n, m.n)).collect();
     sizes.sort_unstable();
     sizes.dedup_by_key(|size| size.0);
-    let mut provenance = provenance(first, engine, REGION);
+    let mut provenance = provenance(first, engine, "");
+    // The margin and the spread are no confidence intervals.
+    provenance.entries.retain(|(key, _)| key != "intervals");
+    if seeds == 2 {
+        provenance.entries.push(("thin lines".into(), "from the value of one seed to that of the other".into()));
+    }
+    let x = Axis::doubling("training examples (n: test items)");
+    let x = match sizes.first().zip(sizes.last()).filter(|(least, most)| least.0 < most.0) {
+        Some((least, most)) => x.from_to(least.0 as f64, most.0 as f64),
+        None => x,
+    };
     if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
         let text = "trained once, on the sentences of the probes; the bound does not apply to it";
         provenance.entries.push((BASE_LINE.into(), text.into()));
@@ -55,7 +65,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     Some(finished(Figure {
         name: "margins".into(),
         title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
-        x: pilots(Axis::doubling("training examples (n: test items)"), &sizes),
+        x: pilots(x, &sizes),
         y: Axis::linear("accuracy").from_to(0.0, 1.0).in_panels(&panels.iter().map(String::as_str).collect::<Vec<_>>()),
         layers,
         provenance,

@@ -48,7 +48,7 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
         layer(0, Marker::Circle, "part to test on, or all items of a set without parts", test),
         layer(1, Marker::Cross, "part to train on", train),
     ];
-    let mut origin = provenance(needed, engine, super::REGION);
+    let mut origin = provenance(needed, engine, super::region(results));
     match results.collapsed() {
         Some(reasons) => origin.entries.push(("no number is recommended".into(), reasons.join("; "))),
         None => {
@@ -56,7 +56,8 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
             if let Some(n) = v.n_test.mean {
                 let label = format!("test on {} for power {}", grouped(n as usize), v.target);
                 layers.push(Layer::Rule(Rule::level(n, label)));
-                origin.entries.push(("test items needed".into(), span(&v.n_test)));
+                let level = needed.level.map_or(String::new(), |l| format!(" ({} % interval)", super::percent(l)));
+                origin.entries.push(("test items needed".into(), span(&v.n_test) + &level));
             }
             if let Some((n, bound)) = results.recommended() {
                 let label = format!("train on {} (bound)", grouped(n as usize));

@@ -4,7 +4,8 @@ use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
 use crate::finding::RankCurveFinding;
 use crate::results::Results;
-use figure::layers::{Bar, Bars, Datum, Line, grouped};
+use base::numbers::short;
+use figure::layers::{Bar, Bars, Datum, Line, Rule, grouped};
 use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 use model::source::in_print;
@@ -47,7 +48,19 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
-/// Adds to the caption which draws are enumerated and which are sampled.
+/// Number of orders of the models, one over which is the least possible consistency of the whole order. `None` if places can be shared,
+/// which allows more orders, or of more than three models, where it is about zero.
+fn orders(results: &Results) -> Option<usize> {
+    let models = results.models().len();
+    let can_share = results.ranks.iter().any(|r| r.value.histogram.len() > models);
+    ((2..=3).contains(&models) && !can_share).then(|| (2..=models).product())
+}
+
+fn least(orders: usize, label: &str) -> Layer {
+    Layer::Rule(Rule::level(1.0 / orders as f64, label))
+}
+
+/// Adds to the caption which draws are enumerated and which sampled.
 fn with_draws(mut figure: Figure, draws: String) -> Figure {
     figure.provenance.entries.push(("draws".into(), draws));
     figure
@@ -72,6 +85,9 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
+    // Bars leave no room for a label, and published bars are of other models.
+    let orders = orders(results).filter(|_| !layers.is_empty());
+    layers.extend(orders.map(|orders| least(orders, "")));
     layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
@@ -88,7 +104,13 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         layers,
         (results.ranks.first(), DRAWS, method, &REGIMES),
     );
-    Some(with_draws(drawn?, sampled(results, None)))
+    let mut drawn = with_draws(drawn?, sampled(results, None));
+    let of_pair = if is_pair { "" } else { " of the whole order" };
+    drawn.provenance.entries.extend(orders.map(|orders| {
+        let key = format!("line at {}", short(1.0 / orders as f64));
+        (key, format!("least possible share{of_pair}, one over the {} orders of this run's models", grouped(orders)))
+    }));
+    Some(drawn)
 }
 
 /// Bars of a histogram over the ranks of `models` models; the first number belongs to the lowest rank.
@@ -167,6 +189,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             let points = results.curve.iter().map(mean).collect();
             layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
         }
+        layers.extend(orders(results).map(|orders| least(orders, "least possible")));
         layers.extend(covering(results.curve.first(), "draws"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
