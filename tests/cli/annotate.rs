@@ -96,7 +96,7 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
     let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
     let changed = probity.file("changed.jsonl", &changed);
     let again = typed(&probity, &[&changed, "--to", &x, "--task", "score"], "");
-    refused(&again, 2, &["x.jsonl", "sentence 1 has different marked words in", "choose another file"]);
+    refused(&again, 2, &["x.jsonl", "sentence 1 has different marked words in", "choose a different file"]);
     let merged = probity.run(&["rationale", "merge", &anna, &x, &y, &z, "--out", &gold]);
     assert!(text(&merged.stdout).contains("1 of 2 rationales pass"), "{}", text(&merged.stdout));
     assert_eq!(rows(&gold)[0]["rationale_ids"], json!([0, 1]));

@@ -188,7 +188,7 @@ fn several_people_agree_and_merge_in_rounds() {
     let third = asked(&probity, &[&["rationale", "merge", "--json", "--round", "3"], &all[..]].concat());
     let fates: Vec<&str> = third["rationales"].as_array().unwrap().iter().filter_map(|r| r["fate"].as_str()).collect();
     assert_eq!(fates, ["passes", "dropped", "unscored", "dropped"]);
-    refused(&probity.run(&["rationale", "merge", all[0], all[0]]), 2, &["another file is also called anna"]);
+    refused(&probity.run(&["rationale", "merge", all[0], all[0]]), 2, &["a second file is also called anna"]);
     refused(&probity.run(&["rationale", "merge", all[0], "--round", "4"]), 2, &["1..=3"]);
     let shown = asked(&probity, &["data", "show", all[0], "--json"]);
     assert_eq!(shown["rationales"][""], json!({"originals": 3, "pairs": 0, "with_gold": 3, "ratio": 0.2}));

@@ -62,7 +62,7 @@ fn few_tasks_are_taken_as_fixed() {
     let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert_eq!(printed.matches("no interval with fewer than 10 tasks").count(), 1, "{printed}");
+    assert_eq!(printed.matches("with fewer than 10 tasks, there is no interval").count(), 1, "{printed}");
     assert!(printed.contains("tasks taken as fixed (valid for these tasks only): +5.0 ["), "{printed}");
     assert!(printed.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{printed}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);

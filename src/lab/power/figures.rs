@@ -222,7 +222,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     ];
     layers.extend(covering(first, PILOT));
     let mut provenance = provenance(first, engine, region(results));
-    let text = "n is the number of test items in the pilot of each training size; power is that of a comparison on as many items";
+    let text = "n is the number of test items in the pilot of each training size; power is for a comparison on that many items";
     provenance.entries.push(("ticks".into(), text.into()));
     tested(results, &mut provenance);
     Some(finished(Figure {

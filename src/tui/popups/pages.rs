@@ -79,7 +79,9 @@ impl Page for Answer {
         let answer = state.screen().answer(state);
         let asked = state.screen().question().map(|text| (Role::Title, text.to_owned()));
         let says = answer.says.iter().map(|text| (Role::Text, text.clone()));
-        let doubts = answer.doubt().into_iter().chain(answer.further_doubts()).map(|text| (Role::Warning, text));
+        let count = answer.doubts.len();
+        let numbered = |(i, text): (usize, &String)| format!("Doubt {} of {count}: {text}.", i + 1);
+        let doubts = answer.doubts.iter().enumerate().map(|doubt| (Role::Warning, numbered(doubt)));
         let all = asked.into_iter().chain(says).chain(doubts);
         all.flat_map(|(role, text)| {
             let lines = wrapped(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)));

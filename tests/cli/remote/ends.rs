@@ -58,7 +58,7 @@ fn a_near_end_of_another_protocol_is_told_so_in_a_frame_that_it_can_read() {
         assert_eq!(output.stdout[..3], [b'P', b'B', PROTOCOL]);
         match Message::read(&mut output.stdout.as_slice()).unwrap() {
             Message::Refused(why) => {
-                assert!(why.contains(&format!("uses protocol {theirs}, this one {PROTOCOL}")), "{why}");
+                assert!(why.contains(&format!("uses protocol {theirs}, but this program uses {PROTOCOL}")), "{why}");
             }
             other => panic!("{other:?}"),
         }
