@@ -210,7 +210,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Switches to the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
     "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
-    "note", "add note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
+    "note", "mark with a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
     "bands", "behind the figure: all bands",
         "Shows interval bands for all lines, or for the main line only.",

@@ -187,7 +187,10 @@ fn pickled_weights_become_a_folder_or_are_refused_with_the_global() {
     let pickled = concat!(env!("CARGO_MANIFEST_DIR"), "/src/model/convert/fixtures/zip.pt");
     let done = probity.run(&["models", "convert", pickled, "-o", &folder("new")]);
     let said = text(&done.stdout);
-    assert!(done.status.success() && said.contains("9 tensors") && said.contains("config.json was not found"), "{said}");
+    assert!(
+        done.status.success() && said.contains("9 tensors") && said.contains("config.json was not found"),
+        "{said}"
+    );
     assert!(said.contains("decoder.weight equals embed.weight and is written only once"), "{said}");
     refused(&probity.run(&["models", "convert", pickled, "-o", &folder("new")]), 2, &["already exists"]);
     let mut bytes = std::fs::read(pickled).unwrap();

@@ -100,7 +100,7 @@ fn a_line_without_end_is_passed_over_in_constant_memory() {
     assert_eq!(session.entries().collect::<Vec<_>>(), [ready()]);
     assert_eq!((session.losses.damaged_lines.as_slice(), session.losses.long), (&[2][..], 1));
     let said = session.losses.sentences().join(" ");
-    assert!(said.contains("line 2") && said.contains("longer than 4 MiB"), "{said}");
+    assert!(said.contains("line 2") && said.contains("longer than the limit of 4 MiB"), "{said}");
 }
 
 #[test]

@@ -238,7 +238,8 @@ fn two_results_of_one_cell_with_other_numbers_are_refused_with_both_files() {
     let copy = bench.folder.part(0).with_file_name("from-elsewhere.jsonl");
     bench.compute_at(&copy, 0, 8, 1.0, message::Outcome::Done);
     let message = Survey::of(&bench.folder).unwrap_err().to_string();
-    for words in ["from-elsewhere.jsonl", &*bench.folder.part(0).display().to_string(), "cell 1 (seed 0)", "delete it"]
+    for words in
+        ["from-elsewhere.jsonl", &*bench.folder.part(0).display().to_string(), "cell 1 (seed 0)", "delete that file"]
     {
         assert!(message.contains(words), "{words}: {message}");
     }

@@ -25,7 +25,7 @@ pub(crate) const HEADS: &[Term] = &[
     head("relation", "", "Relations: name of the relation."),
     head("facts", "", "Relations: number of facts tested. Changed items: the facts that the item is about."),
     head("type", "", "Relations: kind of relation."),
-    head("std", "", "Relations: standard deviation of P@1 over prompts, in points."),
+    head("std", "", "Relations: standard deviation of P@1 across prompt texts, in points."),
     head("a − b", "a - b", "Relations: P@1 of the first model minus that of the second, in points."),
     head("trained on", "", "Sizes: number of training sentences, the same for both sides."),
     head("diff.", "A − B", "Sizes, tasks, pairs: A's score minus B's, in points if the score is a proportion."),

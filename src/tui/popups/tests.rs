@@ -114,7 +114,7 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     state.queue.push_back(spec.clone());
     assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the waiting one"));
     state.queue.push_back(spec);
-    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the 2 that wait"));
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the 2 waiting ones"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "home-resume", "continue session", "Restores the runs and settings of the session under the cursor; the next run continues from there.",
+    "home-resume", "run from session", "Restores the runs and settings of the session under the cursor; the next run continues from there.",
         ["r"], Some(("go on", 2)), can_resume => resume;
 };
 

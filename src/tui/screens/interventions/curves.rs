@@ -387,7 +387,7 @@ mod tests {
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));
         let [long, middle, short] = [100, 65, 50].map(|room| by_property(&two, room).unwrap());
-        assert!(long.starts_with("; S of attractor number ") && long.contains(", subject animacy "), "{long}");
+        assert!(long.starts_with("; S for attractor number ") && long.contains(", subject animacy "), "{long}");
         assert!(long.contains(" n 410") && long.ends_with(" n 2,400"), "{long}");
         assert!(middle.contains('±') && !middle.contains(" n "), "{middle}");
         assert!(!short.contains('±') && short.contains(", subject animacy "), "{short}");

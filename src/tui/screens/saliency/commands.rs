@@ -58,11 +58,11 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["x"], None, marking => annotate::clear;
     "align-word", "align word", "While marking: picks up a word of the original, then aligns it with the word under the cursor of its partner.",
         ["l"], None, marking => annotate::align;
-    "sufficiency", "score sufficiency", "While marking: cycles the sufficiency score (1 to 3): is the rationale enough for the answer?",
+    "sufficiency", "score sufficiency", "While marking: cycles the sufficiency score (1 to 3), which says whether the rationale is enough for the answer.",
         ["u"], None, marking => annotate::sufficiency;
-    "compactness", "score compactness", "While marking: cycles the compactness score (1 to 4): does the rationale hold nothing else?",
+    "compactness", "score compactness", "While marking: cycles the compactness score (1 to 4), which says whether the rationale contains nothing else.",
         ["o"], None, marking => annotate::compactness;
-    "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4): is the answer for the mask the only one?",
+    "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4) that the answer for the mask is the only one.",
         ["f"], None, marking => annotate::confidence;
     "choose-mask", "mask this word",
         "While marking: masks the word under the cursor instead of the masked one; on the masked word, restores the answer.",

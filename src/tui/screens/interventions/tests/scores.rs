@@ -172,12 +172,12 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
         methods::draw(&mut state, (other.into(), 0));
         state.view.toast = None;
         SCREEN.refresh(&mut state);
-        assert!(drawn(&state).contains("made way for another run; r"), "{}", drawn(&state));
+        assert!(drawn(&state).contains("another run has replaced this run's models; r"), "{}", drawn(&state));
         let mut spec = spec.clone();
         spec.common_mut().set_seed(9);
         state.setup().unwrap().take(&mut state, &spec);
         SCREEN.refresh(&mut state);
-        assert!(drawn(&state).contains("in the run before; r runs"), "{}", drawn(&state));
+        assert!(drawn(&state).contains("in the previous run; r runs"), "{}", drawn(&state));
     }
 }
 
