@@ -50,8 +50,8 @@ pub enum Command {
     Shutdown,
 }
 
-/// Questions to an experiment supersede each other: only the latest is answered. Questions about models are answered in turn, and questions
-/// about data even while a run is in progress.
+/// Questions to an experiment supersede each other: only the latest is answered. Questions about models are answered in order. Questions
+/// about data are answered even during a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Question {

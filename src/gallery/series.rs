@@ -45,8 +45,8 @@ pub(crate) fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
 }
 
 impl Plan {
-    /// Plans seeds 1 to `seeds` of every model. The first seed of each model, which ships, comes before all others. Skips models that are
-    /// complete under `dir`, and removes what killed runs have left.
+    /// Plans seeds 1 to `seeds` of every model. The first seed of each model (the one that ships) comes first. Skips models already
+    /// complete under `dir` and removes files left behind by killed runs.
     ///
     /// # Errors
     /// [`GalleryError::Steps`]; [`GalleryError::Busy`] while another run works in `dir`; [`GalleryError::Seeds`] if existing models differ

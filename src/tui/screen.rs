@@ -189,7 +189,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Description of unsaved work; the program asks before quitting.
+    /// Description of unsaved work, if there is any; the program then asks before it quits.
     fn unsaved(&self, _state: &State) -> Option<String> {
         None
     }

@@ -193,7 +193,7 @@ fn tabbed(text: &str, mark: char) -> String {
     text.split('\n').map(|line| with_tabs(line, mark)).collect::<Vec<_>>().join("\n")
 }
 
-/// Fails if the file has no rows, because the reason is known only here.
+/// Returns the error for a file without readable rows, whose reason is known only here.
 fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), ReadError> {
     if report.rows > 0 {
         return Ok(());

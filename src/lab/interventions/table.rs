@@ -297,7 +297,7 @@ impl Table {
         from + stays.from..from + stays.from + stays.classes
     }
 
-    /// Range of a statistic's values at a strength within the result of [`Self::statistics`]: one per replicate.
+    /// Index range, within the result of `statistics`, of a statistic's values at one strength (one value per replicate).
     pub(super) fn place(&self, statistic: Statistic, m: usize) -> std::ops::Range<usize> {
         let from = (statistic.place() * self.strengths + m) * self.replicates;
         from..from + self.replicates

@@ -38,9 +38,9 @@ pub enum Size {
     Enough,
     /// The set has at least the estimated number, but less than the upper end of its interval.
     Likely,
-    /// The set has less than the estimated number, but at least the lower end of its interval.
+    /// The set has fewer items than the estimated number, but at least the lower end of its interval.
     Unlikely,
-    /// The set has less than the lower end of the interval.
+    /// The set has fewer items than the lower end of the interval.
     TooSmall,
     /// No number of items is known to be enough.
     NoAnswer,

@@ -2,7 +2,7 @@
 
 use crate::state::Glyphs;
 
-/// Draws a slider track of `columns` columns with the knob at a share from 0 to 1.
+/// Draws a slider track of `columns` columns with the knob at `share` of its length (0 to 1).
 pub(crate) fn slider(share: f64, columns: usize, glyphs: Glyphs) -> String {
     let (track, knob) = if glyphs == Glyphs::Ascii { ('-', 'O') } else { ('─', '●') };
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };

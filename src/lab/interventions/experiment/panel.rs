@@ -50,7 +50,7 @@ impl Which {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// The oracle of a kind for the property of a role.
+    /// The oracle of this kind for the property in this role.
     Oracle(OracleKind, Roles),
     Attacked,
 }

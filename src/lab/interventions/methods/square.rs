@@ -139,7 +139,7 @@ impl Seeker {
         Self { place, row, rng, best, first, tried, window: 0..0, put, margin: f32::INFINITY }
     }
 
-    /// Sets a window of the best point to one side of the ball.
+    /// Moves a random window of the best point's coordinates to one face of the ε-ball.
     fn draw(&mut self, query: usize, field: &Field<'_>, epsilon: f32) {
         let h = field.h.row(self.row);
         let width = ((share(query) * h.len() as f64).round() as usize).clamp(1, h.len());

@@ -12,7 +12,7 @@ use crate::error::{ModelError, Result};
 use crate::weights::Checkpoint;
 use base::text::shortened;
 
-/// Modification of a tensor before the library sees it.
+/// Modification of a tensor before it is passed to the library.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     /// Multiplies all values.

@@ -66,7 +66,7 @@ fn cursor(state: &State, layers: usize) -> (usize, usize) {
     (row.min(last), column.min(last))
 }
 
-/// Moves the cursor by numbers of layers, down and to the right.
+/// Moves the cursor by the given number of layers down and to the right.
 pub(crate) fn step(state: &mut State, down: i64, right: i64) {
     let Some(count) = map(state).map(|m| m.layers.len()) else { return };
     let (row, column) = cursor(state, count);
