@@ -122,6 +122,9 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     figure.layers.splice(at..at, layers);
     if name == "consistency" {
         figure.x.label = "models".into();
+        // The least possible share is that of the run's models; of the eight published ones it is lower.
+        figure.layers.retain(|layer| !matches!(layer, Layer::Rule(_)));
+        figure.provenance.entries.retain(|(key, _)| !key.starts_with("line at"));
         figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
     }
     figure.name.push_str(SUFFIX);
@@ -263,7 +266,9 @@ mod tests {
         let results = results();
         for name in FIGURES {
             let pick = |name: &str| figures::pick(name, &lab::Details::default(), &results, None);
-            let (own, both) = (pick(name).unwrap(), pick(&format!("{name}{SUFFIX}")).unwrap());
+            let (mut own, both) = (pick(name).unwrap(), pick(&format!("{name}{SUFFIX}")).unwrap());
+            // The least possible share of the run's models is not that of the published ones.
+            own.layers.retain(|layer| name != "consistency" || !matches!(layer, Layer::Rule(_)));
             assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
             let more = both.layers.len() - own.layers.len();
             assert!(more > 0, "{name}");
