@@ -38,6 +38,14 @@ pub(super) fn softmax_back(p: &Tensor, g: &Tensor) -> Result<Option<Tensor>> {
     launch(("softmax_back", SINGLE), &[p, g], p.shape(), rows * WARP, &[rows, width])
 }
 
+/// Norm over the last axis of `[N, W]`.
+pub(super) fn norm(kind: NormKind, eps: f64, x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Option<Tensor>> {
+    let (rows, width) = x.dims2()?;
+    let eps = (eps as f32).to_bits() as usize;
+    let numbers = [rows, width, usize::from(kind == NormKind::Layer), usize::from(b.is_some()), eps];
+    launch(("norm_rows", SINGLE), &[x, w, b.unwrap_or(w)], x.shape(), rows * WARP, &numbers)
+}
+
 /// Input gradient of a norm over the last axis of `[N, W]`.
 pub(super) fn norm_back(kind: NormKind, eps: f64, x: &Tensor, w: &Tensor, g: &Tensor) -> Result<Option<Tensor>> {
     let (rows, width) = x.dims2()?;

@@ -54,24 +54,39 @@ extern "C" __global__ void softmax_back(const float* p, const float* g, float* y
     for (uint32 i = lane; i < width; i += 32) y[i] = p[i] * (g[i] - total);
 }
 
-// Gradient of the input of a layer norm (or RMS norm, where `centres` is 0); a warp for each row.
+static __device__ float mean_over_warp(const float* x, uint32 width) {
+    float total = 0.0f;
+    for (uint32 i = threadIdx.x % 32; i < width; i += 32) total += x[i];
+    return sum_over_warp(total) / width;
+}
+
+// Layer norm (or RMS norm, where `centres` is 0) with the scale w and, where `shifts` is 1, the shift b; a warp for each
+// row. Computes the variance from the centred values.
+extern "C" __global__ void norm_rows(const float* x, const float* w, const float* b, float* y, uint32 rows, uint32 width,
+                                     uint32 centres, uint32 shifts, uint32 eps_bits) {
+    uint32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (row >= rows) return;
+    x += (size_t)row * width, y += (size_t)row * width;
+    float mean = centres ? mean_over_warp(x, width) : 0.0f, square = 0.0f;
+    for (uint32 i = lane; i < width; i += 32) square += (x[i] - mean) * (x[i] - mean);
+    float scale = 1.0f / sqrtf(sum_over_warp(square) / width + __uint_as_float(eps_bits));
+    for (uint32 i = lane; i < width; i += 32) y[i] = (x[i] - mean) * scale * w[i] + (shifts ? b[i] : 0.0f);
+}
+
+// Gradient of the input of such a norm; a warp for each row.
 extern "C" __global__ void norm_back(const float* x, const float* w, const float* g, float* y, uint32 rows, uint32 width,
                                      uint32 centres, uint32 eps_bits) {
     uint32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
     x += (size_t)row * width, g += (size_t)row * width, y += (size_t)row * width;
-    float mean = 0.0f;
-    if (centres) {
-        for (uint32 i = lane; i < width; i += 32) mean += x[i];
-        mean = sum_over_warp(mean) / width;
-    }
+    float mean = centres ? mean_over_warp(x, width) : 0.0f;
     float square = 0.0f, straight = 0.0f, along = 0.0f;
     for (uint32 i = lane; i < width; i += 32) {
         float c = x[i] - mean, v = g[i] * w[i];
         square += c * c, straight += v, along += v * c;
     }
     float variance = sum_over_warp(square) / width + __uint_as_float(eps_bits);
-    float scale = rsqrtf(variance);
+    float scale = 1.0f / sqrtf(variance);
     straight = centres ? sum_over_warp(straight) / width : 0.0f;
     along = sum_over_warp(along) / width / variance;
     for (uint32 i = lane; i < width; i += 32) y[i] = scale * (g[i] * w[i] - straight - (x[i] - mean) * along);

@@ -116,14 +116,15 @@ pub(super) fn repeat_heads(x: &Value, group: usize) -> Result<Value> {
 /// Layer or RMS norm over the last axis of `[N, W]`.
 pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Option<&Value>) -> Result<Value> {
     let (t, w) = (x.tensor.contiguous()?, &weight.tensor);
-    let y = match bias {
+    let y = match (gpu::norm(kind, eps, &t, w, bias.map(|b| &b.tensor))?, bias) {
+        (Some(y), _) => y,
         // candle's fused norm computes the variance as E[x²] - E[x]², which is too coarse for gradients of frozen models.
-        _ if x.is_recorded() && !weight.is_recorded() => {
+        (None, _) if x.is_recorded() && !weight.is_recorded() => {
             let y = normalised(kind, eps, &t)?.0.broadcast_mul(w)?;
             bias.map_or(Ok(y.clone()), |b| y.broadcast_add(&b.tensor))?
         }
-        Some(b) => fused::layer_norm(&t, w, &b.tensor, eps as f32)?,
-        None => fused::rms_norm(&t, w, eps as f32)?,
+        (None, Some(b)) => fused::layer_norm(&t, w, &b.tensor, eps as f32)?,
+        (None, None) => fused::rms_norm(&t, w, eps as f32)?,
     };
     let to_weight = {
         let t = t.clone();
