@@ -143,6 +143,6 @@ mod tests {
             assert!(error.contains("not a regular file") || !path.exists(), "{error}");
         }
         let grows = bytes(Path::new("/proc/self/status"), 10).unwrap_err().to_string();
-        assert!(grows.contains("larger than the limit of 10 bytes"), "says 0 bytes, has more: {grows}");
+        assert!(grows.contains("larger than the limit of 10 bytes"), "reports 0 bytes but has more: {grows}");
     }
 }

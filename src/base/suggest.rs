@@ -18,7 +18,8 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the known name of which `name` may be a misspelling: at most three letters, and at most a third of them, are wrong.
+/// Returns the closest known name if `name` may be a misspelling of it: within one edit per three of its letters (at least one, at most
+/// three).
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // Longer input is not a misspelling, and the distance takes quadratic time.
     if name.len() > 64 {

@@ -109,7 +109,7 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
             address.host()
         )),
         Parting::Untold => output::say(&format!(
-            "{} did not confirm the end of the engine; `probity remote stop {address} {name}` ends it",
+            "{} did not confirm that the engine has ended; `probity remote stop {address} {name}` ends it",
             address.host()
         )),
     }

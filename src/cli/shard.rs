@@ -70,7 +70,7 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    // The shards follow from the list of cells, as in `submit --again`.
+    // Shards depend only on the list of cells, so `submit --again` can assign cells to shards in the same way.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {

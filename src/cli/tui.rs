@@ -34,7 +34,7 @@ pub struct LookArgs {
     /// Theme: the name of a shipped one [default: depends on NO_COLOR and the terminal's background].
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
-    /// Do not use the mouse, so that the terminal can.
+    /// Leave the mouse to the terminal, for example to select text.
     #[arg(long)]
     pub(crate) no_mouse: bool,
     /// Draw charts with ASCII characters only.
@@ -276,12 +276,12 @@ pub(super) fn open_with(
     if let (Ok(report), Some(path)) = (&report, memory_file()) {
         let kept = Memory::read(&path).ok().flatten();
         let glyphs = kept.as_ref().map_or(String::new(), |kept| kept.glyphs.clone());
-        // A replay has no settings of the user's, and before the first start there is nothing to add to.
+        // A replay changes only the appearance in the saved settings, and saves nothing if there are none.
         let own = || kept.map(|kept| kept.with_look_of(&report.memory));
         let memory = if live { Some(report.memory.clone()) } else { own() };
-        // The characters of a plain locale are not a choice for later starts.
+        // ASCII characters that the locale requires are not the user's choice, so they are not saved.
         let memory = memory.map(|memory| if plain_locale() { Memory { glyphs, ..memory } } else { memory });
-        // What cannot be saved only matters at the next start.
+        // A failure to save affects only the next start, so it is ignored.
         let _ = memory.map(|memory| memory.write(&path));
     }
     match report {

@@ -37,7 +37,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
         }
         out.extend(table((n, m), &numbers, shared, room));
     }
-    // Wrapping would remove the blanks between columns, so only what does not fit is wrapped.
+    // Wrapping would remove the spaces between columns, so only lines that are too long are wrapped.
     let fits = |line: &String| width(line) <= room || line.is_empty();
     out.into_iter().flat_map(|line| if fits(&line) { vec![line] } else { wrapped(&line, room) }).collect()
 }

@@ -26,10 +26,10 @@ pub enum DataError {
     /// An embedding contains NaN or infinity.
     #[error("the embedding of row {row} contains NaN or infinity: check the model's precision and weights")]
     NotFinite { row: usize },
-    /// Nothing to train or test on.
+    /// A part without labelled examples.
     #[error("the {part} part contains no labelled example")]
     Empty { part: &'static str },
-    /// A classifier needs two classes.
+    /// A part with only one class, although a classifier needs two.
     #[error("the {part} part contains only one class, so there is nothing to learn or measure")]
     OneClass { part: &'static str },
     /// A split made for a different data set.

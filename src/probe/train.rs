@@ -340,7 +340,7 @@ mod tests {
         assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
     }
 
-    /// Training ends at a perfect score, with the same report about the cap as 500 steps later.
+    /// Training ends at a perfect score; `rising` is then the same as after 500 more steps.
     #[test]
     fn training_ends_where_nothing_can_rise() {
         let parts = |n, seed| {

@@ -189,7 +189,7 @@ mod tests {
         let line = odd.get_args().last().unwrap().to_string_lossy().into_owned();
         let echoed = line.replace("exec probity", "printf \"[%s]\"");
         let said = Command::new("sh").args(["-c", &echoed]).output().unwrap().stdout;
-        assert_eq!(String::from_utf8(said).unwrap(), "[follow][a b'; id]", "no shell takes it apart: {line}");
+        assert_eq!(String::from_utf8(said).unwrap(), "[follow][a b'; id]", "no shell splits the argument: {line}");
         assert!(arguments("ssh://[::1]:22").contains(&"::1".to_owned()));
     }
 

@@ -90,7 +90,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
             let said = base::read::text(&log, 1 << 20).unwrap_or_default();
-            // If the log cannot be written, the reason is that of the failed write.
+            // If the log is empty, a failed write to it gives the reason, for example a full disk.
             let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it gave no reason".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();

@@ -278,7 +278,7 @@ impl Engine for Far {
         }
         if self.steers {
             out.push(command);
-            // The user's command shows that the link is wanted.
+            // A command by the user triggers an immediate attempt to reconnect.
             out.hurry = true;
             self.shared.notify();
         }
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(sent(&mut out), [(1, slider(1))]);
         (2..50).for_each(|ticket| out.push(slider(ticket)));
         out.push(Command::Cancel { job: 1 });
-        assert_eq!(sent(&mut out), [(2, Command::Cancel { job: 1 })], "nothing waits behind a slider");
+        assert_eq!(sent(&mut out), [(2, Command::Cancel { job: 1 })], "a slider does not delay other commands");
         out.confirm();
         assert_eq!(sent(&mut out), [(3, slider(49))]);
     }
@@ -408,7 +408,7 @@ mod tests {
         far.send(Command::ListModels).unwrap();
         assert!(shared.lock().hurry);
         at(Instant::now());
-        assert_eq!(far.down(), Some(Down { next: None }), "it is being tried");
+        assert_eq!(far.down(), Some(Down { next: None }), "an attempt is in progress");
         far.try_now();
         assert!(shared.lock().hurry);
         // Without this, dropping it would wait for a thread that does not exist.

@@ -163,8 +163,9 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic over all units with Student's t, from its values with each unit left out in turn, within `limits`. If it
-/// is not defined without one of them, it rests on that unit alone, and the interval is as wide as the limits.
+/// A statistic with its jackknife interval by Student's t, clamped to the limits `least` and `most`. `whole` is the statistic over all
+/// units, and `others` contains its values with each unit left out in turn. If one of these is undefined, the interval extends from limit
+/// to limit.
 pub fn jackknife(whole: f64, others: &[Option<f64>], (least, most): (f64, f64), level: f64) -> Estimate {
     let n = others.len() as f64;
     let values: Option<Vec<f64>> = others.iter().map(|other| Some(n * whole - (n - 1.0) * (*other)?)).collect();
@@ -212,8 +213,8 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval if every unit is between `least` and `most`. Equal units show no spread; the exact bound on a proportion of 0 limits how
-    /// common unseen values may be.
+    /// The interval if every unit is between `least` and `most`. If all units are equal, the interval uses the exact upper bound on the
+    /// share of units with other values, of which none was observed.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);
@@ -223,14 +224,14 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - unseen * below, hi: self.mean + unseen * above }
     }
 
-    /// [`Self::p`], except that units with equal values count as that many coin tosses with the same outcome.
+    /// Like [`Self::p`], except that n units with equal values count as n tosses of a fair coin with the same outcome.
     pub fn p_of_signs(self) -> f64 {
         let alike = self.error == 0.0 && self.mean != 0.0;
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
     }
 
-    /// [`Self::equivalence`] for units between -1 and 1. For equal units: the probability of seeing no others, if others were common enough
-    /// to move the mean to the margin.
+    /// Like [`Self::equivalence`], for units between -1 and 1. If all units are equal: the probability of observing only this value
+    /// although enough units have others to move the mean to the margin.
     pub fn equivalence_within(self, margin: f64) -> f64 {
         if self.error != 0.0 {
             return self.equivalence(margin);

@@ -78,8 +78,9 @@ impl Contrast {
     /// Computes the contrast from the difference in each training run, on all examples and in each resample; `None` with one training run.
     ///
     /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training runs, or if training
-    /// runs contribute more than half of the variance, they are the degrees of freedom of the training runs alone. Then five training runs
-    /// reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
+    /// runs contribute more than half of the variance, they are the degrees of freedom of the training runs alone. With this rule and five
+    /// training runs, a true null is rejected with probability at most .049 at level .05 and .013 at level .01. Satterthwaite's degrees of
+    /// freedom alone give up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;

@@ -19,7 +19,7 @@ use session::name;
 /// Appearance of figures.
 #[derive(Debug, Clone, Args)]
 pub struct FigureArgs {
-    /// Style of figures: lab-book (title and provenance on the page), paper (neither of them; 8-point type, and the caption in a separate
+    /// Style of figures: lab-book (title and provenance on the page), paper (no title or provenance, 8-point type, caption in a separate
     /// text file), slides, dark.
     #[arg(long, value_parser = style, default_value = "lab-book")]
     pub style: Style,

@@ -35,7 +35,7 @@ pub(super) fn write(
     if board.runs.is_empty() {
         return Err(CliError::Usage(format!("{session}: it contains no runs")));
     }
-    // Checked before anything is drawn.
+    // Fails before any figure is drawn if the file exists.
     let whole = Whole::new(path, force)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.with_file_name(format!("{stem}-figures"));

@@ -228,7 +228,7 @@ impl Arrived {
             // Existing cells were computed from this file.
             if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
-                    "{}: exists with different contents, and cells were computed from it; name another folder with \
+                    "{}: it exists with different contents, and cells have been computed from it; name another folder with \
                      --out",
                     path.display()
                 )));
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(placed, [dir.join("specs/g.toml")]);
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
-        assert_eq!(names, ["specs"], "nothing is left beside it");
+        assert_eq!(names, ["specs"], "no temporary folder is left");
         // A spec sent without files can use those sent earlier, and messages contain the final paths.
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());

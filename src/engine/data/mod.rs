@@ -289,6 +289,9 @@ mod tests {
         assert!(!dossier.stopped);
         dossier.ask(5, doctor.question);
         dossier.ask(6, inspect.question);
-        assert!(dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4), "each question waits by itself");
+        assert!(
+            dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4),
+            "questions wait independently of each other"
+        );
     }
 }

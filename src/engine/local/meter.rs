@@ -230,19 +230,19 @@ mod tests {
         for (now, new) in [(20.1, 240.0), (20.5, 240.0), (21.0, 240.0)] {
             shown = steadied(Some((shown, if now < 20.3 { 20.0 } else { now - 0.5 })), new, now);
         }
-        assert!((39.0..62.0).contains(&shown), "one second of another pace: {shown}");
+        assert!((39.0..62.0).contains(&shown), "after one second at a different pace: {shown}");
         for k in 0..60 {
             shown = steadied(Some((shown, f64::from(k))), 240.0, f64::from(k + 1));
         }
         assert!((200.0..240.0).contains(&shown), "{shown}");
-        assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at the pace itself it counts down");
+        assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at a constant pace it counts down");
     }
 
     /// Regression: a run of half an hour used to show no remaining time during its first minute.
     #[test]
     fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
         assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));
-        assert!(!is_told(0.001, 60.0), "what has hardly begun has no pace");
+        assert!(!is_told(0.001, 60.0), "a run that has hardly begun has no reliable pace");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use labs::power::tasks::{Item, items};
 
 /// Maximum number of items printed; `--json` contains all of them.
 const MOST_SHOWN: usize = 50;
-/// Maximum number of different values of a fact by which items are grouped.
+/// Maximum number of distinct values of a fact; facts with more are not used for grouping.
 const MOST_VALUES: usize = 50;
 
 /// An item with different values on the two sides, usually right on one and wrong on the other.

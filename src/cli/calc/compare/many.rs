@@ -59,7 +59,7 @@ struct PooledLine<'a> {
     n: usize,
     difference: Span,
     p: Option<f64>,
-    /// Holm's p-value across systems, for the mean that is used as the summary.
+    /// Holm-adjusted p-value of the summary mean, over all systems.
     holm_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
@@ -297,7 +297,7 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     match versus.tasks.len() {
         1 => format!("equivalent: the {inner} interval lies within {margins}"),
         n => format!(
-            "Holm p: adjusted for {n} differences; equivalent: the {inner} interval lies within {margins}, adjusted for {n} differences and {n} claims of equivalence"
+            "Holm p: adjusted for {n} differences; equivalent: the {inner} interval lies within {margins}, adjusted for {n} differences and {n} equivalence tests"
         ),
     }
 }
