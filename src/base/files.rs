@@ -207,7 +207,7 @@ impl Whole {
     /// Syncs the file to disk and moves it to its destination.
     ///
     /// # Errors
-    /// [`FileError`], also if the destination has come into existence in the meantime.
+    /// [`FileError`], including one for a destination that was created in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
         // Some file systems report a full disk only here; an existing file at the destination is then kept.

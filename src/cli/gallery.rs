@@ -187,7 +187,7 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(name) = &args.name else { return all::all(args, out) };
     // clap cannot express this requirement, because --all and a name exclude each other.
     if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
-        return Err(CliError::Usage("--seeds, --jobs and --only need --all, which takes no name".into()));
+        return Err(CliError::Usage("--seeds, --jobs and --only work only with --all and without a model name".into()));
     }
     let recipe = known_recipe(name)?;
     let options = options(args, Path::new(recipe.name))?;

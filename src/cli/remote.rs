@@ -51,7 +51,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// Builds the first message to the remote engine, without the additions of individual commands.
+    /// Builds the first message to the remote engine, with the fields that all commands share.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),
@@ -105,7 +105,7 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     match farewell.parting() {
         Parting::Ended => {}
         Parting::Left => output::say(&format!(
-            "the engine continues at {}; `probity --remote {address} --attach {name}` reconnects to it",
+            "the engine continues on {}; `probity --remote {address} --attach {name}` reconnects to it",
             address.host()
         )),
         Parting::Untold => output::say(&format!(

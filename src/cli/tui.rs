@@ -287,7 +287,7 @@ pub(super) fn open_with(
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
-        // A closed terminal cannot be drawn on; the signal is the cause of the error.
+        // If a signal was received, the terminal was closed, and drawing failed for that reason.
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }

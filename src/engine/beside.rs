@@ -42,7 +42,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     out.into_iter().flat_map(|line| if fits(&line) { vec![line] } else { wrapped(&line, room) }).collect()
 }
 
-/// Why a run has no number to compare; `None` if it has some.
+/// Reason why a run has no numbers to compare; `None` if it has some.
 fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
     let name = run_name(n);
     let why = match &run.job.outcome {

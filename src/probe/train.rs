@@ -118,8 +118,8 @@ impl Run {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
     pub run: Run,
-    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. Whatever the
-    /// threshold, the first validation above it is one of these, so the rule needs no others.
+    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. For any threshold, the
+    /// first validation above it is one of these, so the rule needs no others.
     pub kept: Vec<(usize, Mlp)>,
 }
 

@@ -73,7 +73,7 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
     Estimate { mean, lo, hi }
 }
 
-/// The differences at which a decreasing `score` is 1 and -1; it is 0 at the mean.
+/// The differences at which `score`, a decreasing function that is 0 at the mean, is 1 and -1.
 pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
@@ -230,8 +230,8 @@ impl Shift {
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
     }
 
-    /// Like [`Self::equivalence`], for units between -1 and 1. If all units are equal: the probability of observing only this value
-    /// although enough units have others to move the mean to the margin.
+    /// Like [`Self::equivalence`], for units between -1 and 1. If all units are equal, it is the probability of such a sample when the true
+    /// mean is at the margin.
     pub fn equivalence_within(self, margin: f64) -> f64 {
         if self.error != 0.0 {
             return self.equivalence(margin);
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Coverage by simulation, for clusters of five whose items share two fifths of their variance.
+    /// Coverage by simulation, for clusters of five items with an intraclass correlation of .09.
     #[test]
     fn intervals_over_clusters_cover_too() {
         use crate::rng::{stream, unit};

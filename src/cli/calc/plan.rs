@@ -43,7 +43,7 @@ pub(crate) struct PlanArgs {
     /// Runs of each system on every item.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=10_000), requires = "plan")]
     repeats: u64,
-    /// Share of a difference's variance that changes from run to run.
+    /// Share of the variance of a difference that is due to variation between runs.
     #[arg(long, value_name = "SHARE", default_value = ".3", requires = "plan")]
     noise: String,
     /// Cost of one answer by one system, in any currency.

@@ -220,7 +220,12 @@ fn merge_masks(
             .to_vec()
     };
     let rest = all.iter().filter(|m| m.fate != Fate::Passes || m.contradicted_by.is_some()).map(row).collect();
-    section(&mut lines, "not passed, or not unique", &["sentence", "answer", "annotators", "confidence", "", ""], rest);
+    section(
+        &mut lines,
+        "masks that do not pass or are not unique",
+        &["sentence", "answer", "annotators", "confidence", "", ""],
+        rest,
+    );
     lines.iter().try_for_each(|line| output::line(out, line))
 }
 

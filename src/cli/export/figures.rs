@@ -53,7 +53,7 @@ fn millimetres(text: &str) -> Result<f64, String> {
     number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
-/// Adds a figure unless the same picture already has a different name.
+/// Adds a figure unless an identical one has already been added under a different name.
 fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
     let is_new = !figures.iter().any(same);

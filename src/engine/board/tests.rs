@@ -182,9 +182,9 @@ fn a_run_that_gives_way_to_another_lab_is_over() {
 fn a_failure_is_told_once_by_its_finding_and_once_by_the_end() {
     let mut board = begun(1);
     board.on_event(&common(1, Common::Error(problem("a stage failed"))));
-    board.on_event(&finished(1, Outcome::Failed(problem("so did the run"))));
+    board.on_event(&finished(1, Outcome::Failed(problem("the run failed too"))));
     let told: Vec<&str> = board.notices.iter().map(|n| n.problem.what.as_str()).collect();
-    assert_eq!(told, ["a stage failed", "so did the run"]);
+    assert_eq!(told, ["a stage failed", "the run failed too"]);
     assert!(board.notices.iter().all(|n| n.level == NoticeLevel::Error));
 }
 
@@ -410,7 +410,7 @@ fn each_run_knows_the_latest_question_to_it() {
     assert_eq!(board.latest().unwrap().asked, 0, "the new run has no questions yet");
 }
 
-/// Regression: a session of an hour used to keep the results of every run, 500 MB.
+/// Regression: an hour-long session used to keep the results of every run (500 MB).
 #[test]
 fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
     let held = [MOST_HELD / 2, 0, MOST_HELD / 2, 1];

@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(
             watch.look_at(&folder, now, clock).shards[0].pace,
             Pace::Silent,
-            "only the time in the file is known yet"
+            "so far, only the time in the file is known"
         );
         says(&folder, "1/1", now - hour + Duration::from_secs(5));
         let (at, tick) = later(5);

@@ -1,4 +1,4 @@
-//! Items whose results differ between two runs, with both answers and shared facts.
+//! Items whose results differ between two runs, with both answers and shared attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -14,7 +14,7 @@ use labs::power::tasks::{Item, items};
 
 /// Maximum number of items printed; `--json` contains all of them.
 const MOST_SHOWN: usize = 50;
-/// Maximum number of distinct values of a fact; facts with more are not used for grouping.
+/// Maximum number of distinct values of an attribute; attributes with more are not used for grouping.
 const MOST_VALUES: usize = 50;
 
 /// An item with different values on the two sides, usually right on one and wrong on the other.
@@ -33,7 +33,7 @@ struct Flip<'r> {
     traits: BTreeMap<&'r str, &'r str>,
 }
 
-/// Prints the changed items that pass the filters, with counts by shared facts.
+/// Prints the changed items that pass the filters, with counts by shared attributes.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
@@ -124,7 +124,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
 
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
-/// Sorts by a field or a fact. Numbers are sorted numerically and texts alphabetically; items without the fact come last.
+/// Sorts by a field or an attribute. Numbers are sorted numerically and texts alphabetically; items without the attribute come last.
 fn sort(flips: &mut [Flip<'_>], key: &str) {
     flips.sort_by_cached_key(|f| {
         let text = match key {
@@ -143,7 +143,7 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
     });
 }
 
-/// Counts by fact and value: all items, items better on the first side, items better on the second side.
+/// Counts by attribute and value: all items, items better on the first side, items better on the second side.
 type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
 
 fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {

@@ -105,13 +105,13 @@ pub struct CompareArgs {
     /// Compare every other system only with this one, which must be one of RESULTS.
     #[arg(long, value_name = "RESULTS")]
     baseline: Option<PathBuf>,
-    /// List the items whose results differ, with both answers and shared facts.
+    /// List the items whose results differ, with both answers and shared attributes.
     #[arg(long, conflicts_with = "summary")]
     flips: bool,
     /// List only changed items that have this value for this key (may be repeated).
     #[arg(long, value_name = "KEY=VALUE", requires = "flips")]
     r#where: Vec<String>,
-    /// Sort changed items by this fact, or by item, a, b, answer_a, answer_b, target or input.
+    /// Sort changed items by this attribute, or by item, a, b, answer_a, answer_b, target or input.
     #[arg(long, value_name = "KEY", requires = "flips")]
     sort: Option<String>,
     /// Exit with code 3 if this condition holds: "worse by 1 at 95 %".
@@ -137,7 +137,7 @@ pub struct CompareArgs {
     json: bool,
 }
 
-/// Fails with [`CliError::Usage`] for files that cannot be read or compared, with file and line.
+/// Fails with [`CliError::Usage`], which names file and line, for files that cannot be read or compared.
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     if args.csv {

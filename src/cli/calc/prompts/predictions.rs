@@ -64,7 +64,7 @@ enum ScoringArg {
 }
 
 impl OfPredictions {
-    /// Returns the name of a flag that was given, if any was.
+    /// Returns the name of one of the given flags; `None` if there are none.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.draws.is_some(), "--draws"),
