@@ -58,8 +58,8 @@ fn own_prefix() -> String {
     format!("{UNFINISHED}{}@{}-", std::process::id(), home())
 }
 
-/// Scope of this process's id: eight digits that identify this boot of this machine and this container, because machines that share a
-/// folder may have processes with equal ids. If the system reports no boot id, every unfinished file is treated as another machine's.
+/// Scope of this process's id: eight digits for the current boot of this machine and for this container. Machines that share a folder may
+/// have processes with equal ids. If the system reports no boot id, every unfinished file is treated as belonging to another machine.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {

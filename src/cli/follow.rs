@@ -127,7 +127,7 @@ fn show(args: &FollowArgs, screen: bool, view: &View, lines: &[String], out: &mu
         return output::json(out, view);
     }
     if screen {
-        // If the terminal cannot be cleared, the state is shown below.
+        // If the terminal cannot be cleared, the new state is shown below the old one.
         let _ = write!(out, "{}{}", Clear(ClearType::All), MoveTo(0, 0));
     }
     let columns = crossterm::terminal::size().map_or(WIDE, |(columns, _)| usize::from(columns)).max(20);

@@ -107,7 +107,8 @@ struct ScoreArgs {
     /// Evaluate on the half of facts, names and sentences that is used to choose training settings.
     #[arg(long)]
     development: bool,
-    /// Repeat only the rationale benchmark, whose sentences have changed, on the half used for the card; the other scores are kept.
+    /// Repeat only the rationale benchmark, for example after its sentences have changed, on the half used for the card; keep the other
+    /// scores.
     #[arg(long, conflicts_with = "development")]
     benchmark: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.

@@ -63,7 +63,7 @@ pub enum ModelsCommand {
     /// Convert pickled PyTorch weights to safetensors, without running any pickled code.
     #[command(
         after_help = "FROM is a folder with pytorch_model.bin (or its shards), or one .bin or .pt file. DIR must not exist.\n\
-        A pickle that names anything but tensors is rejected. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
+        Pickles that refer to anything but tensors are rejected. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
         Example:\n  probity models convert old/bert -o bert"
     )]
     Convert {

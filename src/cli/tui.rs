@@ -31,7 +31,7 @@ use tui::theme::{Surroundings, Theme};
 /// Options for the terminal's appearance.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LookArgs {
-    /// Theme: the name of a shipped one [default: depends on NO_COLOR and the terminal's background].
+    /// Name of a shipped theme [default: depends on NO_COLOR and the terminal's background].
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// Leave the mouse to the terminal, for example to select text.
@@ -166,7 +166,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     open_with(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse, outside)
 }
 
-/// Returns the remembered choices, except for those that the command line or the environment overrides.
+/// Returns the saved settings, except for those that the command line or the environment overrides.
 fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     if args.ascii || args.blocks || plain_locale() {
         memory.glyphs.clear();

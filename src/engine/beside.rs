@@ -6,7 +6,7 @@ use base::text::{width, wrapped};
 use labs::compared::{alone, run_name, table, verdict};
 
 /// Lines of at most `room` character cells: the number of differing measurements, the differing settings, and both sets of measurements.
-/// Each run comes with its number; both belong to the same lab.
+/// Each run is passed with its number; both belong to the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));

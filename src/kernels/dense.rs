@@ -132,7 +132,7 @@ impl Pass for Descend<'_> {
     fn run<S: Simd>(mut self, s: S) {
         let outs = self.w.len() / self.width;
         let across = ACROSS * LANE;
-        // Column by column, so that this part of the rows stays in the cache for all outputs.
+        // Processes rows column by column, so that this part of them stays in the cache for all outputs.
         let mut at = 0;
         while at < self.width {
             let whole = self.width - at >= across;

@@ -23,7 +23,7 @@ pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     s.mul(p, s.exp2i(n))
 }
 
-/// Absolute x above which the normal distribution function is 0 or 1 in single precision.
+/// Absolute value of x above which the normal distribution function is 0 or 1 in single precision.
 const PHI_END: f32 = 5.5;
 /// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit with error 2.1e-8.
 const PHI_P: [f32; 7] =
@@ -266,7 +266,7 @@ mod tests {
             for kind in KINDS {
                 let worst = run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
                     let want = exact(kind, f64::from(*x));
-                    // Absolute error up to 8, where one unit in the last place is 1e-6, and relative error beyond.
+                    // Errors are absolute up to 8, where one unit in the last place is 1e-6, and relative beyond.
                     w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
                 });
                 println!("{kind:?} {level:?}: {worst:.2e}");

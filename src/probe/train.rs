@@ -24,7 +24,7 @@ pub const SEARCH_STEPS: usize = 2_000;
 /// Maximum number of steps of a replicate whose recipe was still improving when the search stopped it.
 pub const MOST_STEPS: usize = 10_000;
 
-/// One point of a grid: a network and its training.
+/// One point of a grid: the shape of a network and its training settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.

@@ -10,9 +10,9 @@ use super::message::{Hello, Message, Status, Unreadable, Want};
 use super::{parcel, place};
 use session::{name, shelf};
 
-/// Maximum time in which a new keeper must start to listen.
+/// Maximum time until a new keeper must be listening.
 const START: Duration = Duration::from_secs(30);
-/// Maximum time in which an engine must report its status.
+/// Maximum time until an engine must have reported its status.
 const ANSWER: Duration = Duration::from_secs(2);
 /// Maximum number of sessions listed after the engines.
 const SESSIONS: usize = 20;

@@ -32,7 +32,7 @@ pub(super) struct Out {
     /// Commands that were sent but are not yet in the journal.
     unconfirmed: VecDeque<(u64, Command)>,
     number: u64,
-    /// Number of the current link; threads of an older link end.
+    /// Number of the current link. A thread with an older link number ends.
     pub epoch: u64,
     /// True if a keep-alive must be answered.
     pub(crate) pong: bool,
@@ -77,7 +77,7 @@ impl Out {
         self.unconfirmed.pop_front();
     }
 
-    /// Resends, after a reconnection and under the same numbers, the commands that the far end has not received.
+    /// After a reconnection, resends the commands that the far end has not received, under the same numbers.
     pub(crate) fn resume(&mut self, taken: u64) {
         while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
             self.unconfirmed.pop_front();
@@ -154,7 +154,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts a remote engine or attaches to one, as `hello` requests; ssh may ask for a password. Files sent to a new engine keep the
+    /// Starts a remote engine or attaches to one, depending on `hello`; ssh may ask for a password. Files sent to a new engine keep the
     /// names used in its specs. Also returns the earlier measurements.
     pub fn connect(
         address: &Address,
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(far.down(), Some(Down { next: None }), "an attempt is in progress");
         far.try_now();
         assert!(shared.lock().hurry);
-        // Without this, dropping it would wait for a thread that does not exist.
+        // Without this, dropping the client would wait for a thread that was never started.
         shared.lock().over = true;
     }
 

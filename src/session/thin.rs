@@ -15,7 +15,7 @@ pub enum Slot {
 
 impl Slot {
     /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no later event replaces
-    /// it. Events of other runs are kept because a board counts them, and comparisons are kept because each look at one counts.
+    /// it. Events of other runs are kept because a board counts them. Comparisons are kept because every one counts as a look at the data.
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),

@@ -20,7 +20,7 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Assigns rows to blocks by stratum (equal numbers, equal stratum) and draws `halvings` halvings.
+    /// Assigns rows to blocks by stratum and draws `halvings` halvings. Rows with equal numbers in `strata` belong to one stratum.
     pub fn new(strata: &[usize], halvings: usize, seed: u64) -> Self {
         let mut rng = stream(seed, "halvings");
         let count = BLOCKS.min(strata.len() / 2 * 2).max(2);

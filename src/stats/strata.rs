@@ -82,7 +82,7 @@ impl Strata {
         (seen * units.differing as f64 + units.most) / (units.differing as f64 + 1.0)
     }
 
-    /// True if the items of each unit are alike, which shows no design effect.
+    /// True if the differences within each task are equal, so that no design effect can be estimated.
     fn is_bound(&self) -> bool {
         self.shift.error == 0.0 && (self.clustered || self.joint.is_none())
     }
@@ -109,7 +109,7 @@ impl Strata {
         Shift { mean: score, error: 1.0, units: self.shift.units }.p().max(units.least_p())
     }
 
-    /// Number of units behind the exact bound if all are alike, otherwise behind Student's t.
+    /// Number of units for the exact bound if there is no spread, otherwise for Student's t.
     fn bounding(&self) -> usize {
         if self.shift.error == 0.0 { self.all } else { self.shift.units }
     }

@@ -1,6 +1,6 @@
 //! `probity rationale annotate`: asks one annotator one question about every sentence, from a terminal or a pipe.
 //!
-//! The file is written as a whole after every answer, so an interrupt loses nothing. Running the same command again continues where it
+//! The whole file is rewritten after every answer, so an interrupt loses nothing. Running the same command again continues where it
 //! stopped.
 
 use std::collections::{BTreeSet, HashMap};

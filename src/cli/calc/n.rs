@@ -86,7 +86,7 @@ struct Further {
     text: String,
 }
 
-/// Computes recommendations for a difference of selectivities or of code lengths, if one was requested.
+/// Computes recommendations for a difference in selectivity or code length, if requested.
 fn further(
     args: &NArgs,
     (bound, parameters, delta): (Bound, u64, f64),

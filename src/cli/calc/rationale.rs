@@ -1,4 +1,4 @@
-//! `probity rationale`: agreement of any program's saliency scores with annotators and between perturbed inputs.
+//! `probity rationale`: agreement of saliency scores from any program with annotators, and between original and perturbed inputs.
 
 use std::io::Write;
 use std::ops::ControlFlow;

@@ -143,7 +143,7 @@ fn agreement(found: &Alphas) -> Vec<String> {
     lines
 }
 
-/// Reports annotations that are left out because they belong to a different sentence than in an earlier file.
+/// Reports annotations that are left out because an earlier file has a different sentence with the same identifier.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
     (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words, another mask or another answer in an earlier file"))

@@ -107,7 +107,7 @@ mod tests {
             };
             card.seeds = (1..=seeds).map(seed).collect();
         }
-        // With a single seed there is no spread, which the list states.
+        // The list states that a single seed has no spread.
         cards[7].seeds.truncate(1);
         let text = text(&cards);
         for line in text.lines() {

@@ -79,7 +79,7 @@ struct Wanted {
     busy: BTreeSet<usize>,
 }
 
-/// Selects tasks with cells that failed, stopped, are unreadable, or were left unfinished. Tasks that are running or waiting in the
+/// Selects tasks with cells that failed, were stopped or left unfinished, or are unreadable. Tasks that are running or waiting in the
 /// scheduler's queue are not selected.
 fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let given = folder.shares(jobs);

@@ -21,7 +21,7 @@ use remote::{Address, failed};
 
 /// Name of the folder for received files, within the grid's folder.
 const SPECS: &str = "specs";
-/// Maximum size in bytes of what is sent; larger data should be copied to the machine once.
+/// Maximum total size in bytes of the files sent; larger data should be copied to the machine in advance.
 const MOST: u64 = 256 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! The last line in the log of a job that has stopped reporting. The scheduler writes it (`out of memory`, `cancelled`) when the job itself
-//! no longer can.
+//! Reads the last line in the log of a job that has stopped reporting. The scheduler writes this line (`out of memory`, `cancelled`) if the
+//! job can no longer write.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -33,7 +33,7 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
-    // If a pipe or device is in its place, opening it would block.
+    // Opening a pipe or a device with this name could block.
     let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
     let mut file = base::read::open(&path).ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;

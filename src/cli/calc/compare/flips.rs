@@ -137,7 +137,8 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
             "input" => f.input.to_owned(),
             fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
         };
-        // Maps floats to integers in the same order: negative floats are inverted, and positive ones follow them.
+        // Maps floats to integers that sort in the same order: all bits of negative floats are inverted, and the sign bit of positive ones
+        // is set.
         let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
         (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
     });

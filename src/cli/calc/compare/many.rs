@@ -149,7 +149,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Checks the conditions: for the first of two systems, or, with a baseline, for every other system.
+/// Checks the conditions for the first of two systems or, with a baseline, for every other system.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());

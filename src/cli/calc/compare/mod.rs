@@ -92,8 +92,8 @@ pub struct CompareArgs {
     /// Target power for the required number of items.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// Test for one file per side with independent items, and for their power: mid_p, exact, chi2, or corrected (McNemar's). With several
-    /// seeds, clusters or a non-binary metric, the paired t test is used.
+    /// McNemar's test for one file per side with independent items, and for power: mid_p, exact, chi2, or corrected. With several seeds,
+    /// clusters or a non-binary metric, the paired t test is used.
     #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed for resampling.
