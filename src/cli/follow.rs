@@ -30,7 +30,7 @@ use found::{Found, Told};
   probity follow --remote ssh://login /scratch/ada/grid
   probity --follow grid
 
-The last one opens the screen, where a key resubmits failed cells. This command ends when every cell has been
+The last example opens the screen, where a key resubmits failed cells. This command ends when every cell has been
 computed. Ctrl-C ends it at any time, without affecting the grid.")]
 pub struct FollowArgs {
     /// The folder that `probity run --out DIR` writes.

@@ -211,7 +211,7 @@ fn address(name: &str) -> Result<ModelSource, CliError> {
 fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
     if let Some(near) = names::near(source) {
-        output::say(&format!("did you mean `{near}`, which is built in? Searching the hub for the name as given"));
+        output::say(&format!("did you mean `{near}`, which is built in? Searching the hub for the given name"));
     }
     let mut meter = pull::Meter::default();
     Model::load_with(source, kept, &mut |t| meter.show(t)).map_err(failure)

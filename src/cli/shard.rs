@@ -199,7 +199,7 @@ impl Share<'_> {
                 }
                 State::Broken(error) => {
                     let text = printable_label(&error.to_string());
-                    output::say(&format!("warning: {}; it is now recomputed", text.trim_end_matches('.')));
+                    output::say(&format!("warning: {}; this cell is being recomputed", text.trim_end_matches('.')));
                 }
                 State::Absent | State::Failed(_) | State::Stopped => {}
             }

@@ -200,7 +200,7 @@ fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> Str
     }
     if code == Some(127) || has(&["not found", "No such file"]) {
         return format!(
-            "`probity` is not installed there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
+            "`probity` is not installed there: copy it with `scp \"$(command -v probity)\" {target}:.local/bin/` if both machines are of the same kind, build it there with `cargo install`, or give its path as ssh://{target}/path/to/probity"
         );
     }
     format!("check that `ssh {target}` works")

@@ -146,7 +146,7 @@ fn agreement(found: &Alphas) -> Vec<String> {
 /// Reports annotations that are left out because an earlier file has a different sentence with the same identifier.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
-    (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words, another mask or another answer in an earlier file"))
+    (n > 0).then(|| format!("left out: {n} annotations whose sentence has different words, a different mask or a different answer in an earlier file"))
 }
 
 fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -182,7 +182,7 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let round = args.round.unwrap_or(of_files);
     if round < of_files {
         return Err(CliError::Usage(format!(
-            "--round is {round}, but the files are of round {of_files}: omit --round"
+            "--round is {round}, but the files are from round {of_files}: omit --round"
         )));
     }
     match (people.iter().any(Person::is_rater), people.iter().any(Person::is_checker)) {

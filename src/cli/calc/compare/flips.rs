@@ -161,7 +161,10 @@ fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
     let head = ["", "item", "A's answer", "B's answer", "expected", "input"];
     section(&mut lines, &printable_label(&title), &head, flips.iter().take(MOST_SHOWN).map(row).collect());
     if flips.len() > MOST_SHOWN {
-        lines.push(format!("{} more; --json lists all, --where KEY=VALUE filters", flips.len() - MOST_SHOWN));
+        lines.push(format!(
+            "{} more items; --json lists all of them, and --where KEY=VALUE filters them",
+            flips.len() - MOST_SHOWN
+        ));
     }
     for (key, values) in counts {
         let useful = (2..=MOST_VALUES).contains(&values.len()) && values.values().any(|c| c[1] + c[2] > 0);

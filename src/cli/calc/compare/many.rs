@@ -138,8 +138,8 @@ fn left_out(versus: &Versus, chosen: bool) {
     let compared: BTreeSet<&str> = versus.tasks.iter().map(|t| t.finding.metric.as_str()).collect();
     let list = |names: BTreeSet<&str>| base::text::shortened(&names.into_iter().collect::<Vec<_>>().join(", "), 200);
     let how = match (others.len(), others.first()) {
-        (1, Some(only)) => format!("{only} with --metric {only}"),
-        _ => format!("others with --metric NAME: {}", list(others)),
+        (1, Some(only)) => format!("for {only}, use --metric {only}"),
+        _ => format!("for the others, use --metric NAME: {}", list(others)),
     };
     output::say(&printable_label(&format!("compared: {}; {how}", list(compared))));
 }

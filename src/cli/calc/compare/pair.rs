@@ -116,7 +116,7 @@ fn by_filter(a: Side, b: Side) -> Result<Vec<Shared>, CliError> {
     }
     alone.extend(others.into_iter().map(|(filter, _)| filter));
     if both.is_empty() {
-        return Err(CliError::Usage(format!("no filter in common: A has {in_a}; B has {in_b}")));
+        return Err(CliError::Usage(format!("the files have no filter in common: A has {in_a}; B has {in_b}")));
     }
     if !alone.is_empty() {
         output::say(&printable_label(&format!(
@@ -294,7 +294,7 @@ fn tell(
         output::line(out, &text)?;
     }
     if let Some(boot) = c.bootstrap {
-        output::line(out, &format!("resampled: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
+        output::line(out, &format!("bootstrap interval: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
     }
     let margin = c.amount(c.margin).trim_start_matches('+').to_owned();
     if c.is_equivalent(aim.level) {

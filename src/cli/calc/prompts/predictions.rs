@@ -180,7 +180,7 @@ fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut 
     }
     let Some(ranked) = ranked else {
         let what = format!(
-            "rank consistency: n/a: a draw needs {subset} relations, but there are {relations}; use a smaller --subset"
+            "rank consistency n/a: a draw needs {subset} relations, but there are {relations}; use a smaller --subset"
         );
         return output::line(out, &what);
     };

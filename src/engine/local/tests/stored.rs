@@ -96,7 +96,7 @@ fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
         .collect();
     assert!(
         matches!(kinds[..], [false, true] | [false, false, true]),
-        "{kinds:?}: at first, then from first estimates"
+        "{kinds:?}: forecasts before and after the first estimates"
     );
     let before = |e: &Event| matches!(e, Event::Forecast { .. } | Event::Finding { .. });
     assert!(matches!(rig.log.iter().find(|e| before(e)), Some(Event::Forecast { .. })));
