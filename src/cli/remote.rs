@@ -91,7 +91,7 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
-            "warning: {} runs Probity {}, and this is {}; results come from the remote version",
+            "warning: {} runs Probity {}, but this is {}; results come from the remote version",
             address.host(),
             printable_label(far.version()),
             env!("CARGO_PKG_VERSION")

@@ -36,7 +36,7 @@ const MOST: usize = 100_000;
 impl Shard {
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Parses `3/8`.
+    /// Parses a shard such as `3/8`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |part: &str| part.trim().parse::<usize>().ok();
         let parts = text.split_once('/').and_then(|(i, n)| Some((number(i)?, number(n)?)));

@@ -40,7 +40,10 @@ pub struct Heads {
 
 /// Rotates the heads of every row (of `ld` floats) by the angle of the row's position, forwards or backwards.
 pub fn rotate(team: Team, x: &mut [f32], ld: usize, heads: Heads, angles: &Angles, positions: &[u32], back: bool) {
-    assert!(heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld, "heads exceed their rows");
+    assert!(
+        heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld,
+        "heads are wider than their rows"
+    );
     assert!(2 * angles.half <= heads.dim, "more angles than dimensions");
     let x = Shared::new(x);
     team.ranges(positions.len(), 32, |r| {

@@ -30,7 +30,7 @@ pub enum LayerError {
     #[error("a network needs at least one layer")]
     Empty,
     /// A layer without inputs or outputs.
-    #[error("layer {layer} has {inputs} inputs and {outputs} outputs")]
+    #[error("layer {layer} has {inputs} inputs and {outputs} outputs; both must be above 0")]
     Zero {
         /// Index of the layer, from 0.
         layer: usize,

@@ -296,7 +296,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();
-        // Neither dropped nor finished, as after kill -9.
+        // The recorder is neither dropped nor finished, as after kill -9.
         assert_eq!(Session::read(recorder.path()).unwrap().entries().count(), 1);
         std::mem::forget(recorder);
     }

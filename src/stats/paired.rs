@@ -301,7 +301,7 @@ mod tests {
         assert_eq!((spread.p_of_signs(), spread.equivalence_within(0.2)), (spread.p(), spread.equivalence(0.2)));
     }
 
-    /// Coverage by enumeration in settings fixed beforehand: within 93.5 and 97 % in each.
+    /// Coverage by enumeration, in settings chosen beforehand: between 93.5 and 97 % in each.
     #[test]
     fn intervals_cover_as_often_as_they_say() {
         use crate::binomial::probability;

@@ -89,7 +89,7 @@ impl Sequential {
         self.largest >= -alpha.ln()
     }
 
-    /// Share of discordant items that favour the first; `None` before any.
+    /// Share of discordant items that favour the first; `None` if there are no discordant items yet.
     pub fn share(&self) -> Option<f64> {
         let all = self.b + self.c;
         (all > 0).then(|| self.b as f64 / all as f64)
