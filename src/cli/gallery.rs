@@ -24,7 +24,7 @@ use gallery::{Options, seeds};
 use model::builtin::BUILTINS;
 use pretraining::{GalleryError, Judgement, Progress, RECIPES, Recipe, Stage};
 
-/// The built-in models: list them, show their cards, rebuild them.
+/// List the built-in models, show their cards, and rebuild them.
 #[derive(Debug, Args)]
 pub struct GalleryArgs {
     #[command(subcommand)]

@@ -105,7 +105,7 @@ const LEAST: usize = 1 << 13;
 
 /// `out = act(gate) up`
 pub fn gate(team: Team, kind: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-    assert!(gate.len() == out.len() && up.len() == out.len(), "gates differ in length");
+    assert!(gate.len() == out.len() && up.len() == out.len(), "gate, inputs and results differ in length");
     let out = Shared::new(out);
     team.ranges(up.len(), LEAST, |r| {
         // SAFETY: ranges are disjoint.
@@ -134,7 +134,10 @@ impl Pass for Gate<'_> {
 
 /// Backward pass of [`gate()`]: from the gradient `d` of the result, writes the gradient of `gate` to `d_gate` and that of `up` to `d`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
-    assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates differ in length");
+    assert!(
+        gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(),
+        "gate, inputs and results differ in length"
+    );
     let (d, d_gate) = (Shared::new(d), Shared::new(d_gate));
     team.ranges(up.len(), LEAST, |r| {
         // SAFETY: ranges are disjoint.

@@ -48,7 +48,7 @@ impl FromStr for Address {
             return Err(wrong("the host is missing or invalid"));
         }
         if user.is_some_and(|u| !name(u, &['+', '\\', '@'])) {
-            return Err(wrong("the user is missing or invalid"));
+            return Err(wrong("the user name is missing or invalid"));
         }
         if path.chars().any(char::is_control) {
             return Err(wrong("the program's path contains control characters"));

@@ -125,7 +125,7 @@ fn spread(table: &Table) -> f64 {
 mod tests {
     use super::*;
 
-    /// A task of `n` items: only one side is right on the first `only_a`, only the other on the next `only_b`.
+    /// A task of `n` items: only side A is right on the first `only_a`, only side B on the next `only_b`.
     fn task(n: usize, only_a: usize, only_b: usize) -> Stratum {
         let value =
             |i: usize| f64::from(u8::from(i < only_a)) - f64::from(u8::from((only_a..only_a + only_b).contains(&i)));
