@@ -334,9 +334,9 @@ mod tests {
         for (words, hint) in [
             (&["train", "bert-mimi"][..], "did you mean `bert-mini`?"),
             (&["train", "bert-mini", "--device", "toaster"], "toaster"),
-            (&["train", "bert-mini", "--jobs", "2"], "need --all"),
-            (&["train", "bert-mini", "--seeds", "2"], "need --all"),
-            (&["train", "bert-mini", "--only", "bert-mini"], "need --all"),
+            (&["train", "bert-mini", "--jobs", "2"], "work only with --all"),
+            (&["train", "bert-mini", "--seeds", "2"], "work only with --all"),
+            (&["train", "bert-mini", "--only", "bert-mini"], "work only with --all"),
             (&["train", "bert-mini", "--out", &there], "exists already"),
             (&["train", "bert-mini", "--out", "never-made", "--steps", "0"], "0 steps"),
             (&["card", "bert-huge"], "bert-huge"),
