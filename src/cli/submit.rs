@@ -68,7 +68,7 @@ pub struct SubmitArgs {
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "again")]
     pub send: Vec<String>,
-    /// The specs come from standard input, sent by another machine.
+    /// Read the specs, which another machine sends, from standard input.
     #[arg(long, hide = true, conflicts_with = "specs")]
     pub received: bool,
     /// Options for sbatch, after `--`; they are written into the script before its other options.

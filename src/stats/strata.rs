@@ -99,8 +99,8 @@ impl Strata {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value for the hypothesis of no difference, by the score behind the interval, but at least the probability that all differing units
-    /// favour one side by chance.
+    /// p-value for the hypothesis of no difference, based on the same score as the interval, but at least the probability that all
+    /// differing units favour one side by chance.
     pub fn p(&self) -> f64 {
         let Some((table, units, within)) = self.joint.filter(|_| !self.is_bound()) else {
             return Shift { units: self.bounding(), ..self.shift }.p_of_signs();

@@ -22,8 +22,8 @@ use labs::power::bound::{Bound, Counted, Ratio, Score, recommended, recommended_
   probity n --gap 42/320 --dim 768 --code-gap .08 --clip 4
 
 The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as in the tables of the paper; the
-textbook bound uses 2^(32p), the number of classifiers with p weights of 32 bits. The constant of your own
-bound includes delta and the classifier. Epsilon is half the gap.
+textbook bound uses 2^(32p), the number of classifiers with p weights of 32 bits. With own:C, the constant C
+includes delta and the classifier. Epsilon is half the gap.
 
 --control adds a number for the difference in selectivity (Theorem 1: the bounds of accuracy and control
 accuracy, each at delta/2, add up). --code-gap adds one for a difference in prequential code length, in bits

@@ -71,7 +71,7 @@ fn bars_of(card: &Card, text: &mut String) {
     if several {
         let _ = writeln!(
             text,
-            "  below each target: minimum, median and maximum over {} seeds in % with intervals; seeds that met it / are undecided / missed it",
+            "  below each target: minimum, median and maximum over {} seeds in % with intervals; numbers of seeds that met it / are undecided / missed it",
             card.seeds.len()
         );
     }
