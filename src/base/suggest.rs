@@ -2,8 +2,8 @@
 
 use super::text::shortened;
 
-/// Builds the end of an error message about a value that is not in `known`, to follow its key: "is `x`, which is not known; did you mean
-/// `a`? Known: a, b".
+/// Builds the end of an error message about an unknown value, to follow its key: "is `x`, which is not known; did you mean `a`? Known: a,
+/// b".
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(".".to_owned(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`, which is not known{near} Known: {}", shortened(name, 40), known.join(", "))

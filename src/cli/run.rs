@@ -60,7 +60,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
     pub shard: Option<Shard>,
-    /// Number of grid cells computed in parallel, each in a process with its part of the threads and of --memory-limit.
+    /// Number of grid cells computed in parallel, one per process; the processes share the threads and --memory-limit.
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
     /// Number of this job among the parallel jobs.

@@ -164,7 +164,7 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     Ok(work)
 }
 
-/// Returns those of the `indices` that a shard computes, in order.
+/// Selects the `indices` that a shard computes, in order.
 fn of_share(indices: Vec<usize>, work: &[u128], shard: Shard) -> Vec<usize> {
     let of_them: Vec<u128> = indices.iter().map(|i| work[*i]).collect();
     let given = shares(&of_them, shard.count);

@@ -1,4 +1,4 @@
-//! Description of a loaded model, and comparison of its outputs with those of another implementation.
+//! Description of a loaded model, and comparison of its outputs with another implementation's.
 
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ fn head(arch: &Arch) -> String {
     }
 }
 
-/// Example hook points: those in the first block, at the input, and at the output.
+/// Example hook points: in the first block, at the input, and at the output.
 fn hooks(arch: &Arch) -> String {
     use HookPoint::*;
     let of_block = [ResidPre(0), Pattern(0), AttnOut(0), ResidMid(0), MlpOut(0), ResidPost(0)];

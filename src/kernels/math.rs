@@ -132,7 +132,8 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// Backward pass of [`gate()`]: from the gradient `d` of the result, writes the gradient of `gate` to `d_gate` and that of `up` to `d`.
+/// Backward pass of [`gate()`]: replaces `d`, the gradient of the result, by the gradient of `up`, and writes the gradient of `gate` to
+/// `d_gate`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
     assert!(
         gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(),

@@ -67,7 +67,7 @@ impl Labelled {
         Ok(Self { x, y, classes })
     }
 
-    /// Selects those of `rows` that have a label.
+    /// Selects the given `rows` that have a label.
     fn gather(x: &Matrix, labels: &[Option<usize>], classes: usize, rows: &[usize]) -> Result<Self, DataError> {
         if x.rows() != labels.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: labels.len() });
@@ -125,8 +125,8 @@ impl Labelled {
     }
 }
 
-/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role, so that an oracle cannot be
-/// trained on intervention or test data and an intervention cannot be trained on oracle data.
+/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role. Thus no oracle can be trained on
+/// intervention or test data, and no intervention on oracle data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,

@@ -25,8 +25,8 @@ pub struct Recorded {
     pub path: PathBuf,
     /// Start of the session, RFC 3339 in UTC; empty if the header does not state it.
     pub created: String,
-    /// Id of the lab: that of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if
-    /// none is recorded.
+    /// Id of the lab of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if none
+    /// is recorded.
     pub lab: String,
     /// Subject and models of the run that determines `lab`, for example `agreement on bert-mini`; empty if no run began.
     pub about: String,

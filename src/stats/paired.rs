@@ -2,8 +2,8 @@
 //!
 //! For one right or wrong answer per item, this is Tango's score interval (1998, "Equivalence test and confidence interval for the
 //! difference in proportions for the paired-sample design"), which keeps its level with few or no discordant items. For other metrics, it
-//! is Student's t on the differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of
-//! those sums. For correlated right and wrong answers, see [`super::joint`].
+//! is Student's t on the differences of the items. Items of a cluster are summed first, because resampling whole clusters gives nearly the
+//! same interval as t on these sums. For correlated right and wrong answers, see [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
@@ -187,7 +187,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Difference of the means of two independent sets of units (Welch 1947), with Satterthwaite's degrees of freedom rounded down.
+    /// Difference between the means of two independent sets of units (Welch 1947); Satterthwaite's degrees of freedom are rounded down.
     pub fn apart(first: Self, second: Self) -> Self {
         let (a, b) = (first.error * first.error, second.error * second.error);
         let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);

@@ -78,7 +78,7 @@ impl Contrast {
     /// Computes the contrast from the difference in each training run, on all examples and in each resample; `None` with one training run.
     ///
     /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training runs, or if training
-    /// runs contribute more than half of the variance, they are the degrees of freedom of the training runs alone. With this rule and five
+    /// runs contribute more than half of the variance, only the degrees of freedom of the training runs are used. With this rule and five
     /// training runs, a true null is rejected with probability at most .049 at level .05 and .013 at level .01. Satterthwaite's degrees of
     /// freedom alone give up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {

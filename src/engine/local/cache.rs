@@ -201,7 +201,7 @@ fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     (checksum(&named(key), payload) == sum).then(|| payload.to_vec())
 }
 
-/// Appends to the key the instruction sets that determine the order of sums on this machine. Those for bf16 include those for f32.
+/// Appends to the key the instruction sets that determine the order of sums on this machine. The sets for bf16 include the sets for f32.
 fn named(key: &str) -> String {
     format!("{key}|{}", instructions(Dtype::Bf16))
 }

@@ -89,7 +89,7 @@ impl Meter {
         self.reported = None;
     }
 
-    /// Returns a report of `done` of `total` units of the stage if one is due: every tenth of a second, and once at the end of the stage.
+    /// Returns a report (`done` of `total` units of the stage) if one is due: every tenth of a second, and once when the stage ends.
     pub(crate) fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
         let now = self.elapsed();
         let ends = done >= total && self.stage.ended != Some(total);
