@@ -64,7 +64,7 @@ fn a_further_property_changes_no_number_but_the_mean() {
     assert_eq!(own.value.point.beside.selectivities.len(), 2);
 }
 
-/// A file whose rows lack the second property is refused before training, with the field to change.
+/// A file whose rows lack the second property is refused before training, and the error names the field to change.
 #[test]
 fn a_further_property_of_one_value_is_refused() {
     let folder = tempfile::tempdir().unwrap();
