@@ -58,8 +58,8 @@ fn own_prefix() -> String {
     format!("{UNFINISHED}{}@{}-", std::process::id(), home())
 }
 
-/// Scope of this process's id: eight digits that identify this boot of this machine and this container, because machines that share a
-/// folder may have processes with equal ids. If the system reports no boot id, every unfinished file is treated as another machine's.
+/// Scope of this process's id: eight digits for the current boot of this machine and for this container. Machines that share a folder may
+/// have processes with equal ids. If the system reports no boot id, every unfinished file is treated as belonging to another machine.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -207,7 +207,7 @@ impl Whole {
     /// Syncs the file to disk and moves it to its destination.
     ///
     /// # Errors
-    /// [`FileError`], also if the destination has come into existence in the meantime.
+    /// [`FileError`], including one for a destination that was created in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
         // Some file systems report a full disk only here; an existing file at the destination is then kept.
@@ -244,11 +244,11 @@ mod tests {
         assert!(matches!(Whole::new(&path, false), Err(FileError::There(_))));
         let mut whole = Whole::new(&path, true).unwrap();
         whole.file().write_all(b"two").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"one", "not before it is whole");
+        assert_eq!(std::fs::read(&path).unwrap(), b"one", "the old file stays until the new one is complete");
         whole.place().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(names, ["a.txt"], "nothing is left beside it");
+        assert_eq!(names, ["a.txt"], "no temporary file is left");
     }
 
     /// Regression: the error used to name the unfinished file, which means nothing to the user.
@@ -293,8 +293,8 @@ mod tests {
             file("results.csv".into(), AGES[1]),
         ];
         write_whole(&folder.path().join("new"), b"x").unwrap();
-        assert!(gone.iter().all(|p| !p.exists()), "left by processes that are no more");
-        assert!(kept.iter().all(|p| p.exists()), "being written, or not ours");
+        assert!(gone.iter().all(|p| !p.exists()), "leftovers of processes that have ended");
+        assert!(kept.iter().all(|p| p.exists()), "files being written, or not ours");
     }
 
     /// Regression: on a shared folder, another machine's unfinished file used to be removed after an hour, because no local process had its
@@ -340,8 +340,8 @@ mod tests {
         let made = folder_in(folder.path()).unwrap();
         let name = made.path().file_name().unwrap().to_string_lossy().into_owned();
         assert!(name.starts_with(&format!("{UNFINISHED}{own}@{home}-")), "{name}");
-        assert!(!gone.exists(), "left by a process that is no more");
-        assert!(kept.iter().all(|p| p.join("link").exists()), "in use, or not ours");
+        assert!(!gone.exists(), "the leftover of a process that has ended");
+        assert!(kept.iter().all(|p| p.join("link").exists()), "folders in use, or not ours");
     }
 
     #[cfg(unix)]

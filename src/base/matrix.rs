@@ -211,7 +211,7 @@ impl<T: Real> Dense<T> {
     /// # Panics
     /// If the shapes differ.
     pub fn add_scaled(&mut self, scale: T, other: &Self) {
-        assert_eq!((self.rows, self.cols), (other.rows, other.cols), "matrices of different shapes");
+        assert_eq!((self.rows, self.cols), (other.rows, other.cols), "the matrices have different shapes");
         for (a, b) in self.data.iter_mut().zip(&other.data) {
             *a += scale * *b;
         }

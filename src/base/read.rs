@@ -25,7 +25,7 @@ pub fn fits(bytes: u64) -> Result<()> {
 
 /// Opens a regular file. Anything else is refused: opening a pipe can block, and a device may have no end.
 pub fn open(path: &Path) -> Result<File> {
-    // Checked before opening, because opening a device can have side effects.
+    // The type is checked before opening, because opening a device can have side effects.
     regular(&std::fs::metadata(path)?)?;
     let mut options = File::options();
     options.read(true);
@@ -143,6 +143,6 @@ mod tests {
             assert!(error.contains("not a regular file") || !path.exists(), "{error}");
         }
         let grows = bytes(Path::new("/proc/self/status"), 10).unwrap_err().to_string();
-        assert!(grows.contains("larger than the limit of 10 bytes"), "says 0 bytes, has more: {grows}");
+        assert!(grows.contains("larger than the limit of 10 bytes"), "reports 0 bytes but has more: {grows}");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::text::shortened;
 
-/// Builds the end of an error message about a value that is not in `known`, to follow its key: "is `x`, which is not known; did you mean
-/// `a`? Known: a, b".
+/// Builds the end of an error message about an unknown value, to follow its key: "is `x`, which is not known; did you mean `a`? Known: a,
+/// b".
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(".".to_owned(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`, which is not known{near} Known: {}", shortened(name, 40), known.join(", "))
@@ -18,7 +18,8 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the known name of which `name` may be a misspelling: at most three letters, and at most a third of them, are wrong.
+/// Returns the closest known name if `name` may be a misspelling of it: within one edit per three of its letters (at least one, at most
+/// three).
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // Longer input is not a misspelling, and the distance takes quadratic time.
     if name.len() > 64 {

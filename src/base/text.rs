@@ -141,7 +141,7 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     textwrap::wrap(&printable(text), options).into_iter().map(Cow::into_owned).collect()
 }
 
-/// Appends a table with a header and columns as wide as their widest cell; nothing if there are no rows.
+/// Appends a table with a header, and columns as wide as their widest cell. Appends nothing if there are no rows.
 pub fn section(out: &mut Vec<String>, head: &str, columns: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("0123456789", 4), ["0123", "4567", "89"]);
         assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
-        assert_eq!(wrapped("中", 1), ["中"], "it must go somewhere");
+        assert_eq!(wrapped("中", 1), ["中"], "a character wider than the line gets a line");
         assert_eq!(wrapped("", 5), [""]);
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum End {
 
 pub(crate) struct Sinks<'a> {
     pub board: Board,
-    /// The recorder of the session, or of a grid cell's part.
+    /// The recorder of the session, or of a part (one grid cell).
     pub recorder: Option<Box<dyn Record + 'a>>,
     /// Output of findings as JSON Lines for the user, if requested.
     pub json: Option<&'a mut dyn Write>,
@@ -174,7 +174,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding that originates here as if the engine had sent it, so that it is recorded too.
+    /// Adds a finding made by this program as if the engine had sent it, so that it is recorded too.
     fn add(&mut self, what: Common) -> Result<(), CliError> {
         let model = self.spec.models().first().cloned().unwrap_or_default();
         let finding = Label::new(self.spec.common(), &model).common(0, self.seconds(), what);

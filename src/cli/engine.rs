@@ -10,13 +10,13 @@ use engine::local::{Cache, LocalOptions, MOST_MODELS};
 use remote::message::Hello;
 use remote::{bridge, keeper};
 
-/// Compute for another machine, which starts this through ssh (see --remote).
+/// Compute for another machine, which starts this command through ssh (see --remote).
 #[derive(Debug, Clone, Args)]
 pub struct EngineArgs {
     /// Communicate over standard input and output.
     #[arg(long, required_unless_present = "keep")]
     pub stdio: bool,
-    /// Keep an engine running, as the client's first message requests.
+    /// Run an engine that outlives its connections, with the settings in the client's first message (JSON).
     #[arg(long, value_name = "GREETING", hide = true, conflicts_with = "stdio")]
     pub keep: Option<String>,
 }

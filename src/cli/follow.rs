@@ -30,7 +30,7 @@ use found::{Found, Told};
   probity follow --remote ssh://login /scratch/ada/grid
   probity --follow grid
 
-The last one opens the screen, where a key resubmits failed cells. This command ends when every cell has been
+The last example opens the screen, where a key resubmits failed cells. This command ends when every cell has been
 computed. Ctrl-C ends it at any time, without affecting the grid.")]
 pub struct FollowArgs {
     /// The folder that `probity run --out DIR` writes.
@@ -39,7 +39,7 @@ pub struct FollowArgs {
     /// Show the progress once and exit.
     #[arg(long)]
     pub once: bool,
-    /// Continue even after every cell has been computed or has failed, for cells that are resubmitted.
+    /// Keep following after every cell has been computed or has failed, because failed cells may be resubmitted.
     #[arg(long, conflicts_with = "once")]
     pub keep: bool,
     /// Print JSON, one line per change and every half minute.
@@ -49,7 +49,7 @@ pub struct FollowArgs {
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<remote::Address>,
-    /// Also print the results of finished cells, except for cells with these numbers; for a remote screen.
+    /// Also print the results of finished cells, except those of the cells with these numbers (used by a remote screen).
     #[arg(long, hide = true, requires = "json", value_name = "CELLS", value_parser = ranges::read)]
     pub found: Option<BTreeSet<usize>>,
 }
@@ -58,7 +58,7 @@ pub struct FollowArgs {
 const EVERY: Duration = Duration::from_secs(2);
 /// Interval at which an unchanged state is printed again, because only a failed write reveals that the reader has exited.
 const AGAIN: Duration = Duration::from_secs(30);
-/// Maximum number of lines of one kind.
+/// Maximum number of lines each for running cells, failed cells, and shards in one state.
 const SHOWN: usize = 12;
 /// Line width for a terminal of unknown width.
 const WIDE: usize = 100;
@@ -94,7 +94,7 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
 struct Shown {
     /// True if the output is redrawn in place.
     screen: bool,
-    /// All lines if they are redrawn in place or read by a program, otherwise only the first line.
+    /// Lines printed last: all if the output is redrawn in place or read by a program, otherwise only the first.
     last: Vec<String>,
     told: Instant,
 }
@@ -127,7 +127,7 @@ fn show(args: &FollowArgs, screen: bool, view: &View, lines: &[String], out: &mu
         return output::json(out, view);
     }
     if screen {
-        // If the terminal cannot be cleared, the state is shown below.
+        // If the terminal cannot be cleared, the new state is shown below the old one.
         let _ = write!(out, "{}{}", Clear(ClearType::All), MoveTo(0, 0));
     }
     let columns = crossterm::terminal::size().map_or(WIDE, |(columns, _)| usize::from(columns)).max(20);
@@ -183,7 +183,7 @@ mod tests {
         let view = View { cells: 1, done: 1, map: "#".into(), ..View::default() };
         let (mut shown, mut out) = (Shown::new(&args), Vec::new());
         assert!(!shown.take(&args, &view, &mut out).unwrap() && !shown.take(&args, &view, &mut out).unwrap());
-        assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1, "nothing has changed");
+        assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1, "an unchanged state is printed once");
         shown.told = Instant::now().checked_sub(AGAIN).unwrap();
         assert!(!shown.take(&args, &view, &mut out).unwrap());
         assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 2);

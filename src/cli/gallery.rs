@@ -24,7 +24,7 @@ use gallery::{Options, seeds};
 use model::builtin::BUILTINS;
 use pretraining::{GalleryError, Judgement, Progress, RECIPES, Recipe, Stage};
 
-/// The built-in models: list them, show their cards, rebuild them.
+/// List the built-in models, show their cards, and rebuild them.
 #[derive(Debug, Args)]
 pub struct GalleryArgs {
     #[command(subcommand)]
@@ -58,13 +58,13 @@ enum GalleryCommand {
   probity gallery train gpt2-mini --seed 7 --steps 200 --out /tmp/gpt2-quick
   probity gallery train --all --seeds 5 --jobs 2 --out gallery-seeds
 
-With --all every model is a folder DIR/NAME/seed-S. Complete folders are skipped, so repeating the command continues
+With --all each model is written to DIR/NAME/seed-S. Complete folders are skipped, so repeating the command continues
 a stopped run. `probity gallery judge DIR` reads the results.")]
 struct TrainArgs {
     /// Name of the model in the gallery.
     #[arg(required_unless_present = "all")]
     name: Option<String>,
-    /// Train every model from seeds 1 to --seeds, but tiny models from at most three; the first seed of every model comes first.
+    /// Train every model once per seed from 1 to --seeds (tiny models with at most three seeds); seed 1 of every model comes first.
     #[arg(long, conflicts_with_all = ["name", "seed"])]
     all: bool,
     /// With --all: number of seeds per model [default: 5].
@@ -87,7 +87,7 @@ struct TrainArgs {
     /// Optimiser steps [default: as in the model's training settings].
     #[arg(long)]
     steps: Option<usize>,
-    /// Evaluate on the half on which training settings are chosen, and leave the final half unused.
+    /// Evaluate on the half that is used to choose training settings, and leave the final half unused.
     #[arg(long)]
     development: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -104,11 +104,11 @@ struct TrainArgs {
 struct ScoreArgs {
     /// A folder that `gallery train` wrote.
     folder: PathBuf,
-    /// Evaluate on the half of facts, names and sentences on which training settings are chosen.
+    /// Evaluate on the half of facts, names and sentences that is used to choose training settings.
     #[arg(long)]
     development: bool,
-    /// Measure only the rationale benchmark again, after its sentences have changed, on the half on which the card was evaluated; the other
-    /// scores are kept.
+    /// Repeat only the rationale benchmark, for example after its sentences have changed, on the half used for the card; keep the other
+    /// scores.
     #[arg(long, conflicts_with = "development")]
     benchmark: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -188,7 +188,7 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(name) = &args.name else { return all::all(args, out) };
     // clap cannot express this requirement, because --all and a name exclude each other.
     if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
-        return Err(CliError::Usage("--seeds, --jobs and --only need --all, which takes no name".into()));
+        return Err(CliError::Usage("--seeds, --jobs and --only work only with --all and without a model name".into()));
     }
     let recipe = known_recipe(name)?;
     let options = options(args, Path::new(recipe.name))?;
@@ -334,9 +334,9 @@ mod tests {
         for (words, hint) in [
             (&["train", "bert-mimi"][..], "did you mean `bert-mini`?"),
             (&["train", "bert-mini", "--device", "toaster"], "toaster"),
-            (&["train", "bert-mini", "--jobs", "2"], "need --all"),
-            (&["train", "bert-mini", "--seeds", "2"], "need --all"),
-            (&["train", "bert-mini", "--only", "bert-mini"], "need --all"),
+            (&["train", "bert-mini", "--jobs", "2"], "work only with --all"),
+            (&["train", "bert-mini", "--seeds", "2"], "work only with --all"),
+            (&["train", "bert-mini", "--only", "bert-mini"], "work only with --all"),
             (&["train", "bert-mini", "--out", &there], "exists already"),
             (&["train", "bert-mini", "--out", "never-made", "--steps", "0"], "0 steps"),
             (&["card", "bert-huge"], "bert-huge"),

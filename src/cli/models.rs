@@ -63,7 +63,7 @@ pub enum ModelsCommand {
     /// Convert pickled PyTorch weights to safetensors, without running any pickled code.
     #[command(
         after_help = "FROM is a folder with pytorch_model.bin (or its shards), or one .bin or .pt file. DIR must not exist.\n\
-        A pickle that names anything but tensors is rejected. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
+        Pickles that refer to anything but tensors are rejected. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
         Example:\n  probity models convert old/bert -o bert"
     )]
     Convert {
@@ -211,7 +211,7 @@ fn address(name: &str) -> Result<ModelSource, CliError> {
 fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
     if let Some(near) = names::near(source) {
-        output::say(&format!("did you mean `{near}`, which is built in? Searching the hub for the name as given"));
+        output::say(&format!("did you mean `{near}`, which is built in? Searching the hub for the given name"));
     }
     let mut meter = pull::Meter::default();
     Model::load_with(source, kept, &mut |t| meter.show(t)).map_err(failure)

@@ -29,7 +29,8 @@ pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError
     line(out, &escaped(text))
 }
 
-/// Escapes control characters that JSON allows in strings and bidirectional marks, which could control a terminal or reverse text.
+/// Escapes characters that JSON allows in strings but that could control a terminal or reverse text: control characters and bidirectional
+/// marks.
 fn escaped(text: String) -> String {
     let harmful = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(harmful) {

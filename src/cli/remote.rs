@@ -51,7 +51,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// Builds the first message to the remote engine, without the additions of individual commands.
+    /// Builds the first message to the remote engine, with the fields that all commands share.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),
@@ -91,7 +91,7 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
-            "warning: {} runs Probity {}, and this is {}; results come from the remote version",
+            "warning: {} runs Probity {}, but this is {}; results come from the remote version",
             address.host(),
             printable_label(far.version()),
             env!("CARGO_PKG_VERSION")
@@ -105,11 +105,11 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     match farewell.parting() {
         Parting::Ended => {}
         Parting::Left => output::say(&format!(
-            "the engine continues at {}; `probity --remote {address} --attach {name}` reconnects to it",
+            "the engine continues on {}; `probity --remote {address} --attach {name}` reconnects to it",
             address.host()
         )),
         Parting::Untold => output::say(&format!(
-            "{} did not confirm the end of the engine; `probity remote stop {address} {name}` ends it",
+            "{} did not confirm that the engine has ended; `probity remote stop {address} {name}` ends it",
             address.host()
         )),
     }

@@ -60,7 +60,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
     pub shard: Option<Shard>,
-    /// Number of grid cells computed in parallel, each in a process with its part of the threads and of --memory-limit.
+    /// Number of grid cells computed in parallel, one per process; the processes share the threads and --memory-limit.
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
     /// Number of this job among the parallel jobs.
@@ -224,7 +224,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
     if several {
-        // A run of a single model checks its limit itself, and a forecast before it would only use more memory.
+        // A run of a single model checks its own limit; an additional forecast would only use more memory.
         tasks.iter().try_for_each(|task| fits(&task.cell, &options))?;
     }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
@@ -330,7 +330,7 @@ pub async fn execute(
         let job = k as u64 + 1;
         let end = drive(engine, &mut events, &mut interrupts, (job, &task.cell.spec), &mut sinks).await;
         info.clone_from(&sinks.board.engine);
-        // A recording that was interrupted is not mentioned.
+        // If recording was interrupted, the path of the session is not printed.
         let session = session.filter(|_| sinks.recorder.is_some());
         let board = std::mem::take(&mut sinks.board);
         unkept = unkept.or(sinks.unkept.take());

@@ -36,7 +36,7 @@ const MOST: usize = 100_000;
 impl Shard {
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Parses `3/8`.
+    /// Parses a shard such as `3/8`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |part: &str| part.trim().parse::<usize>().ok();
         let parts = text.split_once('/').and_then(|(i, n)| Some((number(i)?, number(n)?)));
@@ -70,7 +70,7 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    // The shards follow from the list of cells, as in `submit --again`.
+    // Shards depend only on the list of cells, so `submit --again` can assign cells to shards in the same way.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {
@@ -164,7 +164,7 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     Ok(work)
 }
 
-/// Returns those of the `indices` that a shard computes, in order.
+/// Selects the `indices` that a shard computes, in order.
 fn of_share(indices: Vec<usize>, work: &[u128], shard: Shard) -> Vec<usize> {
     let of_them: Vec<u128> = indices.iter().map(|i| work[*i]).collect();
     let given = shares(&of_them, shard.count);
@@ -199,7 +199,7 @@ impl Share<'_> {
                 }
                 State::Broken(error) => {
                     let text = printable_label(&error.to_string());
-                    output::say(&format!("warning: {}; it is now recomputed", text.trim_end_matches('.')));
+                    output::say(&format!("warning: {}; this cell is being recomputed", text.trim_end_matches('.')));
                 }
                 State::Absent | State::Failed(_) | State::Stopped => {}
             }

@@ -29,7 +29,7 @@ use session::parts::log::LOGS;
   probity submit --slurm grid.toml --out /scratch/ada/grid --remote ssh://login -- --partition gpu
   probity submit --again --out grid
 
-Submitting again computes what is missing and skips finished cells; --again submits only jobs whose cells failed or were left
+Submitting again computes missing cells and skips finished ones; --again submits only jobs whose cells failed or were left
 unfinished. `probity follow DIR` shows the progress, `probity merge DIR` joins the results.")]
 pub struct SubmitArgs {
     /// Specs and grids to compute.
@@ -68,7 +68,7 @@ pub struct SubmitArgs {
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "again")]
     pub send: Vec<String>,
-    /// The specs come from standard input, sent by another machine.
+    /// Read the specs, which another machine sends, from standard input.
     #[arg(long, hide = true, conflicts_with = "specs")]
     pub received: bool,
     /// Options for sbatch, after `--`; they are written into the script before its other options.

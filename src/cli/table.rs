@@ -9,7 +9,7 @@ pub fn table(board: &Board) -> Vec<String> {
     let mut out: Vec<String> = shown().flat_map(results).collect();
     let mut told = None;
     for notice in &board.notices {
-        // A failed run reports its problem both in a finding and at its end, but it is printed only once.
+        // A failed run reports its problem both in a finding and at its end; the problem is printed only once.
         if told.replace(&notice.problem) == Some(&notice.problem) {
             continue;
         }

@@ -31,10 +31,10 @@ use tui::theme::{Surroundings, Theme};
 /// Options for the terminal's appearance.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LookArgs {
-    /// Theme: the name of a shipped one [default: depends on NO_COLOR and the terminal's background].
+    /// Name of a shipped theme [default: depends on NO_COLOR and the terminal's background].
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
-    /// Do not use the mouse, so that the terminal can.
+    /// Leave the mouse to the terminal, for example to select text.
     #[arg(long)]
     pub(crate) no_mouse: bool,
     /// Draw charts with ASCII characters only.
@@ -166,7 +166,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     open_with(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse, outside)
 }
 
-/// Returns the remembered choices, except for those that the command line or the environment overrides.
+/// Returns the saved settings, except for those that the command line or the environment overrides.
 fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     if args.ascii || args.blocks || plain_locale() {
         memory.glyphs.clear();
@@ -276,18 +276,18 @@ pub(super) fn open_with(
     if let (Ok(report), Some(path)) = (&report, memory_file()) {
         let kept = Memory::read(&path).ok().flatten();
         let glyphs = kept.as_ref().map_or(String::new(), |kept| kept.glyphs.clone());
-        // A replay has no settings of the user's, and before the first start there is nothing to add to.
+        // A replay changes only the appearance in the saved settings, and saves nothing if there are none.
         let own = || kept.map(|kept| kept.with_look_of(&report.memory));
         let memory = if live { Some(report.memory.clone()) } else { own() };
-        // The characters of a plain locale are not a choice for later starts.
+        // ASCII characters that the locale requires are not the user's choice, so they are not saved.
         let memory = memory.map(|memory| if plain_locale() { Memory { glyphs, ..memory } } else { memory });
-        // What cannot be saved only matters at the next start.
+        // A failure to save affects only the next start, so it is ignored.
         let _ = memory.map(|memory| memory.write(&path));
     }
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
-        // A closed terminal cannot be drawn on; the signal is the cause of the error.
+        // If a signal was received, the terminal was closed, and drawing failed for that reason.
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }

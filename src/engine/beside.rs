@@ -6,7 +6,7 @@ use base::text::{width, wrapped};
 use labs::compared::{alone, run_name, table, verdict};
 
 /// Lines of at most `room` character cells: the number of differing measurements, the differing settings, and both sets of measurements.
-/// Each run comes with its number; both belong to the same lab.
+/// Each run is passed with its number; both belong to the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
@@ -37,12 +37,12 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
         }
         out.extend(table((n, m), &numbers, shared, room));
     }
-    // Wrapping would remove the blanks between columns, so only what does not fit is wrapped.
+    // Wrapping would remove the spaces between columns, so only lines that are too long are wrapped.
     let fits = |line: &String| width(line) <= room || line.is_empty();
     out.into_iter().flat_map(|line| if fits(&line) { vec![line] } else { wrapped(&line, room) }).collect()
 }
 
-/// Why a run has no number to compare; `None` if it has some.
+/// Reason why a run has no numbers to compare; `None` if it has some.
 fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
     let name = run_name(n);
     let why = match &run.job.outcome {

@@ -339,7 +339,7 @@ impl Board {
             replace(&mut self.models, inspection.info(), |a, b| a.name == b.name);
         }
         let dossier = self.dossier(model);
-        // If two questions are pending, the later one stays unanswered; a failure answers both.
+        // If two kinds of question are pending, `waiting` is the later one. Only its own answer or a failure ends the wait.
         let answered = match answer {
             ModelAnswer::Inspected(_) => Some(ModelQuestion::Inspect),
             ModelAnswer::Checked(_) => Some(ModelQuestion::Check),

@@ -58,7 +58,7 @@ mod tests {
         });
         let mut engine = FakeEngine::new(script);
         let mut events = engine.take_events().unwrap();
-        assert!(engine.take_events().is_none(), "there is one end of the channel");
+        assert!(engine.take_events().is_none(), "the channel has only one receiver");
         engine.send(Command::ListModels).unwrap();
         engine.send(Command::Pause { hold: true }).unwrap();
         assert_eq!(events.try_recv(), Ok(ready()));

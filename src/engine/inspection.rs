@@ -1,4 +1,4 @@
-//! Description of a loaded model, and comparison of its outputs with those of another implementation.
+//! Description of a loaded model, and comparison of its outputs with another implementation's.
 
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ fn head(arch: &Arch) -> String {
     }
 }
 
-/// Example hook points: those in the first block, at the input, and at the output.
+/// Example hook points: in the first block, at the input, and at the output.
 fn hooks(arch: &Arch) -> String {
     use HookPoint::*;
     let of_block = [ResidPre(0), Pattern(0), AttnOut(0), ResidMid(0), MlpOut(0), ResidPost(0)];
@@ -250,7 +250,7 @@ mod tests {
         assert!(!line("hooks").contains("decoder"), "{}", line("hooks"));
         assert!(line("language model head").starts_with("masked LM"));
         assert!(inspection.sample.iter().any(|t| t == "keys" || t.starts_with("key")), "{:?}", inspection.sample);
-        assert!(lines.iter().all(|l| l.0 != "loaded in"), "nothing was loaded in no time");
+        assert!(lines.iter().all(|l| l.0 != "loaded in"), "a loading time of 0 is not shown");
     }
 
     fn described(name: &str) -> Vec<(String, String)> {
@@ -278,7 +278,10 @@ mod tests {
         std::fs::write(&vectors, "the 0.1 0.2\nkeys 0.3 0.4\n").unwrap();
         let table = described(&format!("glove:{}", vectors.display()));
         assert!(line(&table, "network").unwrap().starts_with("word vectors"), "{table:?}");
-        assert!(line(&table, "heads").is_none() && line(&table, "norm").is_none(), "it has none: {table:?}");
+        assert!(
+            line(&table, "heads").is_none() && line(&table, "norm").is_none(),
+            "word vectors have no heads or norms: {table:?}"
+        );
     }
 
     #[test]
@@ -306,7 +309,7 @@ mod tests {
         assert_eq!((pass.n, pass.deviation, pass.tolerance), (12, Some(1e-6), Some(1e-4)));
         assert!(pass.verdict == "pass" && !pass.failed());
         let off = CheckRow::of(&row(Verdict::Deviates, f64::INFINITY));
-        assert_eq!(off.deviation, None, "where shapes differ there is no number");
+        assert_eq!(off.deviation, None, "there is no deviation if shapes differ");
         assert!(off.failed());
         let none = CheckRow::of(&row(Verdict::NotChecked, 0.0));
         assert_eq!((none.deviation, none.tolerance), (None, None));

@@ -37,8 +37,8 @@ pub trait Engine: Send {
     /// The receiver of events, which the front end's loop takes once.
     fn take_events(&mut self) -> Option<Receiver<Event>>;
 
-    /// Called when the front end ends without deciding what happens to the engine, because its terminal was closed or a signal ended it. An
-    /// engine that cannot outlive the front end then stops.
+    /// Called when a closed terminal or a signal ends the front end before it decides what happens to the engine. An engine that cannot
+    /// outlive the front end then stops.
     fn lose(&mut self) {
         // The engine may have exited: ignore the error.
         let _ = self.send(Command::Shutdown);

@@ -17,7 +17,7 @@ pub(crate) type Ticket = u64;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
-#[allow(clippy::large_enum_variant, reason = "commands are few, and questions are the usual ones")]
+#[allow(clippy::large_enum_variant, reason = "commands are rare, and most of them are questions")]
 pub enum Command {
     /// Lists the available models.
     ListModels,

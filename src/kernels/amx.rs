@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use super::buffer::Buffer;
 use super::tile::PANEL;
 
-/// Number of rows of a tile; also its number of columns, and of words (pairs of inner indices) per row.
+/// Rows per tile, columns per tile, and words (pairs of inner indices) per row.
 pub(super) const TILE: usize = 16;
 /// Number of rows of the largest block: two tiles per panel.
 pub(super) const ROWS: usize = 2 * TILE;

@@ -23,7 +23,7 @@ const PAIR: usize = 2;
 /// If the shapes do not match or the width is not a multiple of [`LANE`].
 pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     check(width, &[x, w]);
-    assert_eq!((x.len() / width) * (w.len() / width), z.len(), "one output for each row and each row of weights");
+    assert_eq!((x.len() / width) * (w.len() / width), z.len(), "`z` must have one element per row and output");
     dispatch(Outputs { x, w, width, z });
 }
 
@@ -35,9 +35,9 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
 pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], usize), [w, m, v]: [&mut [f32]; 3]) {
     check(width, &[x, w]);
     let (rows, outs) = (x.len() / width, w.len() / width);
-    assert_eq!(rows * outs, delta.len(), "one slope for each row and each row of weights");
-    assert_eq!(steps.len() * each, outs, "a step for each group of outputs");
-    assert!(m.len() == w.len() && v.len() == w.len(), "two moments for each weight");
+    assert_eq!(rows * outs, delta.len(), "`delta` must have one element per row and output");
+    assert_eq!(steps.len() * each, outs, "`steps` must have one entry per group of outputs");
+    assert!(m.len() == w.len() && v.len() == w.len(), "the moments must have the shape of the weights");
     dispatch(Descend { x, delta, width, steps, each, w, m, v });
 }
 
@@ -132,7 +132,7 @@ impl Pass for Descend<'_> {
     fn run<S: Simd>(mut self, s: S) {
         let outs = self.w.len() / self.width;
         let across = ACROSS * LANE;
-        // Column by column, so that this part of the rows stays in the cache for all outputs.
+        // Processes rows column by column, so that this part of them stays in the cache for all outputs.
         let mut at = 0;
         while at < self.width {
             let whole = self.width - at >= across;

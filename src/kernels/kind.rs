@@ -27,8 +27,8 @@ pub enum NormKind {
 /// Element type of a loaded model's matrices and tables. On the CPU, biases, norms, sums and all values between products stay in f32, and
 /// results are always f32.
 ///
-/// On the CPU, bf16 products round both operands (only the weights without AMX or AVX512_BF16), and f16 rounds the weights. Other devices
-/// compute everything in this type. Types other than f32 take half the memory and support only forward passes.
+/// On the CPU, bf16 products round both operands, or only the weights if the processor has neither AMX nor AVX512_BF16; f16 products round
+/// the weights. Other devices compute everything in this type. Types other than f32 take half the memory and support only forward passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
     #[default]

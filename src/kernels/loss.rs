@@ -10,7 +10,7 @@ use super::team::{Shared, Team};
 pub enum Weight {
     /// The same factor for every row.
     Constant(f32),
-    /// The probability as factor, which gives the gradient of the probability itself.
+    /// The target's probability, which gives the gradient of the probability itself.
     Probability,
 }
 
@@ -40,7 +40,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-/// Number of floats summed in single precision before the sum is added to a double.
+/// Number of floats summed in single precision before the sum is added to one in double precision.
 const RUN: usize = 64 * LANE;
 
 impl Pass for Rows<'_> {

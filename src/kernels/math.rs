@@ -23,7 +23,7 @@ pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     s.mul(p, s.exp2i(n))
 }
 
-/// Absolute x above which the normal distribution function is 0 or 1 in single precision.
+/// Absolute value of x above which the normal distribution function is 0 or 1 in single precision.
 const PHI_END: f32 = 5.5;
 /// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit with error 2.1e-8.
 const PHI_P: [f32; 7] =
@@ -105,7 +105,7 @@ const LEAST: usize = 1 << 13;
 
 /// `out = act(gate) up`
 pub fn gate(team: Team, kind: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-    assert!(gate.len() == out.len() && up.len() == out.len(), "gates differ in length");
+    assert!(gate.len() == out.len() && up.len() == out.len(), "gate, inputs and results differ in length");
     let out = Shared::new(out);
     team.ranges(up.len(), LEAST, |r| {
         // SAFETY: ranges are disjoint.
@@ -132,9 +132,13 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// Backward pass of [`gate()`]: from the gradient `d` of the result, writes the gradient of `gate` to `d_gate` and that of `up` to `d`.
+/// Backward pass of [`gate()`]: replaces `d`, the gradient of the result, by the gradient of `up`, and writes the gradient of `gate` to
+/// `d_gate`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
-    assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates differ in length");
+    assert!(
+        gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(),
+        "gate, inputs and results differ in length"
+    );
     let (d, d_gate) = (Shared::new(d), Shared::new(d_gate));
     team.ranges(up.len(), LEAST, |r| {
         // SAFETY: ranges are disjoint.
@@ -266,7 +270,7 @@ mod tests {
             for kind in KINDS {
                 let worst = run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
                     let want = exact(kind, f64::from(*x));
-                    // Absolute error up to 8, where one unit in the last place is 1e-6, and relative error beyond.
+                    // Errors are absolute up to 8, where one unit in the last place is 1e-6, and relative beyond.
                     w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
                 });
                 println!("{kind:?} {level:?}: {worst:.2e}");

@@ -1,4 +1,4 @@
-//! The two operands of a product: a left one of rows in a slice, and a right one of panels in f32, f16 or bf16.
+//! The two operands of a product. The left one consists of rows in a slice, the right one of panels in f32, f16 or bf16.
 
 use std::ops::Range;
 

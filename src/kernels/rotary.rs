@@ -38,9 +38,12 @@ pub struct Heads {
     pub dim: usize,
 }
 
-/// Rotates the heads of every row (of `ld` floats) by the angle of the row's position, forwards or back.
+/// Rotates the heads of every row (of `ld` floats) by the angle of the row's position, forwards or backwards.
 pub fn rotate(team: Team, x: &mut [f32], ld: usize, heads: Heads, angles: &Angles, positions: &[u32], back: bool) {
-    assert!(heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld, "heads exceed their rows");
+    assert!(
+        heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld,
+        "heads are wider than their rows"
+    );
     assert!(2 * angles.half <= heads.dim, "more angles than dimensions");
     let x = Shared::new(x);
     team.ranges(positions.len(), 32, |r| {
@@ -96,7 +99,7 @@ mod tests {
             let before: Vec<f32> = (0..2 * ld).map(|i| (i * 29 % 31) as f32 / 31.0 - 0.4).collect();
             let mut x = before.clone();
             rotate(Team::Pool, &mut x, ld, heads, &angles, &[0, 7], false);
-            assert_eq!(x[..ld], before[..ld], "position 0 does not turn");
+            assert_eq!(x[..ld], before[..ld], "position 0 is not rotated");
             for h in 0..2 {
                 let at = ld + 3 + h * dim;
                 for i in 0..half {
@@ -105,7 +108,11 @@ mod tests {
                     assert!((f64::from(x[at + i]) - (a * angle.cos() - b * angle.sin())).abs() < 1e-6);
                     assert!((f64::from(x[at + half + i]) - (b * angle.cos() + a * angle.sin())).abs() < 1e-6);
                 }
-                assert_eq!(x[at + 2 * half..at + dim], before[at + 2 * half..at + dim], "the rest of a head stays");
+                assert_eq!(
+                    x[at + 2 * half..at + dim],
+                    before[at + 2 * half..at + dim],
+                    "the rest of a head is unchanged"
+                );
             }
             rotate(Team::Solo, &mut x, ld, heads, &angles, &[0, 7], true);
             assert!(x.iter().zip(&before).all(|(x, y)| (x - y).abs() < 1e-6));

@@ -14,7 +14,7 @@ pub const LANE: usize = 16;
 pub trait Simd: Copy + Send + Sync {
     /// Sixteen floats.
     type V: Copy;
-    /// Number of rows of the largest register tile of a product.
+    /// Number of rows in a product's largest register tile.
     const ROWS: usize;
     /// Number of vectors across a register tile: 1 or 2.
     const ACROSS: usize;

@@ -3,7 +3,7 @@
 
 use super::simd::{LANE, Simd};
 
-/// Number of columns of a panel of the right operand.
+/// Number of columns in a panel of the right operand.
 pub const PANEL: usize = 2 * LANE;
 /// Maximum number of rows of any register tile.
 pub(crate) const MAX_ROWS: usize = 14;

@@ -68,7 +68,7 @@ pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
 /// # Panics
 /// If `probabilities` does not have one row per label.
 pub fn calibration_error(probabilities: &Dense<f64>, labels: &[usize]) -> f64 {
-    assert_eq!(probabilities.rows(), labels.len(), "not one row per label");
+    assert_eq!(probabilities.rows(), labels.len(), "`probabilities` must have one row per label");
     let mut bins = [(0.0, 0.0); CALIBRATION_BINS];
     for (row, label) in probabilities.iter_rows().zip(labels) {
         let answer = argmax(row);

@@ -26,10 +26,10 @@ pub enum DataError {
     /// An embedding contains NaN or infinity.
     #[error("the embedding of row {row} contains NaN or infinity: check the model's precision and weights")]
     NotFinite { row: usize },
-    /// Nothing to train or test on.
+    /// A part without labelled examples.
     #[error("the {part} part contains no labelled example")]
     Empty { part: &'static str },
-    /// A classifier needs two classes.
+    /// A part with only one class, although a classifier needs two.
     #[error("the {part} part contains only one class, so there is nothing to learn or measure")]
     OneClass { part: &'static str },
     /// A split made for a different data set.
@@ -67,7 +67,7 @@ impl Labelled {
         Ok(Self { x, y, classes })
     }
 
-    /// Selects those of `rows` that have a label.
+    /// Selects the given `rows` that have a label.
     fn gather(x: &Matrix, labels: &[Option<usize>], classes: usize, rows: &[usize]) -> Result<Self, DataError> {
         if x.rows() != labels.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: labels.len() });
@@ -125,8 +125,8 @@ impl Labelled {
     }
 }
 
-/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role, so that an oracle cannot be
-/// trained on intervention or test data and an intervention cannot be trained on oracle data.
+/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role. Thus no oracle can be trained on
+/// intervention or test data, and no intervention on oracle data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,

@@ -176,8 +176,8 @@ impl Fantope {
         Subspace::row_space(&self.vectors.select_rows(&order))
     }
 
-    /// Adds the rows of `directions` as directions, without their components in the span of the leading eigenvectors. Returns the nearest
-    /// point of the Fantope with the trace increased by the number of directions.
+    /// Adds `directions` (one per row), without their components in the span of the leading eigenvectors. Returns the nearest point of the
+    /// Fantope with the trace increased by the number of directions.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.

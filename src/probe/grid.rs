@@ -34,7 +34,7 @@ const MOST_RECIPES: usize = 1_000;
 const MOST_LAYERS: usize = 16;
 const MOST_WIDTH: usize = 16_384;
 
-/// True for a grid used only by tests that ignore its result: the small grid would take most of their time.
+/// True for the grid `tiny`, for tests that ignore the result; with the small grid, the search would take most of their time.
 pub fn is_for_tests(name: &str) -> bool {
     cfg!(any(test, feature = "samples")) && name == "tiny"
 }

@@ -72,7 +72,7 @@ pub(crate) fn minimise(
             }
             step *= 0.5;
             if step < 1e-12 {
-                // No descent left in double precision: this is the optimum up to rounding.
+                // No step descends in double precision, so this is the optimum up to rounding.
                 return Ok(End { point, value, iterations, converged: true });
             }
         };

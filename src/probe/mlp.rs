@@ -30,7 +30,7 @@ pub enum LayerError {
     #[error("a network needs at least one layer")]
     Empty,
     /// A layer without inputs or outputs.
-    #[error("layer {layer} has {inputs} inputs and {outputs} outputs")]
+    #[error("layer {layer} has {inputs} inputs and {outputs} outputs; both must be above 0")]
     Zero {
         /// Index of the layer, from 0.
         layer: usize,
@@ -165,7 +165,7 @@ impl<T: Real> Mlp<T> {
     /// If the shapes do not fit or a target is not a class.
     pub fn input_direction(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
         assert_eq!(x.cols(), self.inputs(), "the embeddings do not have the probe's size");
-        assert_eq!(x.rows(), targets.len(), "one target for each row");
+        assert_eq!(x.rows(), targets.len(), "`targets` must have one entry per row");
         let mut direction = Dense::zeros(x.rows(), x.cols());
         let mut losses = vec![T::ZERO; x.rows()];
         let width = CHUNK * self.inputs();

@@ -23,7 +23,7 @@ pub struct Choice {
     pub recipe: usize,
     /// Index of its chosen validation.
     pub epoch: usize,
-    /// All (recipe, validation) pairs within one standard error, in this order.
+    /// All (recipe, validation) pairs within one standard error, ordered by recipe, then validation.
     pub candidates: Vec<(usize, usize)>,
 }
 

@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// With a property that every sixth example has, the intervention part keeps those and validates on enough of them.
+    /// If every sixth example has the property, the intervention part keeps only these examples and validates on enough of them.
     #[test]
     fn defined_examples_are_split_anew() {
         let s = Split::new(6_000, 3).unwrap();

@@ -28,8 +28,8 @@ impl Subspace {
         Self::spanned(w, |s, top| s > top * (w.rows().max(w.cols()) as f64) * f64::EPSILON)
     }
 
-    /// The sum of subspaces; removing it leaves the intersection of their null spaces. Computed as the row space of Q, the sum of the
-    /// projections on the parts, whose eigenvalues are the squared singular values of the stacked bases. The cut-off is that of
+    /// The sum of subspaces; removing it leaves the intersection of their null spaces. It is computed as the row space of Q, the sum of the
+    /// projections on the parts. The eigenvalues of Q are the squared singular values of the stacked bases. The cut-off is that of
     /// [`Self::row_space`] on Q.
     ///
     /// # Errors

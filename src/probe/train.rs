@@ -24,7 +24,7 @@ pub const SEARCH_STEPS: usize = 2_000;
 /// Maximum number of steps of a replicate whose recipe was still improving when the search stopped it.
 pub const MOST_STEPS: usize = 10_000;
 
-/// One point of a grid: a network and its training.
+/// One point of a grid: the shape of a network and its training settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.
@@ -118,8 +118,8 @@ impl Run {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
     pub run: Run,
-    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. Whatever the
-    /// threshold, the first validation above it is one of these, so the rule needs no others.
+    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. For any threshold, the
+    /// first validation above it is one of these, so the rule needs no others.
     pub kept: Vec<(usize, Mlp)>,
 }
 
@@ -340,7 +340,7 @@ mod tests {
         assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
     }
 
-    /// Training ends at a perfect score, with the same report about the cap as 500 steps later.
+    /// Training ends at a perfect score; `rising` is then the same as after 500 more steps.
     #[test]
     fn training_ends_where_nothing_can_rise() {
         let parts = |n, seed| {

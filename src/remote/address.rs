@@ -48,7 +48,7 @@ impl FromStr for Address {
             return Err(wrong("the host is missing or invalid"));
         }
         if user.is_some_and(|u| !name(u, &['+', '\\', '@'])) {
-            return Err(wrong("the user is missing or invalid"));
+            return Err(wrong("the user name is missing or invalid"));
         }
         if path.chars().any(char::is_control) {
             return Err(wrong("the program's path contains control characters"));
@@ -189,7 +189,7 @@ mod tests {
         let line = odd.get_args().last().unwrap().to_string_lossy().into_owned();
         let echoed = line.replace("exec probity", "printf \"[%s]\"");
         let said = Command::new("sh").args(["-c", &echoed]).output().unwrap().stdout;
-        assert_eq!(String::from_utf8(said).unwrap(), "[follow][a b'; id]", "no shell takes it apart: {line}");
+        assert_eq!(String::from_utf8(said).unwrap(), "[follow][a b'; id]", "no shell splits the argument: {line}");
         assert!(arguments("ssh://[::1]:22").contains(&"::1".to_owned()));
     }
 

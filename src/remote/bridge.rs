@@ -10,9 +10,9 @@ use super::message::{Hello, Message, Status, Unreadable, Want};
 use super::{parcel, place};
 use session::{name, shelf};
 
-/// Maximum time in which a new keeper must start to listen.
+/// Maximum time until a new keeper must be listening.
 const START: Duration = Duration::from_secs(30);
-/// Maximum time in which an engine must report its status.
+/// Maximum time until an engine must have reported its status.
 const ANSWER: Duration = Duration::from_secs(2);
 /// Maximum number of sessions listed after the engines.
 const SESSIONS: usize = 20;
@@ -90,7 +90,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
             let said = base::read::text(&log, 1 << 20).unwrap_or_default();
-            // If the log cannot be written, the reason is that of the failed write.
+            // If the log is empty, a failed write to it gives the reason, for example a full disk.
             let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it gave no reason".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();

@@ -32,7 +32,7 @@ pub(super) struct Out {
     /// Commands that were sent but are not yet in the journal.
     unconfirmed: VecDeque<(u64, Command)>,
     number: u64,
-    /// Number of the current link; threads of an older link end.
+    /// Number of the current link. A thread with an older link number ends.
     pub epoch: u64,
     /// True if a keep-alive must be answered.
     pub(crate) pong: bool,
@@ -77,7 +77,7 @@ impl Out {
         self.unconfirmed.pop_front();
     }
 
-    /// Resends, after a reconnection and under the same numbers, the commands that the far end has not received.
+    /// After a reconnection, resends the commands that the far end has not received, under the same numbers.
     pub(crate) fn resume(&mut self, taken: u64) {
         while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
             self.unconfirmed.pop_front();
@@ -154,7 +154,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts a remote engine or attaches to one, as `hello` requests; ssh may ask for a password. Files sent to a new engine keep the
+    /// Starts a remote engine or attaches to one, depending on `hello`; ssh may ask for a password. Files sent to a new engine keep the
     /// names used in its specs. Also returns the earlier measurements.
     pub fn connect(
         address: &Address,
@@ -278,7 +278,7 @@ impl Engine for Far {
         }
         if self.steers {
             out.push(command);
-            // The user's command shows that the link is wanted.
+            // A command by the user triggers an immediate attempt to reconnect.
             out.hurry = true;
             self.shared.notify();
         }
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(sent(&mut out), [(1, slider(1))]);
         (2..50).for_each(|ticket| out.push(slider(ticket)));
         out.push(Command::Cancel { job: 1 });
-        assert_eq!(sent(&mut out), [(2, Command::Cancel { job: 1 })], "nothing waits behind a slider");
+        assert_eq!(sent(&mut out), [(2, Command::Cancel { job: 1 })], "a slider does not delay other commands");
         out.confirm();
         assert_eq!(sent(&mut out), [(3, slider(49))]);
     }
@@ -408,10 +408,10 @@ mod tests {
         far.send(Command::ListModels).unwrap();
         assert!(shared.lock().hurry);
         at(Instant::now());
-        assert_eq!(far.down(), Some(Down { next: None }), "it is being tried");
+        assert_eq!(far.down(), Some(Down { next: None }), "an attempt is in progress");
         far.try_now();
         assert!(shared.lock().hurry);
-        // Without this, dropping it would wait for a thread that does not exist.
+        // Without this, dropping the client would wait for a thread that was never started.
         shared.lock().over = true;
     }
 

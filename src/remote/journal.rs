@@ -403,15 +403,15 @@ mod tests {
         let (first, steers, taken) = hub.join(7, false, stream());
         assert!(steers && taken == 0);
         let (second, sees, _) = hub.join(8, false, stream());
-        assert!(!sees && !hub.take(second, 1, &Command::ListModels), "the second only sees");
+        assert!(!sees && !hub.take(second, 1, &Command::ListModels), "the second client only watches");
         assert!(hub.take(first, 1, &Command::ListModels));
-        assert!(hub.take(first, 1, &Command::ListModels), "one that comes again does no harm");
+        assert!(hub.take(first, 1, &Command::ListModels), "a repeated command is accepted once");
         assert_eq!(hub.head(), 1, "and nothing else");
         assert!(!hub.take(first, 3, &Command::ListModels), "one was lost");
         let (again, steers, taken) = hub.join(7, false, stream());
-        assert!(steers && taken == 1 && !hub.is_linked(first), "it takes its own place");
+        assert!(steers && taken == 1 && !hub.is_linked(first), "a reconnected client replaces its old link");
         hub.part(again);
-        assert!(!hub.join(9, true, stream()).1, "who only wants to see does not steer");
+        assert!(!hub.join(9, true, stream()).1, "a client that only watches has no control");
         assert!(hub.join(10, false, stream()).1);
         assert_eq!(hub.status(Duration::from_secs(5)).attached, 3);
     }
@@ -434,7 +434,7 @@ mod tests {
         let mut seen = [0; 2];
         let told = hub.passing(&mut seen);
         assert!(matches!(&told[..], [Message::Passing(line)] if line.contains("\"done\":4")), "{told:?}");
-        assert!(hub.passing(&mut seen).is_empty() && hub.head() == 2, "progress has no number");
+        assert!(hub.passing(&mut seen).is_empty() && hub.head() == 2, "progress is not numbered in the journal");
         assert_eq!(hub.status(Duration::ZERO).state, "oracle, 40 %");
         hub.event(&progress(6));
         let outcome = Outcome::Done;

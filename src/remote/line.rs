@@ -225,7 +225,7 @@ impl Line {
                             self.shared.notify();
                             true
                         }
-                        // Only the client in control sends commands, and the keeper when it ends.
+                        // Commands come only from the client in control, or from the keeper when it ends the engine.
                         (_, Some(Entry { item: Item::Command(command), .. }))
                             if self.steers && command != engine::message::Command::Shutdown =>
                         {

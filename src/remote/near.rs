@@ -183,14 +183,14 @@ fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> Str
     }
     if has(&["Permission denied", "Too many authentication"]) {
         return format!(
-            "the host accepts none of your keys: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` shows details"
+            "the host accepts none of your keys; run `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` shows details"
         );
     }
     if has(&["Host key verification", "HOST IDENTIFICATION"]) {
         return format!("connect once with `ssh {target}` and compare the host's key");
     }
     if has(&["refused", "timed out", "No route", "unreachable"]) {
-        return "no answer; check the port, and that the machine is running".into();
+        return "the host does not answer; check the port, and that the machine is running".into();
     }
     if has(&["unrecognized subcommand", "unexpected argument"]) {
         return "the remote program is too old for remote runs; update it".into();
@@ -200,7 +200,7 @@ fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> Str
     }
     if code == Some(127) || has(&["not found", "No such file"]) {
         return format!(
-            "`probity` is not installed there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
+            "`probity` is not installed there: copy it with `scp \"$(command -v probity)\" {target}:.local/bin/` if both machines are of the same kind, build it there with `cargo install`, or give its path as ssh://{target}/path/to/probity"
         );
     }
     format!("check that `ssh {target}` works")

@@ -163,7 +163,7 @@ mod tests {
         assert!(packed * 2 < plain, "{packed} of {plain} bytes");
     }
 
-    /// Regression: a few bytes used to be able to fill the memory.
+    /// Regression: unpacking a message of a few bytes used to exhaust the memory.
     #[test]
     fn what_would_unpack_to_more_than_any_message_is_refused() {
         let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(arrive(1 << 20, false).unwrap(), vec![7; PIECE + 5]);
         assert!(arrive(1 << 20, true).unwrap_err().to_string().contains("corrupted"));
         assert!(arrive(10, false).unwrap_err().to_string().contains("too large"));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of those");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "rejected files are removed");
     }
 
     #[test]

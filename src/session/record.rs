@@ -25,7 +25,7 @@ pub trait Record {
     /// Records a command at `t` seconds after the start.
     ///
     /// # Errors
-    /// [`SessionError::Write`] if the command cannot be written (also for the methods below).
+    /// [`SessionError::Write`] if the command cannot be written. The methods below have the same error.
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
     /// Ends the run: writes withheld events and flushes everything to disk.
@@ -94,7 +94,7 @@ impl Recorder {
     /// Records a note by the user.
     ///
     /// # Errors
-    /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
+    /// [`SessionError::Write`] if the file cannot be written. The methods below have the same error.
     pub fn note(&mut self, t: f64, note: &str) -> Result<(), SessionError> {
         self.entry(t, Item::Note(note.to_owned()))
     }
@@ -176,7 +176,7 @@ impl Record for Recorder {
             _ => 0.0,
         };
         let is_finding = matches!(event, Event::Finding { .. });
-        // A final finding affects only withheld lines.
+        // A final finding matters here only while lines are withheld.
         let matters = every > 0.0 || (is_finding && !self.withheld.is_empty());
         let slot = if matters { Slot::new(event, self.generation) } else { None };
         let Some((slot, ticket)) = slot else {
@@ -287,7 +287,7 @@ mod tests {
         first.note(1.0, "after").unwrap();
         assert_eq!(first.name(), "b-..-c");
         let session = Session::read(first.path()).unwrap();
-        assert_eq!(session.entries().count(), 2, "recording went on in the renamed file");
+        assert_eq!(session.entries().count(), 2, "recording continued in the renamed file");
         assert!(!folder.path().join("a.probity.jsonl").exists());
     }
 
@@ -296,7 +296,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();
-        // Neither dropped nor finished, as after kill -9.
+        // The recorder is neither dropped nor finished, as after kill -9.
         assert_eq!(Session::read(recorder.path()).unwrap().entries().count(), 1);
         std::mem::forget(recorder);
     }
@@ -312,7 +312,7 @@ mod tests {
         recorder.finish().unwrap();
         let session = Session::read(recorder.path()).unwrap();
         let entries: Vec<Entry> = session.entries().collect();
-        assert_eq!(entries.len(), 4 + 1 + 1, "one per quarter second, the last withheld, one stale");
+        assert_eq!(entries.len(), 4 + 1 + 1, "one event per quarter second, the last one withheld, and one stale");
         assert_eq!(entries[4].item, Item::Event(progress(0, 99)));
     }
 

@@ -13,7 +13,7 @@ use super::{SessionError, name};
 
 /// Maximum length of a header in bytes.
 const MAX_HEADER: u64 = 1 << 20;
-/// Maximum number of bytes of a file in which runs are counted.
+/// Maximum number of bytes of a file that are searched for runs.
 const MOST: u64 = 64 << 20;
 const HEAD: usize = 96;
 /// Number of bytes at the end of a file that are searched for its last outcome.
@@ -25,10 +25,10 @@ pub struct Recorded {
     pub path: PathBuf,
     /// Start of the session, RFC 3339 in UTC; empty if the header does not state it.
     pub created: String,
-    /// Id of the lab: that of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if
-    /// none is recorded.
+    /// Id of the lab of the last finished run, otherwise of the last run begun, otherwise of the session's first experiment. Empty if none
+    /// is recorded.
     pub lab: String,
-    /// Subject and models of that run, for example `agreement on bert-mini`; empty if no run began.
+    /// Subject and models of the run that determines `lab`, for example `agreement on bert-mini`; empty if no run began.
     pub about: String,
     /// Number of runs that began.
     pub runs: usize,

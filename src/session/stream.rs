@@ -39,7 +39,7 @@ enum Source {
     Bytes(Arc<[u8]>),
 }
 
-/// A window onto the bytes from some position on.
+/// A window onto the bytes that can start at any position.
 #[derive(Debug)]
 struct Window {
     source: Source,

@@ -11,8 +11,8 @@ fn shipped() -> (PathBuf, Session) {
     (path, session)
 }
 
-/// Repeats these lines of the shipped session `runs` times, as if one program had recorded repeated runs. Each final `rival` appears
-/// `times` times.
+/// Repeats the lines of the shipped session that are `wanted`, `runs` times, as if one program had recorded repeated runs. Each final
+/// `rival` appears `times` times.
 fn long(runs: usize, times: usize, wanted: impl Fn(usize, &str) -> bool) -> tempfile::NamedTempFile {
     let text = std::fs::read_to_string(shipped().0).unwrap();
     let (head, body) = text.split_once('\n').unwrap();
@@ -68,10 +68,14 @@ fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
     let gone: Vec<bool> = board.runs.iter().map(|run| run.gone).collect();
     let held: Vec<usize> = board.runs.iter().map(|run| run.held).collect();
     assert_eq!(gone, [true, false, false, false], "{held:?}");
-    assert_eq!(Board { stale: 0, ..board.clone() }, folded(&session, f64::INFINITY), "as if every line had been read");
+    assert_eq!(
+        Board { stale: 0, ..board.clone() },
+        folded(&session, f64::INFINITY),
+        "the board equals that from all lines"
+    );
     let (first, all) = (session.board_of(1), session.entries().count());
     assert!(!first.runs[0].gone && first.runs[0].results == session.board_of(1).runs[0].results);
-    assert_eq!(board.family.len(), first.family.len(), "the same comparison again is the same");
+    assert_eq!(board.family.len(), first.family.len(), "a repeated comparison counts once");
     assert!(session.until(f64::INFINITY).entries.count() * 5 < all * 4);
 }
 
@@ -112,5 +116,5 @@ fn opens_at_its_end(runs: usize) {
     println!("{} MB: {:.2?}", size >> 20, begun.elapsed());
     assert_eq!(board.runs.len(), runs);
     assert_eq!(session.losses, Losses::default());
-    assert!(size <= CHECKED || runs >= 9, "also one that is not checked line by line");
+    assert!(size <= CHECKED || runs >= 9, "the test includes a file that is not checked line by line");
 }

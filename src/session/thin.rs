@@ -14,8 +14,9 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no later event replaces
-    /// it. Events of other runs are kept because a board counts them, and comparisons are kept because each look at one counts.
+    /// Returns the subject of an event in the run of this generation, with the number of the question that it answers; `None` if no later
+    /// event replaces the event. Events of other runs are kept because a board counts them. Comparisons are kept because every one counts
+    /// as a look at the data.
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),

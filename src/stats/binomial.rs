@@ -93,7 +93,7 @@ pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     (1.0 - sum).max(0.0)
 }
 
-/// `ln B(a, b) + (a + b) ln 2`. Nearly 0 where a and b are close, so it must not be the difference of two large numbers.
+/// `ln B(a, b) + (a + b) ln 2`. It is nearly 0 if a and b are close, so it must not be computed as the difference of two large numbers.
 pub(crate) fn ln_beta_centred(a: f64, b: f64) -> f64 {
     use super::special::ln_gamma;
     if a.min(b) < 10.0 {

@@ -1,12 +1,12 @@
 //! Percentile bootstrap of means, paired over examples.
 //!
 //! A resample of n examples is a vector of n counts (how often each example was drawn), distributed as Multinomial(n, 1/n). The counts
-//! depend only on (n, number of resamples, seed). They are drawn once as a `u8` matrix and shared by every point of every curve: an
-//! interval is a product of that matrix with columns of values. Sharing also pairs the points: resample b contains the same examples at
+//! depend only on n, the number of resamples and the seed. They are drawn once as a `u8` matrix and shared by every point of every curve:
+//! an interval is a product of that matrix with columns of values. Sharing also pairs the points: resample b contains the same examples at
 //! every strength, for every method and for all three scores.
 //!
-//! A percentile is the smallest resampled value whose share of resamples at or below it is at least q. Each end of an interval is thus an
-//! observed value.
+//! A percentile is the smallest resampled value whose share of resamples at or below it is at least q. Both ends of an interval are thus
+//! resampled values, without interpolation.
 
 use super::estimate::Estimate;
 use super::rng::{below, stream};
@@ -164,8 +164,8 @@ impl Resamples {
     }
 }
 
-/// Mean-centred values, so that single-precision sums stay accurate. Means are clamped to the range of the values: rounding must not lift
-/// the mean of ones above 1 or give it a spread.
+/// Mean-centred values, so that single-precision sums stay accurate. Means are clamped to the range of the values: if all values are 1,
+/// rounding must not lift a mean above 1 or make means differ.
 struct Column {
     mean: f64,
     range: (f64, f64),
@@ -211,7 +211,7 @@ fn sum(counts: &[f32], values: &[f32]) -> f64 {
     total
 }
 
-/// The percentile interval of resampled values around a statistic; NaN ends without values.
+/// The percentile interval of resampled values around a statistic. Both ends are NaN if there are no values.
 pub fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
     values.sort_unstable_by(f64::total_cmp);
     let tail = 0.5 * (1.0 - level);

@@ -46,7 +46,7 @@ impl Chances {
     }
 }
 
-/// The slow path, where a word may be rejected. `words` have been drawn already.
+/// The slow path, where a word may be rejected. `words` contains the words that have already been drawn.
 fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl Rng) -> usize {
     let mut drawn = words.iter().copied();
     let mut hit = |all: u32, limit: u32| loop {

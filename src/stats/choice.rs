@@ -36,7 +36,7 @@ impl Answers {
     /// # Panics
     /// If `right` does not have one answer per alternative.
     pub fn add(&mut self, right: Vec<bool>, in_first_half: bool) {
-        assert_eq!(right.len(), self.alternatives, "one answer for each alternative");
+        assert_eq!(right.len(), self.alternatives, "an item needs one answer per alternative");
         self.rows.push(right);
         self.first.push(in_first_half);
     }
@@ -115,7 +115,7 @@ pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: 
             gap
         })
         .collect();
-    // Integers up to the last division keep the mean of equal gaps exact.
+    // Integer arithmetic up to the last division keeps the mean of equal gaps exact.
     let mean = gaps.iter().sum::<u64>() as f64 / (permutations * items) as f64;
     if mean.is_nan() {
         return Estimate { mean, lo: mean, hi: mean };

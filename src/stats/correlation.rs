@@ -32,7 +32,7 @@ pub enum Undefined {
 /// # Panics
 /// If the lists have different lengths.
 pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
-    assert_eq!(x.len(), y.len(), "lists of different lengths");
+    assert_eq!(x.len(), y.len(), "the lists have different lengths");
     let n = x.len();
     if n < 3 {
         return Err(Undefined::Few);

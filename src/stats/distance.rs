@@ -5,7 +5,7 @@
 /// # Panics
 /// If the lengths differ.
 pub fn total_variation(p: &[f64], q: &[f64]) -> f64 {
-    assert_eq!(p.len(), q.len(), "distributions over different sets");
+    assert_eq!(p.len(), q.len(), "the distributions have different lengths");
     0.5 * p.iter().zip(q).map(|(a, b)| (a - b).abs()).sum::<f64>()
 }
 
@@ -14,7 +14,7 @@ pub fn total_variation(p: &[f64], q: &[f64]) -> f64 {
 /// # Panics
 /// If the lengths differ.
 pub fn jensen_shannon(p: &[f64], q: &[f64]) -> f64 {
-    assert_eq!(p.len(), q.len(), "distributions over different sets");
+    assert_eq!(p.len(), q.len(), "the distributions have different lengths");
     let part = |a: f64, b: f64| if a > 0.0 { a * (2.0 * a / (a + b)).log2() } else { 0.0 };
     0.5 * p.iter().zip(q).map(|(a, b)| part(*a, *b) + part(*b, *a)).sum::<f64>()
 }

@@ -1,8 +1,8 @@
 //! Interval for the size of an effect, regardless of sign, from one standardised estimate.
 //!
-//! Required n and power depend on |t| where z ~ N(t, 1) was observed. The folded equal-tailed interval of t covers too often where it
-//! contains 0. Here values are accepted by the likelihood ratio (Feldman and Cousins 1998). This interval has nominal coverage of |t| and
-//! changes smoothly from one-sided to two-sided.
+//! Required n and power depend on |t| if the estimate is z ~ N(t, 1). Folding the equal-tailed interval for t at 0 gives more than nominal
+//! coverage if that interval contains 0. Here the likelihood ratio decides which values belong to the interval (Feldman and Cousins 1998).
+//! This interval has nominal coverage of |t| and changes smoothly from one-sided to two-sided.
 
 use super::special::normal_quantile;
 
@@ -18,7 +18,7 @@ pub fn effect(z: f64, level: f64) -> (f64, f64) {
         return (f64::NAN, f64::NAN);
     }
     let wide = normal_quantile(0.5 + 0.5 * level) + 1.0;
-    // Far from 0 folding has no effect, and the interval is the ordinary one.
+    // Folding has no effect far from 0, where the interval is the ordinary one.
     if x > 8.0 {
         return (x - wide + 1.0, x + wide - 1.0);
     }
@@ -58,7 +58,7 @@ fn best(x: f64) -> f64 {
     t
 }
 
-/// Log likelihood ratio of x between t and the best-fitting t. As a function of x it rises to the value that t fits best, then falls.
+/// Log likelihood ratio of x between t and the best-fitting t. As a function of x, it rises up to the x for which t fits best, then falls.
 fn ratio(x: f64, t: f64) -> f64 {
     let density = |t: f64| -0.5 * (x - t).powi(2) + (-2.0 * x * t).exp().ln_1p();
     density(t) - density(best(x))
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn far_from_zero_it_is_the_ordinary_interval() {
         let (lo, hi) = effect(-5.0, 0.95);
-        // Near 3 folding still moves the lower end slightly.
+        // At z = 5, folding still moves the lower end slightly, because that end is near 3.
         assert!((lo - 3.04).abs() < 0.05 && (hi - 6.96).abs() < 2e-3, "{lo} {hi}");
         let (lo, hi) = effect(20.0, 0.95);
         assert!((lo - 18.04).abs() < 1e-3 && (hi - 21.96).abs() < 1e-3, "{lo} {hi}");

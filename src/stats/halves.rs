@@ -20,7 +20,7 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Assigns rows to blocks by stratum (equal numbers, equal stratum) and draws `halvings` halvings.
+    /// Assigns rows to blocks by stratum and draws `halvings` halvings. Rows with equal numbers in `strata` belong to one stratum.
     pub fn new(strata: &[usize], halvings: usize, seed: u64) -> Self {
         let mut rng = stream(seed, "halvings");
         let count = BLOCKS.min(strata.len() / 2 * 2).max(2);
@@ -51,7 +51,7 @@ impl Halves {
         &self.firsts
     }
 
-    /// Sums rows of `width` values, one per block, over both halves of each halving, and passes the two sums to `each`.
+    /// For each halving, adds up the blocks' rows (`width` values each) in either half, and passes both sums to `each`.
     pub fn sums(&self, blocks: &[f32], width: usize, each: &mut dyn FnMut([&[f32]; 2])) {
         let mut total = vec![0.0f32; width];
         blocks.chunks_exact(width).for_each(|block| add(&mut total, block));

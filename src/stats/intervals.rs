@@ -92,7 +92,8 @@ mod tests {
         }
     }
 
-    /// At a true proportion of 1 in 20, Wilson's interval covers .917: it misses for three successes, where its lower end is .0524.
+    /// With 20 trials and a true proportion of .052, Wilson's interval covers only .917, because the interval for three successes begins at
+    /// .0524.
     #[test]
     fn few_successes_have_the_exact_interval() {
         assert!(wilson(3, 20, 0.95).lo > 0.05 && share(3, 20, 0.95).lo < 0.05 && share(17, 20, 0.95).hi > 0.95);

@@ -1,8 +1,8 @@
 //! The difference of two accuracies with correlated answers: clustered items, or several seeds per item.
 //!
-//! This is Tango's score with quantiles of Student's t, with one fewer degree of freedom than there are units, and a design effect: the
-//! variance of the difference relative to that of independent items. A plain t interval is symmetric and ends too early with few discordant
-//! units, because the spread grows with the mean.
+//! The interval is Tango's score interval with two changes. Quantiles are from Student's t, with one degree of freedom fewer than there are
+//! units. The variance is multiplied by a design effect, which is its ratio to the variance for independent items. A plain t interval is
+//! symmetric and too short with few discordant units, because the spread grows with the mean.
 //!
 //! A handful of differing units cannot estimate the design effect, so a pseudo-unit pulls it towards its maximum: `(max(D, 1) d + m) / (d +
 //! 1)`. Here d is the number of differing units, D their design effect, and m the design effect if all items of a unit are alike.
@@ -51,7 +51,7 @@ impl Joint {
         self.shift.error == 0.0
     }
 
-    /// The design effect behind the interval.
+    /// The design effect used in the interval.
     pub fn design(&self) -> f64 {
         let (t, gap) = (&self.table, self.table.gap());
         let plain = ((t.only_a + t.only_b) as f64 / t.n() as f64 - gap * gap) / t.n() as f64;
@@ -79,7 +79,7 @@ impl Joint {
         if p < least { least } else { p }
     }
 
-    /// p-value for equivalence within ±margin: the larger of two one-sided tests with the score behind the interval.
+    /// p-value for equivalence within ±margin: the larger of two one-sided tests based on the same score as the interval.
     pub fn equivalence(&self, margin: f64) -> f64 {
         if self.is_bound() || self.shift.error.is_nan() {
             return self.shift.equivalence_within(margin);
@@ -134,7 +134,7 @@ mod tests {
     const EQUAL: f64 = 0.179_746_855;
     const FEW: (f64, f64) = (-0.026_792_770, 0.157_986_991);
 
-    /// Regression: the width used to fall from .286 to .134 once a sixth of thirty clusters of five differed.
+    /// Regression: the interval's width used to fall from .286 to .134 when the sixth of thirty clusters (five items each) differed.
     #[test]
     fn a_sixth_cluster_that_differs_does_not_halve_the_interval() {
         let width = |differing: usize| {
@@ -161,8 +161,9 @@ mod tests {
         assert!((j.p() - 2f64.powi(-11)).abs() < 1e-12 || j.p() == j.shift.p());
     }
 
-    /// Clusters whose items share their draw with probability .632. Student's t covered 91.7 % with thirty clusters of five at .02/.06. The
-    /// observed design effect, used from six differing clusters on, covered 76.6 % with thirty clusters of twenty at 0/.04.
+    /// Each item has its cluster's common draw with probability .632, and otherwise a separate one. Student's t covered 91.7 % with p01 =
+    /// .02, p10 = .06 and thirty clusters of five items. The observed design effect, used from six differing clusters on, covered 76.6 %
+    /// with 0, .04 and thirty clusters of twenty.
     #[test]
     fn uneven_rates_are_covered_as_often_as_it_says() {
         for (p01, p10, size) in [(0.02, 0.06, 5), (0.0, 0.04, 5), (0.0, 0.04, 20), (0.10, 0.05, 5)] {
@@ -198,7 +199,8 @@ mod tests {
     }
 
     proptest! {
-        /// The interval contains the estimate, flips with the sides, widens with the level and agrees with the equivalence test.
+        /// The interval contains the estimate, changes sign when the sides are swapped, widens with the level and agrees with the
+        /// equivalence test.
         #[test]
         fn intervals_turn_with_the_sides(sums in proptest::collection::vec(-5i32..=5, 8..60)) {
             let turned: Vec<i32> = sums.iter().map(|s| -s).collect();
@@ -214,7 +216,7 @@ mod tests {
             prop_assert!(inside == (p < 0.05) || (p - 0.05).abs() < 1e-6, "{inner:?} {p}");
         }
 
-        /// With one item per unit this is Tango's interval, except for Student's quantile and the divisor n - 1 of the variance.
+        /// With one item per unit this is Tango's interval, except for Student's quantile and a variance with the divisor n - 1.
         #[test]
         fn units_of_one_are_items(sums in proptest::collection::vec(-1i32..=1, 20..60)) {
             let j = joint(&sums, 1);

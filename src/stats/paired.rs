@@ -2,8 +2,8 @@
 //!
 //! For one right or wrong answer per item, this is Tango's score interval (1998, "Equivalence test and confidence interval for the
 //! difference in proportions for the paired-sample design"), which keeps its level with few or no discordant items. For other metrics, it
-//! is Student's t on the differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of
-//! those sums. For correlated right and wrong answers, see [`super::joint`].
+//! is Student's t on the differences of the items. Items of a cluster are summed first, because resampling whole clusters gives nearly the
+//! same interval as t on these sums. For correlated right and wrong answers, see [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
@@ -73,7 +73,7 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
     Estimate { mean, lo, hi }
 }
 
-/// The differences at which a decreasing `score` is 1 and -1; it is 0 at the mean.
+/// The differences at which `score`, a decreasing function that is 0 at the mean, is 1 and -1.
 pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
@@ -163,8 +163,9 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic over all units with Student's t, from its values with each unit left out in turn, within `limits`. If it
-/// is not defined without one of them, it rests on that unit alone, and the interval is as wide as the limits.
+/// A statistic with its jackknife interval by Student's t, clamped to the limits `least` and `most`. `whole` is the statistic over all
+/// units, and `others` contains its values with each unit left out in turn. If one of these is undefined, the interval extends from limit
+/// to limit.
 pub fn jackknife(whole: f64, others: &[Option<f64>], (least, most): (f64, f64), level: f64) -> Estimate {
     let n = others.len() as f64;
     let values: Option<Vec<f64>> = others.iter().map(|other| Some(n * whole - (n - 1.0) * (*other)?)).collect();
@@ -186,7 +187,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Difference of the means of two independent sets of units (Welch 1947), with Satterthwaite's degrees of freedom rounded down.
+    /// Difference between the means of two independent sets of units (Welch 1947); Satterthwaite's degrees of freedom are rounded down.
     pub fn apart(first: Self, second: Self) -> Self {
         let (a, b) = (first.error * first.error, second.error * second.error);
         let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);
@@ -212,8 +213,8 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval if every unit is between `least` and `most`. Equal units show no spread; the exact bound on a proportion of 0 limits how
-    /// common unseen values may be.
+    /// The interval if every unit is between `least` and `most`. If all units are equal, the interval uses the exact upper bound on the
+    /// share of units with other values, of which none was observed.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);
@@ -223,14 +224,14 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - unseen * below, hi: self.mean + unseen * above }
     }
 
-    /// [`Self::p`], except that units with equal values count as that many coin tosses with the same outcome.
+    /// Like [`Self::p`], except that n units with equal values count as n tosses of a fair coin with the same outcome.
     pub fn p_of_signs(self) -> f64 {
         let alike = self.error == 0.0 && self.mean != 0.0;
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
     }
 
-    /// [`Self::equivalence`] for units between -1 and 1. For equal units: the probability of seeing no others, if others were common enough
-    /// to move the mean to the margin.
+    /// Like [`Self::equivalence`], for units between -1 and 1. If all units are equal, it is the probability of such a sample when the true
+    /// mean is at the margin.
     pub fn equivalence_within(self, margin: f64) -> f64 {
         if self.error != 0.0 {
             return self.equivalence(margin);
@@ -300,7 +301,7 @@ mod tests {
         assert_eq!((spread.p_of_signs(), spread.equivalence_within(0.2)), (spread.p(), spread.equivalence(0.2)));
     }
 
-    /// Coverage by enumeration in settings fixed beforehand: within 93.5 and 97 % in each.
+    /// Coverage by enumeration, in settings chosen beforehand: between 93.5 and 97 % in each.
     #[test]
     fn intervals_cover_as_often_as_they_say() {
         use crate::binomial::probability;
@@ -329,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Coverage by simulation, for clusters of five whose items share two fifths of their variance.
+    /// Coverage by simulation, for clusters of five items with an intraclass correlation of .09.
     #[test]
     fn intervals_over_clusters_cover_too() {
         use crate::rng::{stream, unit};

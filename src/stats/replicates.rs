@@ -78,8 +78,9 @@ impl Contrast {
     /// Computes the contrast from the difference in each training run, on all examples and in each resample; `None` with one training run.
     ///
     /// The degrees of freedom are Satterthwaite's, by the observed variance between training runs. With two training runs, or if training
-    /// runs contribute more than half of the variance, they are the degrees of freedom of the training runs alone. Then five training runs
-    /// reject a true null in at most .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
+    /// runs contribute more than half of the variance, only the degrees of freedom of the training runs are used. With this rule and five
+    /// training runs, a true null is rejected with probability at most .049 at level .05 and .013 at level .01. Satterthwaite's degrees of
+    /// freedom alone give up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -221,9 +222,9 @@ fn variance(values: &[f64]) -> f64 {
 /// Number of expected successes or failures below which the bootstrap cannot estimate the spread.
 pub const FEW: f64 = 15.0;
 
-/// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. Needed if all values are equal, which shows no
-/// spread, or if n times the distance of the mean from 0 or 1 is below [`FEW`]. Clopper and Pearson's interval with `n * mean` successes,
-/// because zeros and ones spread most for a given mean.
+/// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. It is needed if all values are equal, which shows no
+/// spread, or if n times the distance of the mean from 0 or 1 is below [`FEW`]. It is the width of Clopper and Pearson's interval with `n *
+/// mean` successes, because zeros and ones spread most for a given mean.
 pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
     let size = n as f64;
     let few = size * mean.min(1.0 - mean) < FEW;

@@ -15,7 +15,7 @@ pub struct Aim {
 }
 
 impl Aim {
-    /// Checks that both are strictly between 0 and 1.
+    /// Checks that target and level are strictly between 0 and 1.
     pub fn check(self) -> Result<(), PowerError> {
         share("target", self.target)?;
         share("alpha", self.level)
@@ -94,8 +94,8 @@ fn teeth(discord: Discord, n: u64) -> u64 {
     if spread > 25.0 { 0 } else { 40 + (8.0 * (n as f64).sqrt()) as u64 }
 }
 
-/// The smallest difference detected on n items with the target power if a share `rate` of items is discordant; `None` if even the largest
-/// possible one is not.
+/// The smallest difference detected on n items with the target power if a share `rate` of items is discordant; `None` if not even the
+/// largest possible difference reaches that power.
 pub fn detectable(rate: f64, n: u64, aim: Aim) -> Result<Option<f64>, PowerError> {
     aim.check()?;
     let at = |gap: f64| Discord::new(0.5 * (rate - gap).max(0.0), 0.5 * (rate + gap).min(2.0));

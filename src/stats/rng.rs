@@ -23,7 +23,7 @@ pub fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
 /// # Panics
 /// If `bound` is 0.
 pub fn below(rng: &mut impl Rng, bound: u32) -> u32 {
-    assert!(bound > 0, "an index below 0 does not exist");
+    assert!(bound > 0, "`bound` must be above 0");
     let mut product = u64::from(rng.next_u32()) * u64::from(bound);
     if (product as u32) < bound {
         let threshold = bound.wrapping_neg() % bound;

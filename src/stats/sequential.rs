@@ -89,7 +89,7 @@ impl Sequential {
         self.largest >= -alpha.ln()
     }
 
-    /// Share of discordant items that favour the first; `None` before any.
+    /// Share of discordant items that favour the first; `None` if there are no discordant items yet.
     pub fn share(&self) -> Option<f64> {
         let all = self.b + self.c;
         (all > 0).then(|| self.b as f64 / all as f64)
@@ -116,7 +116,7 @@ mod tests {
         assert!((lo - 0.025).abs() < 1e-9 && hi == 1.0, "{lo} {hi}");
     }
 
-    /// Checking after every item and stopping at e >= 20 errs in at most 5 of 100 cases without a difference.
+    /// If one checks after every item and stops at e >= 20, at most 5 % of runs reject a true null.
     #[test]
     fn peeking_is_safe() {
         let mut rng = stream(5, "peeking");

@@ -82,7 +82,7 @@ impl Strata {
         (seen * units.differing as f64 + units.most) / (units.differing as f64 + 1.0)
     }
 
-    /// True if the items of each unit are alike, which shows no design effect.
+    /// True if the differences within each task are equal, so that no design effect can be estimated.
     fn is_bound(&self) -> bool {
         self.shift.error == 0.0 && (self.clustered || self.joint.is_none())
     }
@@ -99,8 +99,8 @@ impl Strata {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value for the hypothesis of no difference, by the score behind the interval, but at least the probability that all differing units
-    /// favour one side by chance.
+    /// p-value for the hypothesis of no difference, based on the same score as the interval, but at least the probability that all
+    /// differing units favour one side by chance.
     pub fn p(&self) -> f64 {
         let Some((table, units, within)) = self.joint.filter(|_| !self.is_bound()) else {
             return Shift { units: self.bounding(), ..self.shift }.p_of_signs();
@@ -109,7 +109,7 @@ impl Strata {
         Shift { mean: score, error: 1.0, units: self.shift.units }.p().max(units.least_p())
     }
 
-    /// Number of units behind the exact bound if all are alike, otherwise behind Student's t.
+    /// Number of units for the exact bound if there is no spread, otherwise for Student's t.
     fn bounding(&self) -> usize {
         if self.shift.error == 0.0 { self.all } else { self.shift.units }
     }
@@ -125,7 +125,7 @@ fn spread(table: &Table) -> f64 {
 mod tests {
     use super::*;
 
-    /// A task of `n` items: only one side is right on the first `only_a`, only the other on the next `only_b`.
+    /// A task of `n` items: only side A is right on the first `only_a`, only side B on the next `only_b`.
     fn task(n: usize, only_a: usize, only_b: usize) -> Stratum {
         let value =
             |i: usize| f64::from(u8::from(i < only_a)) - f64::from(u8::from((only_a..only_a + only_b).contains(&i)));

@@ -13,8 +13,8 @@ use rand_chacha::rand_core::Rng;
 /// Number of sign draws.
 const DRAWS: usize = 4_000;
 
-/// p-value for the hypothesis of no change at any strength, from each item's changes at every strength. If it is too small for the number
-/// of draws, the smallest exact p-value times the number of strengths.
+/// p-value for the hypothesis of no change at any strength, from each item's changes at every strength. If no draw is as extreme as the
+/// data, it is at most the smallest exact p-value times the number of strengths.
 pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
     // Items with the same or opposite changes form one term: a binomial number of their signs are positive.
     let mut counts: BTreeMap<Vec<i8>, [u64; 2]> = BTreeMap::new();
@@ -105,7 +105,7 @@ mod tests {
         let items =
             |up: usize, down: usize| std::iter::repeat_n(vec![1], up).chain(std::iter::repeat_n(vec![-1], down));
         assert!((largest(items(10, 2), 1) - exact(10, 2)).abs() < 0.01);
-        assert!(largest(items(60, 0), 1) < 1e-12, "beyond what draws can show");
+        assert!(largest(items(60, 0), 1) < 1e-12, "smaller than any p-value that draws can give");
         assert_eq!((largest(std::iter::empty(), 1), largest([vec![0, 0]].into_iter(), 1)), (1.0, 1.0));
     }
 

@@ -256,7 +256,7 @@ fn a_rationale_is_corrected_twice_and_dropped_after_the_third_round() {
         if k == 2 {
             assert!(!corrected.exists(), "nothing goes back after the third round");
             let early = probity.run(&[&args[..], &["--round", "1", "--force"]].concat());
-            refused(&early, 2, &["--round is 1, but the files are of round 3"]);
+            refused(&early, 2, &["--round is 1, but the files are from round 3"]);
             break;
         }
         anna = corrected.display().to_string();

@@ -264,7 +264,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     assert!(text(&again.stdout).starts_with("job 4711: 1 cell again, in task "), "{}", text(&again.stderr));
     assert!(["--array=1 ", "--array=2 "].iter().any(|a| place.asked().contains(a)), "{}", place.asked());
     assert!(text(&follow().stdout).contains("3 of 3 cells done"));
-    refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or was left"]);
+    refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or been left"]);
 
     // Files of a different experiment are refused. Data sent earlier can be used by specs that are sent without data.
     let others = near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "9"]).stdout;

@@ -1,6 +1,6 @@
 //! `probity rationale annotate`: asks one annotator one question about every sentence, from a terminal or a pipe.
 //!
-//! The file is written as a whole after every answer, so an interrupt loses nothing. Running the same command again continues where it
+//! The whole file is rewritten after every answer, so an interrupt loses nothing. Running the same command again continues where it
 //! stopped.
 
 use std::collections::{BTreeSet, HashMap};
@@ -16,7 +16,7 @@ use base::files::Whole;
 use base::text::{printable_label, shortened};
 use labs::saliency::annotation::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, read, write};
 
-/// Maximum size of an input file.
+/// Maximum size of an input file, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 /// Maximum length of an answer, in bytes.
 const LONGEST: u64 = 64 << 10;
@@ -94,21 +94,25 @@ impl Task {
         let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
             (Task::Mask | Task::Rationale, true) => format!("{k} *{w}*"),
             (Task::Mask | Task::Rationale, false) => format!("{k} {w}"),
-            // Sufficiency is judged from the rationale alone.
+            // Sufficiency is judged from the rationale alone, so all other words are hidden.
             (Task::Score, false) if a.mask() != Some(k) => "…".to_owned(),
             (Task::Score | Task::Confidence, _) => w.clone(),
         };
         let words: Vec<String> = a.words().iter().enumerate().map(word).collect();
         let whole = (self == Task::Score).then(|| a.words().join(" "));
         let asked = match self {
-            Task::Mask => "the word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned(),
+            Task::Mask => {
+                "choose the word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned()
+            }
             Task::Confidence => format!(
-                "{answer}; 4 the only possible answer, 3 among the top three, 2 among the top five, 1 none of these:"
+                "{answer}; rate it: 4 is the only possible answer, 3 among the top three, 2 among the top five, 1 none of these:"
             ),
-            Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it depends on:"),
-            Task::Rationale => format!("{answer}; words that it depends on (an empty line keeps the starred ones):"),
+            Task::Rationale if a.rationale.is_empty() => format!("{answer}; mark the words that it depends on:"),
+            Task::Rationale => {
+                format!("{answer}; mark the words that it depends on (an empty line keeps the starred ones):")
+            }
             Task::Score => format!(
-                "{answer}; can you guess it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very); for example 3 4:"
+                "{answer}; can you guess it from the words shown (1 no, 2 probably, 3 definitely)? Are these words concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very)? Write two numbers, for example 3 4:"
             ),
         };
         let refused = match a.refused() {
@@ -209,7 +213,7 @@ fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result
     Ok(found)
 }
 
-/// Asks the questions on standard input.
+/// Prints the questions and reads the answers from standard input.
 ///
 /// # Errors
 /// [`CliError::Usage`] for unusable files and answers, [`CliError::Failed`] if the file cannot be written.
@@ -223,9 +227,9 @@ pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), C
 
 struct Own {
     path: PathBuf,
-    /// The text that was last read or written; `None` before the file exists.
+    /// Contents of the file when this command last read or wrote it; `None` before the file exists.
     text: Option<String>,
-    /// Annotations of sentences that are not in the set; they are kept.
+    /// Annotations of sentences that are not in the set; they stay in the annotator's file.
     others: Vec<Annotation>,
 }
 
@@ -305,8 +309,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Separates the sentences to ask about from the others. In the masks file for the raters, sentences that have a mask are copied
-    /// unchanged.
+    /// Divides the sentences into those to ask about and those to skip. In the masking task, sentences that already have a mask are copied
+    /// unchanged, because the annotators who rate masks need all of them.
     fn divide(&mut self, args: &AnnotateArgs) {
         for (k, sentence) in self.sentences.iter_mut().enumerate() {
             if args.blank && args.task == Task::Rationale {

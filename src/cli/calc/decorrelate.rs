@@ -16,7 +16,7 @@ use probe::decorrelate::{association, decorrelate_counts};
   probity decorrelate --table 273,65,115,39
   probity decorrelate --table '273,65,1391;115,39,615' --json
 
-Rows are values of the target, columns values of the other property. Four counts are a table of two rows; in larger tables,
+Rows are values of the target, columns values of the other property. Four counts form a table of two rows; in larger tables,
 semicolons separate the rows.")]
 pub struct DecorrelateArgs {
     /// Counts, row by row.

@@ -1,5 +1,5 @@
-//! Calculators, each of which answers one question; only `saliency` and `pairs` need a model. With `--json`, the answer is one object on
-//! one line, otherwise a readable line. The numbers are computed by the labs' own code.
+//! Calculators, each of which answers one question; only `saliency`, `pairs` and `states` need a model. With `--json`, the answer is one
+//! object on one line, otherwise a readable line. The numbers are computed by the labs' own code.
 //!
 //! To add a calculator, add a file here and a line to each of the two lists below.
 

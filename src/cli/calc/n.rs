@@ -22,18 +22,18 @@ use labs::power::bound::{Bound, Counted, Ratio, Score, recommended, recommended_
   probity n --gap 42/320 --dim 768 --code-gap .08 --clip 4
 
 The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as in the tables of the paper; the
-textbook bound uses 2^(32p), the number of classifiers with p weights of 32 bits. The constant of your own
-bound includes delta and the classifier. Epsilon is half the gap.
+textbook bound uses 2^(32p), the number of classifiers with p weights of 32 bits. With own:C, the constant C
+includes delta and the classifier. Epsilon is half the gap.
 
---control adds a number for the difference of the selectivities (Theorem 1: the bounds of accuracy and control
-accuracy, each at delta/2, add up). --code-gap adds one for a difference of prequential code lengths in bits
+--control adds a number for the difference in selectivity (Theorem 1: the bounds of accuracy and control
+accuracy, each at delta/2, add up). --code-gap adds one for a difference in prequential code length, in bits
 per example (equation 3: the bounds of ten blocks, each at delta/10, weighted by the examples that they code).
 A label that takes more than --clip bits counts as --clip bits.")]
 pub struct NArgs {
     /// Difference of the two accuracies to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
     gap: String,
-    /// Size of the vectors (of the larger encoder); not needed with a bound of your own.
+    /// Vector size (of the larger encoder); not needed with `--bound own:C`.
     #[arg(long, value_name = "D", value_parser = |d: &str| whole(d, 1..=1_000_000_000))]
     dim: Option<u64>,
     /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.
@@ -45,7 +45,7 @@ pub struct NArgs {
     /// Measured accuracies of the two probes on a control task, in the order in which --gap subtracts them.
     #[arg(long, value_name = "A,B")]
     control: Option<String>,
-    /// Difference of the two prequential code lengths, in bits per example.
+    /// Difference between the two prequential code lengths, in bits per example.
     #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
     code_gap: Option<String>,
     /// Maximum number of bits counted for one label in a prequential code.
@@ -86,7 +86,7 @@ struct Further {
     text: String,
 }
 
-/// Computes recommendations for a difference of selectivities or of code lengths, if one was requested.
+/// Computes recommendations for a difference in selectivity or code length, if requested.
 fn further(
     args: &NArgs,
     (bound, parameters, delta): (Bound, u64, f64),

@@ -34,7 +34,7 @@ use stats::intervals::share;
 Rows have `sentence_good` and `sentence_bad` (BLiMP) or `good` and `bad`; `UID` or `paradigm` names the
 phenomenon. Causal models score by log-likelihood after the token that starts a text. Masked models score by
 pseudo-log-likelihood. The later tokens of a masked token's word are masked too, because words of several
-tokens would otherwise seem too likely (Kauf and Ivanova 2023). Equal scores count as wrong.")]
+tokens would otherwise seem too likely (Kauf and Ivanova 2023). Ties count as wrong.")]
 pub struct PairsArgs {
     /// A file or folder of minimal pairs.
     data: PathBuf,

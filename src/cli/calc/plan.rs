@@ -15,7 +15,8 @@ use stats::special::normal_quantile;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Plan without data. Whichever of --metric, --accuracy (or --sd) and --difference is missing is asked for.
+    /// Plan without data. The program asks for the metric, the accuracy (or the standard deviation) and the difference if these options are
+    /// omitted.
     #[arg(long)]
     pub plan: bool,
     /// The metric: `accuracy`, or `score` for any other number.
@@ -42,7 +43,7 @@ pub(crate) struct PlanArgs {
     /// Runs of each system on every item.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=10_000), requires = "plan")]
     repeats: u64,
-    /// Share of a difference's variance that changes from run to run.
+    /// Share of the variance of a difference that is due to variation between runs.
     #[arg(long, value_name = "SHARE", default_value = ".3", requires = "plan")]
     noise: String,
     /// Cost of one answer by one system, in any currency.
@@ -152,7 +153,7 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     if unpaired > 1e15 || paired > 1e15 {
         return Err(CliError::Usage("the difference is too small: more than 1e15 items would be needed".into()));
     }
-    // The answers per item number two: both systems answer every item, or each answers separate items.
+    // Each item needs two answers: either both systems answer it, or each system answers a separate item.
     let answers = |n: f64| (2.0 * n) as u64 * args.repeats;
     let price = args.cost.as_deref().map(number).transpose()?;
     let cost = |n: f64| price.map(|price| price * answers(n) as f64);

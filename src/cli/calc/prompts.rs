@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 256 << 20;
   probity prompts predictions.jsonl --subset 10 --random shared
 
 A table is tab-separated and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
-and a column for each model. Scores are 0 to 1 or percent; output is in the unit of the table.
+and a column for each model. Scores are from 0 to 1, or percentages; output is in the unit of the table.
 
 Predictions are JSON lines, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
@@ -110,7 +110,7 @@ fn is_zero(count: &usize) -> bool {
 
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let shown = printable_label(&args.table.display().to_string());
-    let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read it: {e}"));
+    let cannot = |e: std::io::Error| CliError::Usage(format!("cannot read {shown}: {e}"));
     let mut file = BufReader::new(base::read::open(&args.table).map_err(cannot)?);
     let begins = file.fill_buf().map_err(cannot)?;
     let extension = args.table.extension().and_then(|e| e.to_str()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `probity rationale`: agreement of any program's saliency scores with annotators and between perturbed inputs.
+//! `probity rationale`: agreement of saliency scores from any program with annotators, and between original and perturbed inputs.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -48,8 +48,8 @@ pub struct RationaleArgs {
     /// Files with words, gold rationales and scores.
     #[arg(value_name = "FILE.jsonl", required = true)]
     files: Vec<PathBuf>,
-    /// Size K of a predicted rationale: `ratio` (a share of the words: the row's, or the mean of its dimension's gold rationales), a share
-    /// of the words (.3, 30%), a number of words (5), or `gold` (the size of the gold rationale).
+    /// Size K of a predicted rationale: `ratio` (the row's own share of the words, or the mean share in its dimension's gold rationales), a
+    /// share such as .3 or 30%, a number of words such as 5, or `gold` (as many words as the gold rationale).
     #[arg(long, default_value = "ratio", value_name = "RULE", allow_hyphen_values = true)]
     k: String,
     /// Rule by which words in two inputs count as the same for MAP.

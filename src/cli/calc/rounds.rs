@@ -31,8 +31,8 @@ pub enum Several {
 
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Those who score are checkers, the others
-    /// are annotators; if everybody scores, everybody is both.
+    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Annotators who have given scores are
+    /// checkers; if all files contain scores, everyone is both.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.
@@ -60,18 +60,18 @@ pub struct AgreeArgs {
 A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
 and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
-If files contain mask confidences, masks are judged: a mask passes if at least three people have rated it and
+If files contain mask confidences, masks are judged: a mask passes if at least three annotators have rated it and
 no rating is below 3. Otherwise a different word must be masked; after round 3 the sentence is dropped.")]
 pub struct MergeArgs {
     #[command(flatten)]
     files: FileArgs,
-    /// The round; that of the files if omitted.
+    /// Number of the round [default: the round in the files].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(ROUNDS)))]
     round: Option<u8>,
     /// Write the rationales that pass to this file.
     #[arg(long, short, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
-    /// Write to this folder a file for each annotator with the sentences that go back; each says its next round.
+    /// Write to this folder one file per annotator with the sentences that go back, marked with their next round.
     #[arg(long, value_name = "DIR")]
     back: Option<PathBuf>,
     /// Replace files that already exist.
@@ -131,22 +131,22 @@ fn agreement(found: &Alphas) -> Vec<String> {
             found.sentences
         ),
         format!(
-            "of sufficiency: {}; of compactness: {} (ordinal)",
+            "alpha of sufficiency: {}; of compactness: {} (ordinal)",
             interval(found.sufficiency),
             interval(found.compactness)
         ),
     ];
     if found.confidence.is_some() {
-        lines.push(format!("of confidence in masks: {} (ordinal)", interval(found.confidence)));
+        lines.push(format!("alpha of confidence in masks: {} (ordinal)", interval(found.confidence)));
     }
     lines.extend(left_out(found));
     lines
 }
 
-/// Annotations that are left out because they are of another sentence.
+/// Reports annotations that are left out because an earlier file has a different sentence with the same identifier.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
-    (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words, another mask or another answer in an earlier file"))
+    (n > 0).then(|| format!("left out: {n} annotations whose sentence has different words, a different mask or a different answer in an earlier file"))
 }
 
 fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -182,7 +182,7 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let round = args.round.unwrap_or(of_files);
     if round < of_files {
         return Err(CliError::Usage(format!(
-            "--round is {round}, but the files are of round {of_files}: omit --round"
+            "--round is {round}, but the files are from round {of_files}: omit --round"
         )));
     }
     match (people.iter().any(Person::is_rater), people.iter().any(Person::is_checker)) {
@@ -220,7 +220,12 @@ fn merge_masks(
             .to_vec()
     };
     let rest = all.iter().filter(|m| m.fate != Fate::Passes || m.contradicted_by.is_some()).map(row).collect();
-    section(&mut lines, "not passed, or not unique", &["sentence", "answer", "annotators", "confidence", "", ""], rest);
+    section(
+        &mut lines,
+        "masks that do not pass or are not unique",
+        &["sentence", "answer", "annotators", "confidence", "", ""],
+        rest,
+    );
     lines.iter().try_for_each(|line| output::line(out, line))
 }
 

@@ -19,7 +19,7 @@ use session::name;
 /// Appearance of figures.
 #[derive(Debug, Clone, Args)]
 pub struct FigureArgs {
-    /// Style of figures: lab-book (title and provenance on the page), paper (neither of them; 8-point type, and the caption in a separate
+    /// Style of figures: lab-book (title and provenance on the page), paper (no title or provenance, 8-point type, caption in a separate
     /// text file), slides, dark.
     #[arg(long, value_parser = style, default_value = "lab-book")]
     pub style: Style,
@@ -53,7 +53,7 @@ fn millimetres(text: &str) -> Result<f64, String> {
     number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
-/// Adds a figure unless the same picture already has a different name.
+/// Adds a figure unless an identical one has already been added under a different name.
 fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
     let is_new = !figures.iter().any(same);

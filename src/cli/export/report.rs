@@ -14,7 +14,7 @@ use engine::board::{Board, Run};
 use figure::{Options, caption, notes, sources};
 use labs::table::{Entry, Form, Table};
 
-/// Maximum number of rows of a table printed in full and of a shortened table; maximum number of columns.
+/// Maximum number of rows in a table printed in full, of rows in a shortened table, and of columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
@@ -35,7 +35,7 @@ pub(super) fn write(
     if board.runs.is_empty() {
         return Err(CliError::Usage(format!("{session}: it contains no runs")));
     }
-    // Checked before anything is drawn.
+    // Fails before any figure is drawn if the file exists.
     let whole = Whole::new(path, force)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.with_file_name(format!("{stem}-figures"));

@@ -39,8 +39,8 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
     watch(address, &args.dir, (kind, false), take, broke)?
 }
 
-/// Passes reported states to `take` until it stops; with `found`, also passes the results of each finished cell once. If the link breaks
-/// after the first message, `broke` decides whether to reconnect.
+/// Passes reported states to `take` until that returns `Break`; with `found`, also passes the results of each finished cell once. If the
+/// link breaks after the first message, `broke` decides whether to reconnect.
 pub(super) fn watch<T>(
     address: &Address,
     dir: &Path,
@@ -62,7 +62,7 @@ pub(super) fn watch<T>(
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let said = std::thread::spawn(move || {
             let mut text = Vec::new();
-            // If its standard error cannot be read, it is not quoted.
+            // Standard error that cannot be read is left out of the message.
             let _ = stderr.map(|pipe| pipe.take(MAX_LINE).read_to_end(&mut text));
             String::from_utf8_lossy(&text).into_owned()
         });

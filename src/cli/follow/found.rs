@@ -58,7 +58,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Skips the cells in `without` (numbers from 1).
+    /// Creates a reader that skips the cells in `without` (numbers from 1).
     pub(super) fn new(folder: &'a Folder, without: &BTreeSet<usize>) -> Self {
         let told = (1..=folder.cells.len()).map(|number| without.contains(&number)).collect();
         Self { folder, told }

@@ -58,7 +58,7 @@ fn problem(error: &CliError, place: &str) -> Problem {
     Problem::new(
         error.message().unwrap_or_else(|| error.to_string()),
         place,
-        "`probity submit --again --out DIR` does the same in a shell",
+        "run `probity submit --again --out DIR` in a shell instead",
     )
 }
 

@@ -52,7 +52,7 @@ struct Answer<'a> {
 /// Prints the scores of all seeds and, if requested, writes either all cards or none.
 ///
 /// # Errors
-/// [`CliError::Usage`] for seeds that do not belong together, with the file and a remedy.
+/// [`CliError::Usage`] for seeds that cannot be combined, with the file and a remedy.
 pub(crate) fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let mut models: Vec<Card> = Vec::new();
     let mut changed = Vec::new();

@@ -71,7 +71,7 @@ fn bars_of(card: &Card, text: &mut String) {
     if several {
         let _ = writeln!(
             text,
-            "  below each, over {} seeds: minimum, median, maximum in % with intervals; number of seeds: met / undecided / missed",
+            "  below each target: minimum, median and maximum over {} seeds in % with intervals; numbers of seeds that met it / are undecided / missed it",
             card.seeds.len()
         );
     }
@@ -107,7 +107,7 @@ mod tests {
             };
             card.seeds = (1..=seeds).map(seed).collect();
         }
-        // With a single seed there is no spread, which the list states.
+        // The list states that a single seed has no spread.
         cards[7].seeds.truncate(1);
         let text = text(&cards);
         for line in text.lines() {
@@ -118,7 +118,7 @@ mod tests {
         assert!(text.contains(&format!("unknown:\n  {}\n", cards[7].name)), "{text}");
         let minimum = text.lines().find(|l| l.starts_with("  minimum of 5 seeds")).unwrap();
         assert!(minimum.ends_with("50.0 / 50.0      50.0 / 50.0      50.0 / 50.0"), "{minimum}");
-        // Seeds 2 to 5 score .8, .7, .6 and .5 against a target of .97, each with an upper end of 1.
+        // Seeds 2 to 5 score .8, .7, .6 and .5 against a target of .97, and each interval ends at 1.
         let at = text.find("targets met").unwrap();
         assert!(text[at..].contains("50.0 [45.0, 100.0]   70.0 [65.0, 100.0]"), "{text}");
         assert!(text[at..].contains("1 / 4 / 0"), "{text}");

@@ -58,6 +58,6 @@ mod tests {
             let at = after + line[after..].find(id).unwrap();
             assert_eq!(line[..at].width(), id_column, "{line}");
         }
-        assert_eq!(lines[3].width() - lines[3].chars().count(), 2, "token and text are wide characters");
+        assert_eq!(lines[3].width() - lines[3].chars().count(), 2, "the token and its text are double-width");
     }
 }

@@ -14,7 +14,7 @@ use session::parts::watch::{Pace, View, Watch};
 /// Text before the number of shards in a script.
 pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 
-/// Resubmits these jobs and returns a line that reports them.
+/// Resubmits the jobs of this grid that have unfinished cells, and returns a line that reports them.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a folder that was never submitted or has nothing left to do; [`CliError::Failed`] if sbatch is missing or fails.
@@ -31,7 +31,7 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
         })?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(CliError::Usage(format!(
-                "{shown}: it does not exist, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes what failed, `probity submit --slurm SPEC --out DIR` submits it"
+                "{shown}: it does not exist, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes the failed cells here, and `probity submit --slurm SPEC --out DIR` submits the grid"
             )));
         }
         Err(e) => return Err(CliError::Failed(format!("{shown}: {e}"))),
@@ -44,7 +44,7 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     };
     if wanted.is_empty() {
         let why = if busy.is_empty() {
-            "no cell has failed or was left unfinished".to_owned()
+            "no cell has failed or been left unfinished".to_owned()
         } else {
             format!("nothing to submit yet{still}")
         };
@@ -79,7 +79,7 @@ struct Wanted {
     busy: BTreeSet<usize>,
 }
 
-/// Selects tasks with cells that failed, stopped, are unreadable, or were left unfinished. Tasks that are running or waiting in the
+/// Selects tasks with cells that failed, were stopped or left unfinished, or are unreadable. Tasks that are running or waiting in the
 /// scheduler's queue are not selected.
 fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let given = folder.shares(jobs);
@@ -140,7 +140,7 @@ mod tests {
         let folder = Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
         // Five tasks with one cell each.
         let look = || wanted(&folder, &Watch::default().look(&folder), 5);
-        assert_eq!(look(), Wanted::default(), "all of them wait in the queue");
+        assert_eq!(look(), Wanted::default(), "all tasks are waiting in the queue");
         let stopped = |index: usize| {
             let listed = &folder.cells[index];
             let head = Head {
@@ -164,9 +164,17 @@ mod tests {
         assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2");
         std::fs::remove_file(folder.dir().join("shards/4-of-5.1-of-2.json")).unwrap();
         let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
-        assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2,4-5", "that of a job that never began with one");
-        assert_eq!(listed(&all.jobs), "1-2", "stopped, and left by one that has ended");
-        assert_eq!((all.cells, listed(&all.busy)), (2, "4".into()), "a running one is left alone, as is the queue");
+        assert_eq!(
+            listed(&wanted(&folder, &lost, 5).jobs),
+            "1-2,4-5",
+            "also the task whose job ended before its first cell"
+        );
+        assert_eq!(listed(&all.jobs), "1-2", "one task stopped, and the job of the other has ended");
+        assert_eq!(
+            (all.cells, listed(&all.busy)),
+            (2, "4".into()),
+            "a running task is not selected, nor is a waiting one"
+        );
         let message = submit(folder.dir()).unwrap_err().to_string();
         assert!(message.contains("submit.sh") && message.contains("was not submitted"), "{message}");
     }

@@ -21,7 +21,7 @@ use remote::{Address, failed};
 
 /// Name of the folder for received files, within the grid's folder.
 const SPECS: &str = "specs";
-/// Maximum size in bytes of what is sent; larger data should be copied to the machine once.
+/// Maximum total size in bytes of the files sent; larger data should be copied to the machine in advance.
 const MOST: u64 = 256 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
         (arguments(args, dir), parcel)
     };
     let said = command(address, true, &arguments, &parcel)?;
-    // The last line is a command to run there; to be run here, it needs the address.
+    // The last line is a command for the remote machine. To run it on this machine, the user needs the address in it.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),
@@ -228,7 +228,7 @@ impl Arrived {
             // Existing cells were computed from this file.
             if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
-                    "{}: exists with different contents, and cells were computed from it; name another folder with \
+                    "{}: it exists with different contents, and cells have been computed from it; name another folder with \
                      --out",
                     path.display()
                 )));
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(placed, [dir.join("specs/g.toml")]);
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
-        assert_eq!(names, ["specs"], "nothing is left beside it");
+        assert_eq!(names, ["specs"], "no temporary folder is left");
         // A spec sent without files can use those sent earlier, and messages contain the final paths.
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());

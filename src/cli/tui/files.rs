@@ -105,7 +105,7 @@ mod tests {
     fn wrote(done: Exported) -> Vec<PathBuf> {
         match done {
             Exported::Wrote(files) => files,
-            Exported::Exists(_, files) => panic!("{files:?} are in the way"),
+            Exported::Exists(_, files) => panic!("{files:?} already exist"),
         }
     }
 
@@ -117,7 +117,7 @@ mod tests {
         assert!(first.iter().all(|f| f.is_absolute() && f.is_file()));
         std::fs::write(&first[0], "mine").unwrap();
         let Exported::Exists(held, files) = export(&wanted(), folder.path(), Existing::Ask).unwrap() else {
-            panic!("it asked nothing")
+            panic!("it did not ask before overwriting")
         };
         assert_eq!((*held, files), (wanted(), first.clone()));
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "nothing was written");

@@ -93,7 +93,7 @@ fn a_run_is_in_progress_from_its_command_to_its_end() {
     let mut board = Board::default();
     assert!(!board.running() && board.job().is_none() && board.latest().is_none());
     board.on_command(&run(1, shipped()));
-    assert!(board.running(), "the engine has said nothing yet");
+    assert!(board.running(), "a run counts as running before the engine's first event");
     let board = fold(&of_run(1), board);
     assert!(!board.running());
     let run = board.latest().unwrap();
@@ -156,11 +156,11 @@ fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     let mut board = fold(&of_run(1), begun(1));
     board.on_command(&run(2, shipped()));
     let shown = |board: &Board| board.run_of(lab).unwrap().job.generation;
-    assert_eq!(shown(&board), 2, "while it goes on it is shown");
+    assert_eq!(shown(&board), 2, "a run in progress is shown");
     board.on_event(&finished(2, Outcome::Cancelled));
     assert_eq!(shown(&board), 1);
     board.pick(2);
-    assert_eq!(shown(&board), 2, "it can still be looked at");
+    assert_eq!(shown(&board), 2, "the user can still select it");
     board.on_command(&run(3, shipped()));
     assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
@@ -182,9 +182,9 @@ fn a_run_that_gives_way_to_another_lab_is_over() {
 fn a_failure_is_told_once_by_its_finding_and_once_by_the_end() {
     let mut board = begun(1);
     board.on_event(&common(1, Common::Error(problem("a stage failed"))));
-    board.on_event(&finished(1, Outcome::Failed(problem("so did the run"))));
+    board.on_event(&finished(1, Outcome::Failed(problem("the run failed too"))));
     let told: Vec<&str> = board.notices.iter().map(|n| n.problem.what.as_str()).collect();
-    assert_eq!(told, ["a stage failed", "so did the run"]);
+    assert_eq!(told, ["a stage failed", "the run failed too"]);
     assert!(board.notices.iter().all(|n| n.level == NoticeLevel::Error));
 }
 
@@ -201,7 +201,7 @@ fn a_newer_forecast_of_a_model_stands_for_the_older() {
 fn a_new_run_is_not_held_because_the_one_before_was() {
     let mut board = Board::default();
     board.on_command(&Command::Pause { hold: true });
-    assert!(board.runs.is_empty(), "there is nothing to hold");
+    assert!(board.runs.is_empty(), "there is no run to pause");
     board.on_command(&run(1, shipped()));
     board.on_command(&Command::Pause { hold: true });
     assert!(board.job().unwrap().held);
@@ -232,7 +232,7 @@ fn a_warning_stands_once_among_the_notices_of_a_run() {
     let mut board = fold(&vec![notice("same"); 9], Board::default());
     board.on_command(&run(1, shipped()));
     let board = fold(&[notice("same"), notice("other"), notice("same")], board);
-    assert_eq!(told(&board), ["same", "same", "other"], "once before the run, once in it");
+    assert_eq!(told(&board), ["same", "same", "other"], "once before the run, once during it");
     // Repeated notices are recognised even after old ones were dropped.
     let many: Vec<Event> = (0..2 * MAX_NOTICES).map(|i| notice(&i.to_string())).collect();
     let board = fold(&many, board);
@@ -320,7 +320,7 @@ fn a_question_waits_until_its_own_answer_comes() {
     assert_eq!(board.dossier_of("a").unwrap().waiting, None);
     board.on_command(&about(3, "a", ModelQuestion::Check));
     board.on_event(&told(3, "a", ModelAnswer::Failed(problem("no"))));
-    assert_eq!(board.dossier_of("a").unwrap().waiting, None, "a failure answers whatever was asked");
+    assert_eq!(board.dossier_of("a").unwrap().waiting, None, "a failure ends every wait");
 }
 
 // ---- questions about data -----------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ fn answers_and_progress_that_nobody_waits_for_are_dropped_and_counted() {
     board.on_event(&Event::AnswerProgress { ticket: 1, progress: progress("old") });
     board.on_event(&settled(1, DataAnswer::Failed(problem("old"))));
     assert_eq!(board.stale, 2);
-    assert_eq!(Board { stale: 0, ..board.clone() }, waiting, "nothing of it is shown");
+    assert_eq!(Board { stale: 0, ..board.clone() }, waiting, "stale events change nothing else");
     board.on_event(&settled(2, DataAnswer::Stopped));
     assert!(board.set_of("a").is_some_and(|d| d.stopped && d.waiting.is_empty()));
 }
@@ -381,9 +381,9 @@ fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
     assert_eq!(board.stale, 0);
     board.on_event(&reply(4, 1));
     board.on_event(&reply(6, 9));
-    assert_eq!(board.stale, 2, "one to an older question, one to a run that is not there");
+    assert_eq!(board.stale, 2, "one answers an older question, one an unknown run");
     board.on_event(&reply(5, 1));
-    assert_eq!(board.stale, 2, "the same question is answered from few examples and then from all");
+    assert_eq!(board.stale, 2, "a question may be answered twice: from few examples, then from all");
 }
 
 /// Regression: a question to one lab used to make another lab wait for an answer.
@@ -405,12 +405,12 @@ fn each_run_knows_the_latest_question_to_it() {
     board.on_command(&Command::Ask { ticket: 4, question: question(1) });
     board.on_command(&Command::Ask { ticket: 5, question: question(9) });
     board.on_command(&about(6, "a", ModelQuestion::Inspect));
-    assert_eq!((board.latest().unwrap().asked, board.ticket), (4, 6), "5 was for another run");
+    assert_eq!((board.latest().unwrap().asked, board.ticket), (4, 6), "question 5 was about another run");
     board.on_command(&run(2, shipped()));
-    assert_eq!(board.latest().unwrap().asked, 0, "nothing has been asked of the new run");
+    assert_eq!(board.latest().unwrap().asked, 0, "the new run has no questions yet");
 }
 
-/// Regression: a session of an hour used to keep the results of every run, 500 MB.
+/// Regression: an hour-long session used to keep the results of every run (500 MB).
 #[test]
 fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
     let held = [MOST_HELD / 2, 0, MOST_HELD / 2, 1];
@@ -439,7 +439,7 @@ fn what_the_engine_says_of_itself_is_kept() {
     });
     board.on_event(&Event::Models { models: vec![model.clone(), model] });
     board.on_event(&Event::Models { models: Vec::new() });
-    assert_eq!((board.engine, board.models), (Some(info), Vec::new()), "the list that came last counts");
+    assert_eq!((board.engine, board.models), (Some(info), Vec::new()), "the latest list replaces earlier ones");
 }
 
 proptest! {

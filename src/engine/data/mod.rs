@@ -19,7 +19,7 @@ use corpus::readers::{Row, Watch};
 use corpus::sets::{Draw, SetError, Source};
 use labs::examples::TaskSpec;
 
-/// Maximum number of lines in an answer; next, the maximum number of characters per line. Answers appear on the screen and in sessions.
+/// Maximum number of lines in an answer, and of characters per line. Answers appear on the screen and in sessions.
 const MAX_LINES: usize = 400;
 const MAX_CHARS: usize = 2_000;
 /// Number of example rows in an overview.
@@ -289,6 +289,9 @@ mod tests {
         assert!(!dossier.stopped);
         dossier.ask(5, doctor.question);
         dossier.ask(6, inspect.question);
-        assert!(dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4), "each question waits by itself");
+        assert!(
+            dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4),
+            "questions wait independently of each other"
+        );
     }
 }

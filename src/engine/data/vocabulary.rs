@@ -26,8 +26,8 @@ pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'sta
     Ok(Vocabulary { name, tokens: Box::new(tokens) })
 }
 
-/// Counts the tokens of a word after a space, as the labs use it. A vocabulary may contain a word only in the form used at the beginning of
-/// a text.
+/// Counts the tokens of a word after a space, the form that the labs use. A vocabulary may contain a word only in the form used at the
+/// beginning of a text.
 fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
     let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
     (!ids.is_empty() && tokenizer.knows(&ids)).then_some(ids.len())

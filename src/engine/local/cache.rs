@@ -201,7 +201,7 @@ fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     (checksum(&named(key), payload) == sum).then(|| payload.to_vec())
 }
 
-/// Appends to the key the instruction sets that determine the order of sums on this machine. Those for bf16 include those for f32.
+/// Appends to the key the instruction sets that determine the order of sums on this machine. The sets for bf16 include the sets for f32.
 fn named(key: &str) -> String {
     format!("{key}|{}", instructions(Dtype::Bf16))
 }
@@ -229,7 +229,7 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(cache.get("a"), None, "a damaged entry is not a probe");
         std::fs::write(&path, b"PRO").unwrap();
-        assert_eq!(cache.get("a"), None, "a cut entry is not a probe");
+        assert_eq!(cache.get("a"), None, "a truncated entry is not a probe");
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
         }
         let longer = [&whole[..], b"x"].concat();
         std::fs::write(&path, longer).unwrap();
-        assert_eq!(cache.get("a"), None, "there are bytes after its end");
+        assert_eq!(cache.get("a"), None, "extra bytes after the end make it invalid");
         std::fs::write(&path, &whole).unwrap();
         assert!(cache.get("a").is_some());
     }
@@ -350,7 +350,7 @@ mod tests {
         cache.keep_unfinished("a", b"first").unwrap();
         cache.keep_unfinished("a", b"second").unwrap();
         assert_eq!((cache.unfinished("a").as_deref(), cache.unfinished("b")), (Some(&b"second"[..]), None));
-        assert_eq!((cache.get("a"), cache.probes().0), (None, 0), "it is not a probe");
+        assert_eq!((cache.get("a"), cache.probes().0), (None, 0), "an unfinished state is not a probe");
         cache.finish("a");
         assert_eq!(cache.unfinished("a"), None);
         for k in 0..UNFINISHED + 3 {

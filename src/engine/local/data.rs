@@ -235,7 +235,7 @@ impl Desk {
         if self.look().is_break() { Err(Halt::Stopped) } else { Ok(answer) }
     }
 
-    /// Classifies a failure. Stopping a read makes it fail, but counts as stopped.
+    /// Classifies a failure. A read that fails because it was stopped counts as stopped.
     fn halt(&self, problem: Problem) -> Halt {
         if self.stopped.get() || self.closed.get() { Halt::Stopped } else { Halt::Failed(problem) }
     }
@@ -291,7 +291,7 @@ mod tests {
 
         fn answer(&mut self, ticket: u64) -> DataAnswer {
             loop {
-                match self.events.blocking_recv().expect("the desk is there") {
+                match self.events.blocking_recv().expect("the data thread is running") {
                     Event::Answer { ticket: t, answer: Answer::Data(answer) } if t == ticket => {
                         return answer;
                     }
@@ -359,12 +359,12 @@ mod tests {
         rig.ask(1, &path, DataQuestion::Inspect);
         rig.ask(2, "facts", DataQuestion::Inspect);
         loop {
-            match rig.events.blocking_recv().expect("the desk is there") {
+            match rig.events.blocking_recv().expect("the data thread is running") {
                 Event::AnswerProgress { ticket: 1, progress } if progress.done > 0 => {
                     assert!(progress.stage.contains("long.jsonl"), "{progress:?}");
                     break;
                 }
-                Event::Answer { .. } => panic!("it cannot be done yet"),
+                Event::Answer { .. } => panic!("the answer arrived too early"),
                 _ => {}
             }
         }
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
         rig.ask(3, "facts", DataQuestion::Inspect);
-        assert!(matches!(rig.answer(3), DataAnswer::Inspected(_)), "the desk goes on");
+        assert!(matches!(rig.answer(3), DataAnswer::Inspected(_)), "the data thread continues after a stop");
     }
 
     #[test]

@@ -235,8 +235,8 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(point(1, 7));
         queue.push(run(2));
-        assert!(queue.stops(1), "the run in progress must give way");
-        assert_eq!(queue.take_experiment(2), None, "a question to the old one is dropped");
+        assert!(queue.stops(1), "a new run supersedes the run in progress");
+        assert_eq!(queue.take_experiment(2), None, "a question to the old experiment is dropped");
         queue.push(run(3));
         assert_eq!(queue.take_run().map(|w| w.job), Some(3));
     }
@@ -248,7 +248,10 @@ mod tests {
             queue.push(about(ticket as Ticket, model, ModelQuestion::Inspect));
         }
         queue.push(about(3, "a", ModelQuestion::Check));
-        assert!(!queue.idle() && !queue.busy(), "a question wakes the worker and stops no slider");
+        assert!(
+            !queue.idle() && !queue.busy(),
+            "a question about a model wakes the worker, but does not supersede a slider"
+        );
         let mut taken = Vec::new();
         while let Some(AboutModel { ticket, model, what }) = queue.take_model() {
             taken.push((ticket, model, what));
@@ -277,7 +280,7 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(Command::Cancel { job: 4 });
         queue.ended(3);
-        assert!(queue.stops(4), "another run's end settles nothing");
+        assert!(queue.stops(4), "the end of another run does not clear the cancellation");
         queue.ended(4);
         assert!(!queue.stops(4));
     }
@@ -287,11 +290,11 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(point(2, 1));
         assert_eq!(queue.take_experiment(1), None);
-        assert_eq!(queue.take_experiment(2), None, "it was taken off");
+        assert_eq!(queue.take_experiment(2), None, "the stale question was removed");
         queue.push(point(3, 5));
         queue.push(run(3));
         assert!(queue.take_run().is_some());
-        assert_eq!(queue.take_experiment(3).map(|w| w.ticket), Some(5), "it was meant for the new run");
+        assert_eq!(queue.take_experiment(3).map(|w| w.ticket), Some(5), "the question was for the new run");
     }
 
     #[test]
@@ -308,7 +311,7 @@ mod tests {
         queue.push(hold);
         queue.push(point(1, 1));
         queue.push(Command::ListModels);
-        assert!(queue.held(), "questions do not lift it");
+        assert!(queue.held(), "questions do not end the pause");
     }
 
     #[test]

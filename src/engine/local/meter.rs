@@ -12,8 +12,8 @@ const LONG: f64 = 10.0;
 const SLOW: f64 = 0.9;
 /// Largest proportion shown before the run ends.
 const MOST: f64 = 0.995;
-/// If the first report is below this proportion of the plan, the work is assumed to be on schedule, and any time beyond that counts as
-/// preparation.
+/// If the first report covers less than this proportion of the plan, that work is assumed to have taken the planned time; any additional
+/// time counts as preparation.
 const FIRST: f64 = 0.02;
 /// When the actual pace is estimated, this proportion of the plan is counted as done at the planned pace.
 const PRIOR: f64 = 0.05;
@@ -89,7 +89,7 @@ impl Meter {
         self.reported = None;
     }
 
-    /// Returns a report of `done` of `total` units of the stage if one is due: every tenth of a second, and once at the end of the stage.
+    /// Returns a report (`done` of `total` units of the stage) if one is due: every tenth of a second, and once when the stage ends.
     pub(crate) fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
         let now = self.elapsed();
         let ends = done >= total && self.stage.ended != Some(total);
@@ -147,8 +147,8 @@ fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     expected + (new - expected) * (1.0 - (-passed / SETTLE).exp())
 }
 
-/// True if the remaining time is reliable enough to be shown. Until a fiftieth is done, the estimate would jump. In a run of hours, a
-/// fiftieth takes minutes, so there a pace measured for some seconds is enough.
+/// True if the remaining time is reliable enough to be shown. Before 2 % of the run is done, the estimate would jump. In a run of hours, 2
+/// % takes minutes, so .2 % and [`LONG`] seconds are enough.
 fn is_told(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG
 }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(overall(meter.report(5, 10)), Some(63.0));
     }
 
-    /// Regression: a plan of seconds used to show "8 min left" if a model was loaded between the plan and its first stage.
+    /// Regression: a plan of a few seconds used to show "8 min left" if a model was loaded between the plan and its first stage.
     #[test]
     fn what_comes_before_the_first_stage_of_a_plan_is_no_pace() {
         let mut meter = Meter::new();
@@ -179,7 +179,7 @@ mod tests {
         meter.stage("corrupting", "steps", 1.5);
         let left = |meter: &mut Meter, done: u64| meter.report(done, 100).and_then(|p| p.left).unwrap_or(0.0);
         assert!(left(&mut meter, 0) < 2.5);
-        // The time that the first step took to prepare does not count either.
+        // The preparation time of the first step does not count either.
         meter.begun -= std::time::Duration::from_secs(10);
         assert!(left(&mut meter, 1) < 2.5);
         meter.begun -= std::time::Duration::from_secs(20);
@@ -230,19 +230,19 @@ mod tests {
         for (now, new) in [(20.1, 240.0), (20.5, 240.0), (21.0, 240.0)] {
             shown = steadied(Some((shown, if now < 20.3 { 20.0 } else { now - 0.5 })), new, now);
         }
-        assert!((39.0..62.0).contains(&shown), "one second of another pace: {shown}");
+        assert!((39.0..62.0).contains(&shown), "after one second at a different pace: {shown}");
         for k in 0..60 {
             shown = steadied(Some((shown, f64::from(k))), 240.0, f64::from(k + 1));
         }
         assert!((200.0..240.0).contains(&shown), "{shown}");
-        assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at the pace itself it counts down");
+        assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at a constant pace it counts down");
     }
 
-    /// Regression: a run of half an hour used to show no remaining time during its first minute.
+    /// Regression: a half-hour run used to show no remaining time during its first minute.
     #[test]
     fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
         assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));
-        assert!(!is_told(0.001, 60.0), "what has hardly begun has no pace");
+        assert!(!is_told(0.001, 60.0), "a run that has hardly begun has no reliable pace");
     }
 
     #[test]

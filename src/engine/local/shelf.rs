@@ -67,10 +67,10 @@ mod tests {
         let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 2);
         let first = load(&mut shelf, "bert-tiny");
         load(&mut shelf, "untrained:bert-tiny");
-        assert!(Arc::ptr_eq(&first, &load(&mut shelf, "bert-tiny")), "it is in memory");
+        assert!(Arc::ptr_eq(&first, &load(&mut shelf, "bert-tiny")), "the model is already in memory");
         load(&mut shelf, "gpt2-tiny");
         assert!(shelf.holds("bert-tiny") && shelf.holds("gpt2-tiny"));
-        assert!(!shelf.holds("untrained:bert-tiny"), "it was used least recently");
+        assert!(!shelf.holds("untrained:bert-tiny"), "the least recently used model was removed");
     }
 
     #[test]

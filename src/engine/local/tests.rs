@@ -187,7 +187,7 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     rig.send(run(1, small(&model)));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
     let results = rig.results().clone();
-    assert_eq!(results.curves.len(), 8, "four methods under two oracles");
+    assert_eq!(results.curves.len(), 8, "four methods times two oracles");
     for curve in &results.curves {
         assert!(curve.points.iter().all(|p| p.is_final && p.n == 120), "{curve:?}");
         for p in curve.points.iter().map(|p| &p.value) {
@@ -203,7 +203,11 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     }
     assert_eq!(results.probes.len(), 5);
     assert!(results.probes.iter().all(|p| !p.value.cached));
-    assert_eq!(results.optima.len() + results.without.len(), 8, "an optimum, or why there is none");
+    assert_eq!(
+        results.optima.len() + results.without.len(),
+        8,
+        "each curve has an optimum or the reason for its absence"
+    );
     assert_eq!((results.rankings.len(), results.versus.len()), (2, 12));
     assert_eq!(results.data.len(), 1);
     assert!(rig.board.run_of(LabId::Interventions).unwrap().summary.is_some());
@@ -237,7 +241,7 @@ fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
         }
     }
     let seen = |n: usize, replicates: usize| rests.contains(&(n, replicates));
-    assert!(seen(120, 1) && seen(120, 2), "one replicate, while the other is trained, then both: {rests:?}");
+    assert!(seen(120, 1) && seen(120, 2), "points are reported for one replicate, then for both: {rests:?}");
 }
 
 #[test]
@@ -310,7 +314,7 @@ fn an_answer_with_other_options_is_a_result_of_another_spec() {
         }
         assert!(
             rig.results().curves.iter().all(|c| c.points.iter().all(|p| p.spec == spec.hash())),
-            "the run's own results keep theirs"
+            "the run's results keep their spec hash"
         );
     }
 }
@@ -331,7 +335,7 @@ fn two_settings_of_one_method_are_two_curves() {
     assert_eq!(keys, spec.methods.iter().map(MethodSpec::key).collect::<Vec<_>>().iter().collect::<Vec<_>>());
     assert!(results.curves.iter().all(|c| c.points.len() == 2 && c.points.iter().all(|p| p.is_final)));
     let [few, many] = [0, 1].map(|i| results.curves[i].points[1].value.completeness.mean);
-    assert_ne!(few, many, "two steps reach elsewhere than the default's");
+    assert_ne!(few, many, "two steps give a different result from the default number");
     assert_eq!((results.optima.len() + results.without.len(), results.behaviour.len()), (2, 4));
 }
 
@@ -351,7 +355,7 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
     assert_eq!((point.layer, point.oracle_layer, point.value), (1, 2, 0.0));
     assert!((point.selectivity.mean - 1.0).abs() < 1e-5, "resuming with the unchanged state changes nothing");
     let moved = &rig.results().curves[0].points[2].value;
-    assert!(moved.selectivity.mean < 0.999, "a change below reaches the oracle above: {moved:?}");
+    assert!(moved.selectivity.mean < 0.999, "a change at a lower layer affects the oracle above: {moved:?}");
 }
 
 /// Regression: below the last layer, the model's own answer used to cover only the first examples.
@@ -397,7 +401,7 @@ fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {
         rig.send(run(job, spec));
         assert_eq!(rig.finish(), Outcome::Done);
         assert!(rig.results().curves.iter().all(|c| !c.points.is_empty()) && !rig.results().curves.is_empty());
-        assert!(rig.results().behaviour.is_empty(), "there is nothing that the model itself could say");
+        assert!(rig.results().behaviour.is_empty(), "without a head there is no model behaviour");
     }
 }
 

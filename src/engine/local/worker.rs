@@ -244,8 +244,9 @@ impl Worker {
     }
 }
 
-/// Runs work on a thread of the pool. If it ran on a thread outside the pool, each of a run's tens of thousands of small parallel loops
-/// would put that thread to sleep and wake two others. A pool of one thread is left free, because questions about data need it too.
+/// Runs work on a thread of the pool. On a thread outside the pool, each of a run's tens of thousands of small parallel loops would put
+/// that thread to sleep and wake two others. With a pool of one thread, work stays on the calling thread, because questions about data need
+/// the pool too.
 fn in_the_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
 }

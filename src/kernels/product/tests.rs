@@ -21,7 +21,7 @@ fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
     want.chunks(n).zip(got.chunks(ld)).all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
 }
 
-/// The available units that multiply in bf16; the others are printed.
+/// Returns the available units that multiply in bf16, and prints the names of the others.
 fn units() -> impl Iterator<Item = Unit> {
     Unit::ALL.into_iter().filter(|unit| {
         if !unit.available() {

@@ -15,7 +15,7 @@ use base::{Cancelled, Pulse, SharedPulse};
 use stats::Purpose;
 use stats::rng::shuffle;
 
-/// Maximum passes over the data.
+/// Maximum number of passes over the data.
 pub const EPOCHS: usize = 50;
 /// Number of epochs without a lower validation loss after which training ends.
 pub const PATIENCE: usize = 5;
@@ -24,7 +24,7 @@ pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
 /// Batch sizes of the published grid.
 pub(crate) const BATCHES: [usize; 4] = [8, 16, 32, 64];
 
-/// Settings for a classifier with these hidden layers: all 20 of the paper or, if `small`, the four corners that win most often.
+/// Settings for a classifier with these hidden layers: all 20 of the paper or, if `small`, the four that win most often.
 pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
     let (rates, batches): (&[f64], &[usize]) = if small { (&[1e-3, 1e-2], &[16, 64]) } else { (&RATES, &BATCHES) };
     let of = |rate: f64| {

@@ -1,5 +1,5 @@
-//! The last line in the log of a job that has stopped reporting. The scheduler writes it (`out of memory`, `cancelled`) when the job itself
-//! no longer can.
+//! Reads the last line in the log of a job that has stopped reporting. The scheduler writes this line (`out of memory`, `cancelled`) if the
+//! job can no longer write.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -33,7 +33,7 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
-    // If a pipe or device is in its place, opening it would block.
+    // Opening a pipe or a device with this name could block.
     let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
     let mut file = base::read::open(&path).ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;
@@ -86,7 +86,7 @@ mod tests {
         let last = || last_line(tmp.path(), "12-3.log");
         assert_eq!(last(), None, "no such file");
         write(" \n\n");
-        assert_eq!(last(), None, "nothing said");
+        assert_eq!(last(), None, "the log is empty");
         write(&format!(
             "{}\nslurmstepd: error: Detected 1 oom_kill event\u{1b}[2J in StepId=12\n\n",
             "x".repeat(9_000)
@@ -95,10 +95,10 @@ mod tests {
         assert!(said.starts_with("slurmstepd: error: Detected 1 oom_kill event"), "{said}");
         assert!(!said.contains('\u{1b}'), "{said:?}");
         write(&"y".repeat(9_000));
-        assert_eq!(last().unwrap().chars().count(), SHOWN + 1, "a line without an end is cut");
+        assert_eq!(last().unwrap().chars().count(), SHOWN + 1, "a line without an end is shortened");
     }
 
-    /// The name comes from a file in a folder to which others can write.
+    /// The name of the log comes from a progress file, which others may be able to write.
     #[test]
     fn no_other_file_is_read_than_a_log() {
         let tmp = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ pub struct Survey {
     pub missing: Vec<usize>,
     /// Cells that failed, each with the reason.
     pub failed: Vec<(usize, String)>,
-    /// Files with the same contents as a different file.
+    /// Files that duplicate another file.
     pub copies: Vec<PathBuf>,
 }
 
@@ -86,7 +86,7 @@ impl Survey {
         let (mut out, mut bytes, mut lines) = (Vec::<Vec<usize>>::new(), 0, 0);
         for index in all {
             let part = &self.done[&index];
-            // Because earlier cells took time, the time in each line gets some more digits; one more line announces the cell.
+            // Times in the session include earlier cells, so they may have more digits; an additional line announces the cell.
             let (more, further) = (part.bytes + DIGITS * part.lines as u64 + ABOUT, part.lines + 1);
             match out.last_mut() {
                 Some(last) if bytes + more <= most_bytes && lines + further <= most_lines => {
@@ -108,7 +108,7 @@ impl Survey {
     }
 }
 
-/// Maximum growth of a line in bytes when its time counts from the start of a session.
+/// Maximum number of bytes by which a line grows when its time is counted from the start of a session.
 const DIGITS: u64 = 12;
 /// Maximum size in bytes of a session's header, or of the line that announces a cell.
 const ABOUT: u64 = 16 << 10;
@@ -124,7 +124,7 @@ pub struct Merged {
     pub family: Vec<(usize, Comparison)>,
 }
 
-/// Writes the session of those among these cells (by index) that are finished; see [`Survey::volumes`].
+/// Writes a session of the finished cells among `cells` (indices); see [`Survey::volumes`].
 ///
 /// # Errors
 /// [`PartError`] for the first invalid line; [`PartError::Write`] if `out` cannot be written.

@@ -58,7 +58,7 @@ pub enum PartError {
     },
     /// A different version of the program wrote the file.
     #[error(
-        "{}: written by version {there} of the program, but this is {here}: numbers of two versions must not be mixed. \
+        "{}: written by version {there} of the program, but this is {here}: numbers from two versions must not be mixed. \
          Choose a different folder, or use that version.",
         path.display()
     )]
@@ -78,7 +78,7 @@ pub enum PartError {
         problem: String,
     },
     #[error(
-        "{}, line {line}: the file is truncated {at}. Delete it and run the spec again: `probity run SPEC --out DIR` computes what is missing.",
+        "{}, line {line}: the file is truncated {at}. Delete it and run the spec again: `probity run SPEC --out DIR` computes the missing cells.",
         path.display()
     )]
     Cut {
@@ -89,7 +89,7 @@ pub enum PartError {
     },
     /// Two files for the same cell contain different results.
     #[error(
-        "{} and {}: two results of {cell} with different numbers. One of them comes from different data, a different model with the same name, or a faulty machine: delete that file.",
+        "{} and {}: these files have different results for {cell}. One of them comes from different data, a different model with the same name, or a faulty machine: delete that file.",
         first.display(), second.display()
     )]
     Twice {

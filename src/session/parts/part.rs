@@ -193,7 +193,7 @@ impl Record for Writer<'_> {
     }
 }
 
-/// Number of bytes at the end of a part in which the last line is searched.
+/// Number of bytes at the end of a part that are searched for the last line.
 const TAIL: u64 = 64 << 10;
 
 /// Reads the first and the last line of a part.

@@ -99,7 +99,7 @@ fn a_part_keeps_the_run_and_what_is_final_and_times_are_no_numbers() {
     }
     assert!(matches!(&items[0], Item::Command(Command::Run { job: 1, .. })));
     let found = |item: &&Item| matches!(item, Item::Event(Event::Finding { .. }));
-    assert_eq!((items.len(), items.iter().filter(found).count()), (6, 2), "the first estimate is left out");
+    assert_eq!((items.len(), items.iter().filter(found).count()), (6, 2), "interim findings are left out");
     let (_, end) = glance(&bench.folder.part(0)).unwrap();
     assert_eq!((end.end, end.lines, end.seconds), (Outcome::Done, 6, 1.0));
     bench.compute(0, 7, 2.0);
@@ -171,9 +171,9 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
         })
         .collect();
     assert_eq!(seeds, [0, 1, 2]);
-    assert_eq!(session.duration(), 12.0, "one after the other");
+    assert_eq!(session.duration(), 12.0, "cells follow each other");
     let board = session.board();
-    assert_eq!((board.stale, board.generation), (0, 3), "no event is taken for one of an older run");
+    assert_eq!((board.stale, board.generation), (0, 3), "no event counts as one of an older run");
     assert_eq!(text, bench.merged().unwrap());
 }
 
@@ -210,7 +210,7 @@ fn what_is_missing_failed_or_there_twice_is_told() {
     let copy = bench.folder.part(0).with_file_name("copy.jsonl");
     bench.compute_at(&copy, 0, 7, 9.0, message::Outcome::Done);
     let survey = Survey::of(&bench.folder).unwrap();
-    assert_eq!((survey.copies.len(), survey.done.len()), (1, 1), "the same numbers, later");
+    assert_eq!((survey.copies.len(), survey.done.len()), (1, 1), "a later file with the same numbers is a copy");
     bench.compute_at(&copy, 0, 8, 1.0, message::Outcome::Done);
     let message = Survey::of(&bench.folder).unwrap_err().to_string();
     assert!(message.contains("copy.jsonl") && message.contains("cell 1 (seed 0)"), "{message}");

@@ -343,7 +343,7 @@ mod tests {
         assert!(
             view.silent[0].contains("task 1 ended before its first cell; last line of 31-1.log: error: rows.jsonl")
         );
-        assert_eq!(look(SILENT + 5).lost, [1, 2], "the other one has said nothing for long");
+        assert_eq!(look(SILENT + 5).lost, [1, 2], "the other job has been silent for too long");
         let mut later = Reporter::new(&folder, "1/2", 1);
         later.status.log = Some("31-1.log".into());
         later.write();
@@ -379,7 +379,11 @@ mod tests {
         let later = |s| (now + Duration::from_secs(s), clock + Duration::from_secs(s));
         let mut watch = Watch::default();
         says(&folder, "1/1", now - hour);
-        assert_eq!(watch.look_at(&folder, now, clock).shards[0].pace, Pace::Silent, "nothing else is known yet");
+        assert_eq!(
+            watch.look_at(&folder, now, clock).shards[0].pace,
+            Pace::Silent,
+            "so far, only the time in the file is known"
+        );
         says(&folder, "1/1", now - hour + Duration::from_secs(5));
         let (at, tick) = later(5);
         let view = watch.look_at(&folder, at, tick);
@@ -393,6 +397,10 @@ mod tests {
         let view = watch.look_at(&folder, now, clock);
         assert!(view.shards[0].pace == Pace::Running && view.clocks[0].contains("ahead of"), "{view:?}");
         let (at, tick) = later(SILENT);
-        assert_eq!(watch.look_at(&folder, at, tick).shards[0].pace, Pace::Silent, "it wrote nothing while we looked");
+        assert_eq!(
+            watch.look_at(&folder, at, tick).shards[0].pace,
+            Pace::Silent,
+            "it has not written since the first look"
+        );
     }
 }

@@ -86,7 +86,7 @@ fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused
     let welcome = Welcome { version: "9.9.9".into(), steers: true, ..Welcome::default() };
     let said = run(&saying(&[Message::Welcome(welcome), Message::Bye]));
     let stderr = text(&said.stderr);
-    let warned = format!("far runs Probity 9.9.9, and this is {}", env!("CARGO_PKG_VERSION"));
+    let warned = format!("far runs Probity 9.9.9, but this is {}", env!("CARGO_PKG_VERSION"));
     assert!(stderr.contains(&warned) && !said.status.success(), "{stderr}");
 
     for (theirs, way) in [(PROTOCOL + 1, "update this program"), (PROTOCOL - 1, "update the remote program")] {

@@ -37,7 +37,7 @@ impl Amount {
         if self.form == Form::Points { self.value / 100.0 } else { self.value }
     }
 
-    /// Rejects a margin whose meaning depends on which of the compared metrics are proportions.
+    /// Rejects a margin that could mean different sizes, because some of the compared metrics are proportions and others are not.
     pub(super) fn check_margin(self, mut shares: impl Iterator<Item = bool> + Clone) -> Result<(), CliError> {
         let value = self.value;
         let any = shares.clone().any(|share| share);
@@ -68,7 +68,7 @@ impl Amount {
         let value = self.value;
         match (self.form, share) {
             (Form::Bare, true) if value > 0.0 && value < 1.0 => Err(CliError::Usage(format!(
-                "`by {value}` could be {value} or {} points: write `by {value} points` or `by {} points`",
+                "`by {value}` could mean {value} or {} points: write `by {value} points` or `by {} points`",
                 short(100.0 * value),
                 short(100.0 * value)
             ))),

@@ -1,4 +1,4 @@
-//! Items whose results differ between two runs, with both answers and shared facts.
+//! Items whose results differ between two runs, with both answers and shared attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -14,7 +14,7 @@ use labs::power::tasks::{Item, items};
 
 /// Maximum number of items printed; `--json` contains all of them.
 const MOST_SHOWN: usize = 50;
-/// Maximum number of different values of a fact by which items are grouped.
+/// Maximum number of distinct values of an attribute; attributes with more are not used for grouping.
 const MOST_VALUES: usize = 50;
 
 /// An item with different values on the two sides, usually right on one and wrong on the other.
@@ -33,7 +33,7 @@ struct Flip<'r> {
     traits: BTreeMap<&'r str, &'r str>,
 }
 
-/// Prints the changed items that pass the filters, with counts by shared facts.
+/// Prints the changed items that pass the filters, with counts by shared attributes.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
@@ -124,7 +124,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
 
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
-/// Sorts by a field or a fact. Numbers are sorted numerically and texts alphabetically; items without the fact come last.
+/// Sorts by a field or an attribute. Numbers are sorted numerically and texts alphabetically; items without the attribute come last.
 fn sort(flips: &mut [Flip<'_>], key: &str) {
     flips.sort_by_cached_key(|f| {
         let text = match key {
@@ -137,13 +137,14 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
             "input" => f.input.to_owned(),
             fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
         };
-        // Maps floats to integers in the same order: negative floats are inverted, and positive ones follow them.
+        // Maps floats to integers that sort in the same order: all bits of negative floats are inverted, and the sign bit of positive ones
+        // is set.
         let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
         (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
     });
 }
 
-/// Counts by fact and value: all items, items better on the first side, items better on the second side.
+/// Counts by attribute and value: all items, items better on the first side, items better on the second side.
 type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
 
 fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
@@ -160,7 +161,10 @@ fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
     let head = ["", "item", "A's answer", "B's answer", "expected", "input"];
     section(&mut lines, &printable_label(&title), &head, flips.iter().take(MOST_SHOWN).map(row).collect());
     if flips.len() > MOST_SHOWN {
-        lines.push(format!("{} more; --json lists all, --where KEY=VALUE filters", flips.len() - MOST_SHOWN));
+        lines.push(format!(
+            "{} more items; --json lists all of them, and --where KEY=VALUE filters them",
+            flips.len() - MOST_SHOWN
+        ));
     }
     for (key, values) in counts {
         let useful = (2..=MOST_VALUES).contains(&values.len()) && values.values().any(|c| c[1] + c[2] > 0);

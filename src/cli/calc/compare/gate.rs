@@ -6,7 +6,7 @@ use base::numbers::{number, short};
 use labs::power::summary::points;
 use stats::Estimate;
 
-/// A condition on the whole interval of the difference "first side minus second side".
+/// A condition that the whole interval of the difference "first side minus second side" must satisfy.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gate {
     text: String,

@@ -59,7 +59,7 @@ struct PooledLine<'a> {
     n: usize,
     difference: Span,
     p: Option<f64>,
-    /// Holm's p-value across systems, for the mean that is used as the summary.
+    /// Holm-adjusted p-value of the summary mean, over all systems.
     holm_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
@@ -138,8 +138,8 @@ fn left_out(versus: &Versus, chosen: bool) {
     let compared: BTreeSet<&str> = versus.tasks.iter().map(|t| t.finding.metric.as_str()).collect();
     let list = |names: BTreeSet<&str>| base::text::shortened(&names.into_iter().collect::<Vec<_>>().join(", "), 200);
     let how = match (others.len(), others.first()) {
-        (1, Some(only)) => format!("{only} with --metric {only}"),
-        _ => format!("others with --metric NAME: {}", list(others)),
+        (1, Some(only)) => format!("for {only}, use --metric {only}"),
+        _ => format!("for the others, use --metric NAME: {}", list(others)),
     };
     output::say(&printable_label(&format!("compared: {}; {how}", list(compared))));
 }
@@ -149,7 +149,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Checks the conditions: for the first of two systems, or, with a baseline, for every other system.
+/// Checks the conditions for the first of two systems or, with a baseline, for every other system.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());
@@ -297,7 +297,7 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     match versus.tasks.len() {
         1 => format!("equivalent: the {inner} interval lies within {margins}"),
         n => format!(
-            "Holm p: adjusted for {n} differences; equivalent: the {inner} interval lies within {margins}, adjusted for {n} differences and {n} claims of equivalence"
+            "Holm p: adjusted for {n} differences; equivalent: the {inner} interval lies within {margins}, adjusted for {n} differences and {n} equivalence tests"
         ),
     }
 }

@@ -50,18 +50,18 @@ enum Match {
 Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a filter), Inspect logs (.json,
 .eval), HELM per_instance_stats.json, OpenCompass predictions and details, lighteval details as JSON lines,
 evalplus, SWE-bench reports, BEAR results, JSON lines or tables with `id` and `correct` (or `prediction` and
-`target`), and `cluster` if items belong together. Items are matched by identifier. Items that only one file
-has are counted and left out; different items with the same identifier are an error. Epochs, seeds and repeats
-in a file are runs. Several metrics or filters get one answer each, corrected over all by Holm and
+`target`), and `cluster` if items belong together. Items are matched by identifier. Items in only one file are
+counted and left out; different items with the same identifier are an error. Epochs, seeds and repeats in a file
+are runs. Each metric and filter gets one answer, and p-values are corrected over all answers by Holm and
 Benjamini-Hochberg.
 
-Folders: every task that both have is compared by one metric (the first, or --metric), corrected over the
-tasks by Holm. From 10 tasks on, differences are pooled as the mean over tasks (macro) and over items with
+Folders: every task in both folders is compared by one metric (the first, or --metric), and p-values are corrected
+over the tasks by Holm. From 10 tasks on, differences are pooled as the mean over tasks (macro) and over items with
 tasks as clusters (micro). With fewer tasks, they are pooled over items with the tasks taken as fixed, so that
 the result is valid for these tasks only.
 
-Exit code 3: the comparison failed because of --fail-if or --fail-unless. Conditions concern the whole
-interval of A against B (with --baseline, of every other system against it). In a condition, 1 means one point
+Exit code 3: the comparison failed because of --fail-if or --fail-unless. A condition must hold for
+the whole interval of A minus B (with --baseline, of every other system minus the baseline). In a condition, 1 means one point
 for accuracies and otherwise one unit of the metric.")]
 pub struct CompareArgs {
     /// Results of two or more models: files or folders.
@@ -83,20 +83,20 @@ pub struct CompareArgs {
     /// metric's own unit.
     #[arg(long, default_value = ".02", allow_hyphen_values = true)]
     margin: String,
-    /// Level of the intervals.
+    /// Confidence level of the intervals.
     #[arg(long, default_value = ".95", allow_hyphen_values = true)]
     level: String,
-    /// Level of the test whose power is reported.
+    /// Significance level at which power is computed.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
-    /// Target power.
+    /// Target power for the required number of items.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// The test that decides for one file per side with independent items, and whose power is reported: mid_p, exact, chi2, or corrected
-    /// (McNemar's). With several seeds, clusters or a non-binary metric, the paired t test is used.
+    /// McNemar's test for one file per side with independent items, and for power: mid_p, exact, chi2, or corrected. With several seeds,
+    /// clusters or a non-binary metric, the paired t test is used.
     #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
-    /// Seed of resampling.
+    /// Seed for resampling.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Rule by which a prediction counts as equal to its target.
@@ -105,13 +105,13 @@ pub struct CompareArgs {
     /// Compare every other system only with this one, which must be one of RESULTS.
     #[arg(long, value_name = "RESULTS")]
     baseline: Option<PathBuf>,
-    /// List the items whose results differ, with both answers and shared facts.
+    /// List the items whose results differ, with both answers and shared attributes.
     #[arg(long, conflicts_with = "summary")]
     flips: bool,
     /// List only changed items that have this value for this key (may be repeated).
     #[arg(long, value_name = "KEY=VALUE", requires = "flips")]
     r#where: Vec<String>,
-    /// Sort changed items by this fact, or by item, a, b, answer_a, answer_b, target or input.
+    /// Sort changed items by this attribute, or by item, a, b, answer_a, answer_b, target or input.
     #[arg(long, value_name = "KEY", requires = "flips")]
     sort: Option<String>,
     /// Exit with code 3 if this condition holds: "worse by 1 at 95 %".
@@ -137,7 +137,7 @@ pub struct CompareArgs {
     json: bool,
 }
 
-/// Fails with [`CliError::Usage`] for files that cannot be read or compared, with file and line.
+/// Fails with [`CliError::Usage`], which names file and line, for files that cannot be read or compared.
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     if args.csv {
@@ -173,7 +173,9 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let file = args.results.iter().find(|r| !r.is_dir());
     if let (Some(folder), Some(file)) = (folder, file) {
         let (folder, file) = (folder.display(), file.display());
-        return Err(CliError::Usage(format!("{folder} is a folder and {file} is not: give files, or folders")));
+        return Err(CliError::Usage(format!(
+            "{folder} is a folder and {file} is not: give only files or only folders"
+        )));
     }
     let [first, second] = args.results.as_slice() else {
         return systems(args, &wanted, (terms, amount), aim, &gates, out);
@@ -211,7 +213,8 @@ fn systems(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     if !args.also_a.is_empty() || !args.also_b.is_empty() {
-        let what = "--also-a and --also-b need two files; in folders, the files themselves contain several runs";
+        let what =
+            "--also-a and --also-b work only with two files; in folders, each file contains all runs of its task";
         return Err(CliError::Usage(what.into()));
     }
     let baseline = match &args.baseline {

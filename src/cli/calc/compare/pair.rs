@@ -38,7 +38,7 @@ struct Answer<'f> {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
-    /// Mean of each side, with the interval of a proportion if items are independent and right or wrong.
+    /// Mean of each side, with a proportion's interval if items are independent and binary.
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
@@ -116,7 +116,7 @@ fn by_filter(a: Side, b: Side) -> Result<Vec<Shared>, CliError> {
     }
     alone.extend(others.into_iter().map(|(filter, _)| filter));
     if both.is_empty() {
-        return Err(CliError::Usage(format!("no filter in common: A has {in_a}; B has {in_b}")));
+        return Err(CliError::Usage(format!("the files have no filter in common: A has {in_a}; B has {in_b}")));
     }
     if !alone.is_empty() {
         output::say(&printable_label(&format!(
@@ -146,7 +146,7 @@ pub(super) fn files(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let paths: Vec<&PathBuf> = [path_a].into_iter().chain(&args.also_a).chain([path_b]).chain(&args.also_b).collect();
-    // If several files are unreadable, the first one is reported, whatever the order of reading.
+    // If several files are unreadable, the first one is reported, regardless of the order of reading.
     let read: Vec<_> = paths.par_iter().map(|f| read_all(f, wanted)).collect();
     let read: Vec<_> = read.into_iter().collect::<Result<_, _>>().map_err(|e| CliError::Usage(e.to_string()))?;
     let mut read: Vec<_> = paths.into_iter().zip(read).collect();
@@ -294,7 +294,7 @@ fn tell(
         output::line(out, &text)?;
     }
     if let Some(boot) = c.bootstrap {
-        output::line(out, &format!("resampled: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
+        output::line(out, &format!("bootstrap interval: [{}, {}]{}", c.amount(boot.lo), c.amount(boot.hi), c.unit()))?;
     }
     let margin = c.amount(c.margin).trim_start_matches('+').to_owned();
     if c.is_equivalent(aim.level) {

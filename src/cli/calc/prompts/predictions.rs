@@ -64,7 +64,7 @@ enum ScoringArg {
 }
 
 impl OfPredictions {
-    /// Returns the name of a flag that was given, if any was.
+    /// Returns the name of one of the given flags; `None` if there are none.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.draws.is_some(), "--draws"),
@@ -180,7 +180,7 @@ fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut 
     }
     let Some(ranked) = ranked else {
         let what = format!(
-            "rank consistency: n/a: a draw needs {subset} relations, but there are {relations}; use a smaller --subset"
+            "rank consistency n/a: a draw needs {subset} relations, but there are {relations}; use a smaller --subset"
         );
         return output::line(out, &what);
     };
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!((&v["relations_total"], &v["unstable_relations"]), (&4.into(), &4.into()));
         assert_eq!((&v["adjusted"]["a"], &v["stability"]["a"]), (&0.5.into(), &serde_json::Value::Null));
         let of = |regime: &str| &v["rank_consistency"][regime];
-        // There are only few subsets, so all are counted; identical relations leave the ranking unchanged.
+        // There are so few subsets that all are counted; identical relations leave the ranking unchanged.
         assert_eq!((&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]), (&1.0.into(), &6.into()));
         assert_eq!(of("adjusted")["order"], serde_json::json!(["m", "a", "z"]));
         assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));

@@ -53,7 +53,7 @@ fn damage_anywhere_is_noticed_and_never_becomes_a_number() {
         for i in 0..4 {
             assert!(found.missing.contains(&i) || got.row(i) == x.row(i), "byte {at}, row {i}");
         }
-        assert!(!found.missing.is_empty() || (12..16).contains(&at), "byte {at} is part of what is checked");
+        assert!(!found.missing.is_empty() || (12..16).contains(&at), "the checksum covers byte {at}");
     }
     for len in 0..whole.len() {
         std::fs::write(&path, &whole[..len]).unwrap();
@@ -84,7 +84,7 @@ fn what_was_unused_for_longest_goes_first_and_the_limit_is_kept() {
     assert_eq!((cache.contents().files, cache.limit()), (2, 2 * one));
     assert!(cache.fetch(&s, &keys(0..10), &mut Matrix::zeros(10, 64)).missing.is_empty(), "the newest is kept");
     cache.keep(&s, &keys(90..100), &rows(10, 64, 9)).unwrap();
-    assert!(cache.contents().bytes <= 2 * one, "a limit holds for later writes");
+    assert!(cache.contents().bytes <= 2 * one, "the limit applies to later writes");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_folder_that_cannot_be_written_is_told_once() {
     let cache = Embeddings::at(&blocked.join("inside"));
     let (s, k, x) = (space(2), keys(0..2), rows(2, 2, 0));
     assert!(cache.keep(&s, &k, &x).is_err());
-    assert!(cache.keep(&s, &k, &x).is_ok(), "the second time nothing is tried");
+    assert!(cache.keep(&s, &k, &x).is_ok(), "after a failure, later writes are skipped");
     assert_eq!(cache.fetch(&s, &k, &mut Matrix::zeros(2, 2)).missing, [0, 1]);
     let none = Embeddings::none();
     none.keep(&s, &k, &x).unwrap();
@@ -171,7 +171,7 @@ fn a_limit_is_read_from_the_folder_and_nonsense_in_it_is_no_limit() {
     }
     assert_eq!(cache.limit(), DEFAULT_LIMIT);
     cache.set_limit(1234).unwrap();
-    assert_eq!(Embeddings::at(dir.path()).limit(), 1234, "for later runs too");
+    assert_eq!(Embeddings::at(dir.path()).limit(), 1234, "the limit also applies to later runs");
     std::fs::write(dir.path().join(LIMIT), "as much as you like").unwrap();
     assert_eq!(cache.limit(), DEFAULT_LIMIT);
 }

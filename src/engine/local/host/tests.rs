@@ -82,11 +82,11 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
             Ok(10.0)
         };
         let rate = rig.host(job).rate("tokens", &mut slice).unwrap();
-        assert!(rate >= 0.0005, "five milliseconds over ten units: {rate}");
+        assert!(rate >= 0.0005, "five milliseconds divided by ten units: {rate}");
     }
     assert_eq!(slices, 1);
     let mut other = || Err(Cancelled.into());
-    assert!(rig.host(3).rate("steps", &mut other).is_err(), "a slice that fails gives no rate");
+    assert!(rig.host(3).rate("steps", &mut other).is_err(), "a failed measurement gives no rate");
     assert!(!rig.rates.contains_key("steps"));
 }
 
@@ -102,7 +102,7 @@ fn a_run_that_is_to_stop_measures_no_further_rate() {
         commands.send(Command::Cancel { job: 1 }).unwrap();
         Ok(1.0)
     };
-    assert!(rig.host(1).rate("fit", &mut slice).is_ok(), "one slice is not divided");
+    assert!(rig.host(1).rate("fit", &mut slice).is_ok(), "a single measurement is not interrupted");
     assert!(rig.host(1).rate("sweep", &mut slice).is_err());
     assert_eq!(slices, 1);
 }
@@ -128,7 +128,7 @@ fn a_run_stops_for_its_cancellation_a_newer_run_and_the_end() {
     }
     let mut rig = Rig::new(Cache::none());
     rig.commands.send(Command::Cancel { job: 9 }).unwrap();
-    assert!(rig.host(1).poll().is_ok(), "another run is meant");
+    assert!(rig.host(1).poll().is_ok(), "the command cancels another run");
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn a_whole_answer_gives_way_to_a_newer_question() {
     let mut rig = Rig::new(Cache::none());
     rig.commands.send(point(4, 1)).unwrap();
     let mut host = rig.host(1);
-    assert!(host.beat(1, 2).is_ok(), "a run goes on beneath questions");
+    assert!(host.beat(1, 2).is_ok(), "questions do not interrupt a run");
     host.give_way(true);
     assert!(host.beat(1, 2).is_err());
     assert_eq!(host.waiting().map(|w| w.ticket), Some(4));
-    assert!(host.beat(1, 2).is_ok(), "nothing newer waits");
+    assert!(host.beat(1, 2).is_ok(), "no newer question is waiting");
 }
 
 #[test]
@@ -163,14 +163,14 @@ fn a_question_is_passed_on_once_and_only_to_its_own_run() {
     let mut rig = Rig::new(Cache::none());
     rig.commands.send(point(4, 1)).unwrap();
     let mut host = rig.host(1);
-    assert!(host.waiting().is_none(), "it has not been taken in yet");
-    assert!(host.superseded(), "something newer waits");
+    assert!(host.waiting().is_none(), "the question has not been received yet");
+    assert!(host.superseded(), "a newer question is waiting");
     assert_eq!(host.waiting().map(|w| w.ticket), Some(4));
     assert!(host.waiting().is_none() && !host.superseded());
     rig.commands.send(point(5, 1)).unwrap();
     let mut host = rig.host(2);
     host.poll().unwrap();
-    assert!(host.waiting().is_none(), "it was meant for another run");
+    assert!(host.waiting().is_none(), "the question was for another run");
 }
 
 #[test]
@@ -195,11 +195,11 @@ fn progress_may_be_dropped_where_nobody_reads_and_results_are_not() {
     for i in 0..200 {
         rig.host(1).stage(format!("stage {i}"), "ex", 1.0);
     }
-    assert_eq!(rig.events().len(), 64, "as many as the channel holds, and the work went on");
+    assert_eq!(rig.events().len(), 64, "the channel is full, and the work continued");
     drop(std::mem::replace(&mut rig.events, channel(1).1));
     let level = NoticeLevel::Info;
     let problem = Problem::new("x", "", "");
-    assert!(rig.host(1).notice(level, problem).is_err(), "nobody listens any more");
+    assert!(rig.host(1).notice(level, problem).is_err(), "the receiver is gone");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn stages_and_downloads_are_reported_with_their_units() {
     assert_eq!((stage.as_str(), done, total, overall), ("asking for org/name: model.safetensors", 0, 1, 0.0));
     let (stage, done, total, overall) = at(Step::Fetching, 3_000_000, Some(3_000_000)).unwrap();
     assert_eq!((stage.as_str(), done, total), ("fetching org/name: model.safetensors", 3, 3));
-    assert_eq!(overall, 0.0, "a download says nothing about the run");
+    assert_eq!(overall, 0.0, "a download does not advance the run");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
 fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
     let model = "bert-tiny".to_owned();
     let mut spec = plain(&model);
-    // Every example here has the other property, so a few examples suffice to tell its accuracy from chance after the intervention.
+    // Every example here has the other property, so a few examples suffice to distinguish that property's accuracy from chance.
     spec.task.name = "attractors".into();
     spec.task.examples = 2_000;
     spec.methods = vec![MethodSpec { values: vec![0.0, 0.5, 1.0, 4.0], ..MethodSpec::named("alterrep") }];
@@ -94,7 +94,7 @@ fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
             assert!(row.is_empty() && *reason == single.without[0].value.reason);
             continue;
         };
-        assert_eq!(row.len(), 3 - layer, "this layer and all later ones of two");
+        assert_eq!(row.len(), 3 - layer, "one cell for this layer and each later one of two");
         for cell in row {
             assert_eq!((cell.strength, cell.point.value), (Chosen::Optimum, best.value.value));
         }
@@ -160,7 +160,7 @@ fn a_map_that_was_stopped_goes_on_from_the_cache_and_ends_in_the_same_numbers() 
     assert_eq!(rig.finish(), Outcome::Done);
     let again: Vec<MapFinding> = rig.results().map.iter().map(|c| c.value.clone()).collect();
     let added = files() - trained;
-    assert!(added < trained / 2, "only fits of the later rows are new: {added} after {trained}");
+    assert!(added < trained / 2, "only fits for later rows are new: {added} after {trained}");
     let mut fresh = Rig::new(Cache::none());
     fresh.send(run(1, spec));
     assert_eq!(fresh.finish(), Outcome::Done);

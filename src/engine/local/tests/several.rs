@@ -3,7 +3,7 @@
 use super::*;
 use labs::interventions::spec::MapSpec;
 
-/// A run in which every example has both properties to preserve, on a model that encodes something.
+/// A run in which every example has both properties to preserve, on a trained model.
 fn of(also: &[&str]) -> Spec {
     let mut spec = plain("bert-tiny");
     spec.task.name = "attractors".into();
@@ -12,7 +12,7 @@ fn of(also: &[&str]) -> Spec {
     spec
 }
 
-/// A second property leaves the numbers for the first bit-identical. It adds its own numbers, and S is the mean over both.
+/// A second property to preserve adds numbers and leaves those for the first bit-identical; S is the mean over both.
 #[test]
 fn a_further_property_changes_no_number_but_the_mean() {
     let mut rig = Rig::new(Cache::none());
@@ -32,7 +32,7 @@ fn a_further_property_changes_no_number_but_the_mean() {
     let animacy = &two.probes[2];
     let (accuracy, majority) = (animacy.value.accuracy.mean, animacy.value.majority);
     println!("animacy: {accuracy} of {} against {majority}", animacy.n);
-    assert_eq!(animacy.value.choice.as_ref().unwrap().material.kept[0].len(), 4, "three values and none");
+    assert_eq!(animacy.value.choice.as_ref().unwrap().material.kept[0].len(), 4, "three values and \"none\"");
     let mut compared = 0;
     for (a, b) in one.curves.iter().zip(&two.curves) {
         assert_eq!(a.key, b.key);
@@ -64,7 +64,7 @@ fn a_further_property_changes_no_number_but_the_mean() {
     assert_eq!(own.value.point.beside.selectivities.len(), 2);
 }
 
-/// A file whose rows lack the second property is refused before training, with the field to change.
+/// A file whose rows lack the second property is refused before training, and the error names the field to change.
 #[test]
 fn a_further_property_of_one_value_is_refused() {
     let folder = tempfile::tempdir().unwrap();

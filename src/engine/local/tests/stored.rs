@@ -72,9 +72,9 @@ fn a_forecast_leaves_out_what_is_cached() {
         found.expect("a forecast")
     };
     assert_eq!(spec.methods.len(), 1);
-    let unknown = first(spec.clone()).expect("which probe the grid will choose is not known before");
+    let unknown = first(spec.clone()).expect("a forecast, although the grid has not chosen a probe yet");
     assert!(0.0 < unknown[0] && unknown[0] < unknown[1], "{unknown:?}");
-    assert_eq!(first(spec), None, "the probe is there now");
+    assert_eq!(first(spec), None, "the probe is in the cache now");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
         .collect();
     assert!(
         matches!(kinds[..], [false, true] | [false, false, true]),
-        "{kinds:?}: at first, then from first estimates"
+        "{kinds:?}: forecasts before and after the first estimates"
     );
     let before = |e: &Event| matches!(e, Event::Forecast { .. } | Event::Finding { .. });
     assert!(matches!(rig.log.iter().find(|e| before(e)), Some(Event::Forecast { .. })));
@@ -104,6 +104,6 @@ fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
     assert!(forecasts.len() == 1 && forecasts[0].bytes > 1 << 20 && forecasts[0].seconds > 0.0, "{forecasts:?}");
     let mut tight = Rig::with_limit(Cache::none(), Some(1 << 20));
     tight.send(run(1, spec));
-    let Outcome::Failed(problem) = tight.finish() else { panic!("one megabyte cannot do") };
+    let Outcome::Failed(problem) = tight.finish() else { panic!("one megabyte cannot be enough") };
     assert!(problem.what.contains("limit is 1.0 MB") && problem.hint.contains("--memory-limit"), "{problem}");
 }

@@ -46,7 +46,7 @@ impl Rig {
     fn until(&mut self, stop: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut all = Vec::new();
         loop {
-            let event = self.events.blocking_recv().expect("the engine is there");
+            let event = self.events.blocking_recv().expect("the engine is running");
             let done = stop(&event);
             all.push(event);
             if done {
@@ -161,7 +161,7 @@ fn what_cannot_be_loaded_or_compared_is_answered_and_the_worker_lives_on() {
         rig.about(ticket, name, what);
         let ModelAnswer::Failed(problem) = rig.answer(ticket) else { panic!("{name}") };
         assert!(problem.to_string().contains(part) && !problem.hint.is_empty(), "{problem}");
-        assert_eq!(problem.r#where, name, "the model that was asked about");
+        assert_eq!(problem.r#where, name, "the problem names the model in question");
     }
     rig.about(9, "bert-tiny", ModelQuestion::Inspect);
     assert!(matches!(rig.answer(9), ModelAnswer::Inspected(_)));
@@ -284,7 +284,7 @@ fn the_end_of_the_front_end_is_the_end_of_the_worker_even_during_a_run() {
     rig.until(|e| matches!(e, Event::Started { .. }));
     rig.send(Command::Shutdown);
     while rig.events.blocking_recv().is_some() {}
-    assert!(rig.engine.send(Command::ListModels).is_err(), "nobody takes commands any more");
+    assert!(rig.engine.send(Command::ListModels).is_err(), "the engine accepts no more commands");
 }
 
 #[test]
