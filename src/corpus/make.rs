@@ -98,7 +98,7 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Default number of examples for a set that can be drawn in any size. With SentEval's shares, it gives 10,000 for training and 1,000 each
+/// Default number of examples for a set that can be drawn in any size. Divided as in SentEval, these are 10,000 for training and 1,000 each
 /// for validation and testing.
 pub(crate) const USUAL: usize = 12_000;
 
@@ -114,7 +114,7 @@ pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Resu
     }
 }
 
-/// Draws at the natural frequencies, as the lab does, so that a run on these rows equals a run on the task.
+/// Draws sentences at the natural frequencies, as the lab does, so that a run on these rows gives the same results as a run on the task.
 fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     let draw = Draw { examples: n, seed, phi: None };
     let frequencies = draw.frequencies().map_err(SetError::from)?;

@@ -14,7 +14,7 @@ use stats::rng::stream;
 pub(crate) enum Allocation {
     /// Equally many rows from each stratum; all rows from strata that have fewer.
     Balanced,
-    /// Rows in proportion to the size of each stratum, by the largest remainder.
+    /// Rows in proportion to the size of each stratum, rounded by the largest-remainder method.
     Proportional,
 }
 

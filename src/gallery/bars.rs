@@ -1,5 +1,5 @@
 //! The targets of the built-in models, and their comparison with a card. The targets were fixed before any lab was run on the models.
-//! Training texts and training settings were chosen by them alone.
+//! Training texts and training settings were chosen only by these targets.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use stats::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// The interval must be below that of a different score, given by id and in words.
+    /// The interval must lie below that of the other score with this id and title.
     Below(&'static str, &'static str),
-    /// The interval must be above that of a different score, given by id and in words.
+    /// The interval must lie above that of the other score with this id and title.
     Above(&'static str, &'static str),
 }
 
@@ -37,8 +37,8 @@ const BARS: &[Bar] = &[
     bar("p1_trained", "P@1, best prompts, trained phrasings", Limit::AtLeast(0.70)),
     bar("p1_held", "P@1, best prompts, held-out phrasings", Limit::AtLeast(0.70)),
     bar("p1_gap", "P@1, best minus worst prompt, on other facts", Limit::AtLeast(0.20)),
-    bar("p1_gap", "P@1, best minus worst prompt, against chance", Limit::Above("p1_gap_chance", "chance")),
-    bar("preference", "weight and P@1 of a prompt, rank correlation", Limit::AtLeast(0.0)),
+    bar("p1_gap", "P@1, best minus worst prompt, compared with chance", Limit::Above("p1_gap_chance", "chance")),
+    bar("preference", "rank correlation between a prompt's weight and its P@1", Limit::AtLeast(0.0)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
     bar("p1_never", "P@1, facts never trained", Limit::Below("p1_held", "held-out phrasings")),
     bar("stability", "same answer under all trained names", Limit::AtLeast(0.40)),

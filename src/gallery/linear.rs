@@ -12,7 +12,7 @@ const RIDGE: f64 = 1e-3;
 
 impl Discriminant {
     /// Computes `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S. The threshold is halfway between the projected
-    /// means, as is right for equally frequent classes. `None` if a class is empty.
+    /// means, which is optimal if both classes are equally frequent. `None` if a class is empty.
     pub(crate) fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
         let dim = rows.first()?.len();
         let mean = |class: bool| -> Option<Vec<f64>> {

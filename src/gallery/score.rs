@@ -48,7 +48,7 @@ pub struct Measured {
     pub facts: Vec<RelationRecall>,
 }
 
-/// A score on examples whose numbers have these relative frequencies.
+/// An agreement score on examples with these relative frequencies: rows are subject numbers (Sg, Pl), columns attractors (none, Sg, Pl).
 struct Condition {
     id: &'static str,
     what: &'static str,
@@ -73,7 +73,7 @@ const CONDITIONS: [Condition; 3] = [
     },
 ];
 
-/// Called between parts with the number of finished parts and their total; can stop the work.
+/// Called between parts with the number of finished parts and the total number; an error stops the work.
 pub(crate) type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
 /// Number of parts before the relations, not counting the part for encoder-decoders.

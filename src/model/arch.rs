@@ -450,7 +450,8 @@ impl Arch {
         Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
-    /// The number of dimensions in the exponent of base^(-2 i / share): one less than [`Arch::rotated`] if rounded up.
+    /// Number of rotated dimensions, `share`, in the frequencies base^(-2 i / share); one less than [`Arch::rotated`] if that was rounded
+    /// up.
     pub(crate) fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,

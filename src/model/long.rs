@@ -47,8 +47,8 @@ impl Long {
 }
 
 impl Encoding {
-    /// Splits the encoding for a model of `most` tokens; each part includes the special tokens at both ends. Windows do not overlap, and
-    /// their lengths differ by at most one token. A text that fits has one part, and a dropped text has none.
+    /// Splits the encoding for a model that accepts at most `most` tokens; each part includes the special tokens at both ends. Windows do
+    /// not overlap, and their lengths differ by at most one token. A text that fits has one part, and a dropped text has none.
     pub fn parts(&self, most: usize, long: Long) -> Vec<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());

@@ -228,7 +228,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
                 data.resize(d, 0.0);
             }
             data.extend_from_slice(&values);
-            // At the peak there are three copies: the numbers read so far, memory while it doubles, and the model's parameters.
+            // Peak memory is up to three times the size of the numbers, because a full buffer is copied to one of twice its size.
             if lines % CHECK_EVERY == 0 {
                 base::read::fits(3 * size_of_val(data.as_slice()) as u64).map_err(ModelError::io(path))?;
             }

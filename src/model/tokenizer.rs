@@ -22,7 +22,7 @@ pub struct Tokenizer {
     digest: [u8; 32],
     /// True if tokens that are not in the vocabulary are dropped.
     drop_unknown: bool,
-    /// Number of tokens appended to a text, which the model must not see.
+    /// Number of closing tokens that the tokenizer appends to a text but the model must not see.
     closing: usize,
     /// Number of embeddings in the model. Larger ids have no embedding.
     rows: usize,

@@ -1,4 +1,4 @@
-//! Safetensors files. Every statement in a header is checked before use.
+//! Safetensors files. Every field of a header is checked before use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Checkpoint {
     /// Memory-maps safetensors files.
     ///
     /// # Errors
-    /// [`ModelError::Io`], or [`ModelError::Weights`] with the false statement in the header.
+    /// [`ModelError::Io`], or [`ModelError::Weights`] with the invalid field of the header.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
         let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
         Checkpoint::from_shards(shards.collect::<Result<_>>()?)

@@ -168,7 +168,7 @@ impl Mixture {
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)
     }
 
-    /// Returns the prompt that is used for a fact in any case.
+    /// Returns the prompt that is never held out for this fact.
     fn anchor(&self, relation: &Relation, fact: &Fact) -> usize {
         let second = share("anchor", &[&relation.id, &fact.subject]) < 0.5;
         let order = self.order(relation);

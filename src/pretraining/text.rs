@@ -74,7 +74,8 @@ fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<Str
     })
 }
 
-/// Returns words that the tokenizer splits into a separate space token and the rest, which saliency would otherwise have to mark.
+/// Returns the words that the tokenizer splits into a space token and the rest. If they stayed split, saliency would also have to score the
+/// space token.
 fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
     let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
     let mut torn = Vec::new();

@@ -100,7 +100,7 @@ mod share {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
     pub frequencies: Frequencies,
-    /// Side of the subject-verb pairs.
+    /// Side of the split from which subject-verb pairs are drawn.
     pub side: Side,
 }
 

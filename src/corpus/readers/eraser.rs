@@ -65,7 +65,7 @@ struct Evidence<'a> {
     end_token: i64,
 }
 
-/// Name of the file that contains all documents, used if there is no folder of documents.
+/// Name of the file that contains all documents, used if there is no folder `docs`.
 pub(super) const DOCUMENTS: &str = "docs.jsonl";
 
 /// Maximum size in bytes of one file's documents in memory.
@@ -150,7 +150,7 @@ impl Parse for Eraser {
             }
         }
         if documents.is_empty() {
-            // In sets with one document per row, the document has the row's name.
+            // In sets with one document per row, `annotation_id` is also the name of the document.
             documents.push(keys.annotation_id.as_str());
         }
         let split = self.split;

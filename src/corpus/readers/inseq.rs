@@ -163,7 +163,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
     let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("the scores are not base64: {e}")))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("the scores are not a tensor: {e}")))?;
-    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("scores without their tensor: {e}")))?;
+    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("the tensor of scores is missing: {e}")))?;
     let [_, generated] = *tensor.shape() else { return Err(wrong(GRANULAR.to_owned())) };
     let data = tensor.data();
     let all: Vec<f64> = match tensor.dtype() {

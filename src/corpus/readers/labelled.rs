@@ -139,16 +139,16 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
-/// Columns that give the first character of the marked word and the one after its last.
+/// Columns with the character range of the marked word (end exclusive).
 const SPAN: [&str; 2] = ["start", "end"];
 
-/// Columns with the unnamed label of a row that also has named labels.
+/// Columns whose values are the unnamed label if a row also has named labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
 /// Roles of the columns of a table.
 struct Columns {
     text: &'static [&'static str],
-    /// True if rows can mark a word.
+    /// True if the columns [`SPAN`] mark a word in each row.
     marks: bool,
 }
 
@@ -204,7 +204,7 @@ impl Columns {
     }
 }
 
-/// Trims a label. Whole numbers lose the decimals that they have in columns with gaps (`1.0`).
+/// Trims a label. Removes the `.0` that pandas adds to whole numbers in columns with missing values.
 fn trimmed(label: Text<'_>) -> Text<'_> {
     if let Some(whole) = label.trim().strip_suffix(".0").filter(|whole| whole.parse::<i64>().is_ok()) {
         return whole.to_owned().into();
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
 
-    /// Regression: a row with only one of several properties used to have it as its unnamed label, which mixed labels of different
+    /// Regression: a row with only one of several properties used to get it as its unnamed label, which mixed labels of different
     /// properties.
     #[test]
     fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
@@ -385,8 +385,8 @@ mod tests {
         assert_eq!(rows, [("Fine .".into(), Some("pos".into()), vec!["sentiment=pos".into()])]);
     }
 
-    /// Regression: two classes used to become four, because pandas writes whole numbers as `1.0` in columns with gaps. Excel ends lines
-    /// with separators.
+    /// Regression: two classes used to become four, because pandas writes whole numbers as `1.0` in columns with missing values. Excel adds
+    /// separators at the ends of lines.
     #[test]
     fn whole_numbers_have_one_spelling_and_columns_without_a_name_hold_nothing() {
         let (_, rows) = read("text;label;\nA .;1.0;\nB .;0;\nC .;1;\nD .;1.5;\n");

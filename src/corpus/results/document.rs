@@ -249,7 +249,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// Reads the entry of an identifier: an object or a scalar. Other texts, such as the `type` in OpenCompass details, give `None`.
+/// Reads the value stored under an identifier: an object or a scalar. Other texts, such as the `type` in OpenCompass details, give `None`.
 struct Row(LineSeed);
 
 impl<'de> DeserializeSeed<'de> for Row {

@@ -48,9 +48,9 @@ fn noise(a: &Trace, b: &Trace) -> f32 {
     (apart / size.max(1e-30)).sqrt() as f32
 }
 
-/// Compares a random model in both types on both executors with f32 on rounded weights. Some random models amplify every rounding error, so
-/// the scale is the difference between weights rounded to bf16 and to f16. Arithmetic in 16 bits rounds more often than weights are
-/// rounded, and may cause a few times that difference.
+/// Compares a random model in f16 and bf16, on both executors, with f32 arithmetic on the rounded weights. Some random models amplify every
+/// rounding error, so deviations are measured relative to the difference between the results with bf16 and with f16 weights. Arithmetic in
+/// 16 bits adds further rounding and may cause a few times that difference.
 fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let arch = random_arch(rng);

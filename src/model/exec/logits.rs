@@ -57,7 +57,7 @@ impl LogitsExecutor {
         let device = open_device(device)?;
         let family = served::find(file.model_type()).ok_or_else(|| ModelError::Config {
             file: weights.label(),
-            what: format!("'{}' does not run in the mode for logits only", arch.family),
+            what: format!("'{}' is not one of the families that provide only logits", arch.family),
         })?;
         if arch.is_tied() {
             for (output, table) in OUTPUTS {
@@ -104,7 +104,7 @@ impl LogitsExecutor {
                 };
                 let logits: Vec<f32> = net.logits(&texts, &at)?.flatten_all()?.to_vec1()?;
                 if let Some(v) = logits.iter().find(|v| !v.is_finite()) {
-                    return Err(ModelError::Compute(format!("'{}' gives a logit of {v}", self.arch.family)));
+                    return Err(ModelError::Compute(format!("'{}' computed a logit of {v}", self.arch.family)));
                 }
                 for (i, values) in logits.chunks(self.arch.vocab).enumerate() {
                     answer(rows[i / at.len()], at[i % at.len()], values);

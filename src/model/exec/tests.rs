@@ -383,7 +383,7 @@ fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
     };
     let ours = logits(&open(&odd, Device::Cpu), &b);
     assert!(distance(&ours, &logits(&open(&odd, Device::CandleCpu), &b)) < 1e-4);
-    // Rotating a share of 0.6, also six of ten dimensions, is a different network.
+    // A share of 0.6 also rotates six of ten dimensions, but it is a different network.
     let even = Arch {
         positions: Positions::Rotary { theta: 100.0, fraction: 0.6, scaling: crate::arch::Scaling::None },
         ..odd.clone()

@@ -169,8 +169,8 @@ impl Fetch<'_, '_> {
     fn explain(&self, file: &str, failure: Failure) -> ModelError {
         let what = match failure {
             Failure::Passing(what) | Failure::Away(what) => format!(
-                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT, then run it again: received data is kept \
-                 (HF_HUB_OFFLINE=1 uses only the cache)"
+                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT, then try again; received data is \
+                 kept (HF_HUB_OFFLINE=1 uses only the cache)"
             ),
             Failure::Final(what) => format!("cannot fetch {file}: {}", what.escape_debug()),
             Failure::Status(StatusCode::UNAUTHORIZED) => format!(

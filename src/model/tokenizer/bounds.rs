@@ -60,8 +60,8 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
     let (count, pieces) = frames;
     if count > FRAMES || pieces > FRAME {
         return Err(format!(
-            "its post_processor puts {pieces} tokens around a text, in {count} frames; at most {FRAME} in {FRAMES} are \
-             accepted"
+            "its post_processor puts {pieces} tokens around a text, in {count} templates; at most {FRAME} tokens in \
+             {FRAMES} templates are accepted"
         ));
     }
     Ok(())

@@ -70,7 +70,7 @@ pub(super) struct Inputs {
     pub(crate) cross_out: Buffer,
     /// Input of the feed-forward part.
     pub up: Buffer,
-    /// Input of its second map.
+    /// Input of the second map of the feed-forward part.
     pub down: Buffer,
 }
 

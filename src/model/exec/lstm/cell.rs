@@ -33,7 +33,7 @@ impl Layout {
         layout
     }
 
-    /// Number of sentences that have a word at step `t`; they are the first ones.
+    /// Number of sentences that have a word at step `t`; these come first, because sentences are sorted by length.
     fn active(&self, t: usize) -> usize {
         self.lengths.partition_point(|n| *n > t)
     }
