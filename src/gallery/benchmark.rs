@@ -74,7 +74,10 @@ fn id(dimension: Dimension) -> &'static str {
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
-    format!("rationale benchmark, {dimension}, first answer (of {all}, where {settled}an answer is one token)")
+    format!(
+        "rationale benchmark, {dimension}, first answer (those of {all} items where {settled}an answer is one \
+        token)"
+    )
 }
 
 #[cfg(test)]

@@ -63,12 +63,12 @@ const CONDITIONS: [Condition; 3] = [
     },
     Condition {
         id: "agreement_same",
-        what: "agreement, attractor of the subject's number",
+        what: "agreement, attractor with the subject's number",
         cells: [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
     },
     Condition {
         id: "agreement_opposing",
-        what: "agreement, attractor of the other number",
+        what: "agreement, attractor with the other number",
         cells: [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
     },
 ];
@@ -133,8 +133,8 @@ pub fn scores(
     }
     next()?;
     for (side, id, what) in [
-        (Side::Train, "arithmetic_trained", "arithmetic, sums and differences that were trained, first answer"),
-        (Side::Held, "arithmetic_held", "arithmetic, sums and differences that were never trained, first answer"),
+        (Side::Train, "arithmetic_trained", "arithmetic, trained sums and differences, first answer"),
+        (Side::Held, "arithmetic_held", "arithmetic, held-out sums and differences, first answer"),
     ] {
         scores.push(score(id, what, arithmetic(asked, side, judgement, seed, sizes.other)?));
     }
@@ -204,8 +204,8 @@ fn linear(
         .ok_or_else(|| GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len())))?;
     let right =
         asked.states_after(layer, &other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
-    let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
-    let what = format!("{name} number by a linear rule, layer {layer}{of}, both numbers equally often");
+    let of = if layer < asked.layers() { " (the encoder's last)" } else { "" };
+    let what = format!("{name} number decoded by a linear rule, layer {layer}{of}, both numbers equally often");
     Ok(score(id, &what, tally(right)))
 }
 
@@ -249,12 +249,12 @@ fn constructions(
         return Ok(None);
     }
     let (id, what) = match c {
-        Construction::Tense => ("tense", "tense, the right form against the other tense"),
-        Construction::Order => ("order", "clause order, after against before"),
-        Construction::Coordination => ("coordination", "coordination, the right number against the other"),
-        Construction::Lengths => ("lengths", "lengths, the last verb of sentences of 5 to 28 tokens"),
+        Construction::Tense => ("tense", "tense, the correct form preferred to the other tense"),
+        Construction::Order => ("order", "clause order, the correct choice of after or before"),
+        Construction::Coordination => ("coordination", "coordination, the correct number preferred to the other"),
+        Construction::Lengths => ("lengths", "lengths, the last verb in sentences of 5 to 28 tokens"),
         Construction::Causes => {
-            ("reasoning", "cause and effect, pairs never trained, the effect against one of another cause")
+            ("reasoning", "cause and effect, untrained pairs, the effect preferred to that of another cause")
         }
         Construction::Agreement | Construction::Arithmetic => ("", c.title()),
     };
