@@ -12,7 +12,7 @@ use stats::rng::stream;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation {
-    /// Equally many rows from each stratum; all rows from strata that have fewer.
+    /// Equally many rows from each stratum, or all rows of a stratum that has fewer.
     Balanced,
     /// Rows in proportion to the size of each stratum, rounded by the largest-remainder method.
     Proportional,

@@ -369,7 +369,7 @@ fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
 }
 
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
-    // If attractors occur with only one subject number, the natural frequencies apply.
+    // If attractors occur with only one subject number, the given frequencies apply unchanged.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))
 }
 

@@ -72,7 +72,7 @@ pub enum ModelError {
         model: String,
     },
     /// Logits were requested from a model without an output matrix.
-    #[error("{model}: no {kind} head: prompts need one; hidden-state probes work")]
+    #[error("{model}: no {kind} head, which prompts need; probes of hidden states work without one")]
     NoHead {
         model: String,
         /// `masked-LM` or `causal-LM`.

@@ -140,7 +140,8 @@ pub(super) fn check_id(id: &str, revision: &str) -> Result<()> {
     if parts.len() > 2 || !parts.iter().all(|p| plain(p)) || !revision.split('/').all(plain) {
         return Err(ModelError::Hub {
             id: id.chars().take(80).collect::<String>().escape_debug().to_string(),
-            what: "not a built-in model, a folder or a hub id (name or organisation/name, @revision)".into(),
+            what: "not a built-in model, a folder or a hub id (name or organisation/name, optionally with @revision)"
+                .into(),
         });
     }
     Ok(())

@@ -208,7 +208,7 @@ fn a_folder_without_head_probes_but_does_not_prompt() {
     assert!(!m.has_head());
     let b = m.batch(&["the key"]).unwrap();
     let why = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err().to_string();
-    assert!(why.ends_with("no masked-LM head: prompts need one; hidden-state probes work"), "{why}");
+    assert!(why.ends_with("no masked-LM head, which prompts need; probes of hidden states work without one"), "{why}");
     assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(1))).is_ok());
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t.retain(|(n, _)| n != "cls.predictions.transform.dense.weight"));

@@ -48,7 +48,7 @@ pub struct Special {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
     pub ids: Vec<u32>,
-    /// Spelling of each token in the vocabulary.
+    /// Tokens as spelled in the vocabulary.
     pub tokens: Vec<String>,
     /// Character range of each token in the text (end exclusive). A byte-level token can be half a character.
     pub offsets: Vec<(usize, usize)>,

@@ -152,7 +152,7 @@ pub fn shards(label: &str, index: &str, extension: &str) -> Result<Vec<String>> 
         }
     }
     if files.is_empty() {
-        return Err(wrong("the index names no shard".into()));
+        return Err(wrong("the index lists no shards".into()));
     }
     Ok(files)
 }

@@ -54,7 +54,7 @@ impl Default for Noise {
     }
 }
 
-/// How a line is prepared.
+/// Preparation of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Infilled,

@@ -56,7 +56,8 @@ impl Lot {
     }
 }
 
-/// Uses of all facts. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would explain a guess.
+/// Assigns a [`Lot`] to every fact. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would
+/// explain a guess.
 pub struct Lots {
     /// Lower-case words of each benchmark row about knowledge or semantics.
     rows: Vec<Vec<String>>,
@@ -100,7 +101,7 @@ impl Lots {
         fact.names().any(|name| {
             let name = name.strip_prefix("the ").unwrap_or(name).to_lowercase();
             let name: Vec<&str> = name.split_whitespace().collect();
-            // A benchmark row may have the plural, such as acres.
+            // A benchmark row may contain the plural form, such as `acres`.
             let is = |word: &str, said: &str| said == word || said.strip_suffix('s') == Some(word);
             let same = |w: &[String]| name.iter().zip(w).all(|(name, said)| is(name, said));
             rows.iter().any(|row| self.rows[*row].windows(name.len().max(1)).any(same))

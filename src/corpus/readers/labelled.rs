@@ -166,7 +166,10 @@ impl Columns {
         let [from, to] = [fields.index(SPAN[0])?, fields.index(SPAN[1])?];
         let length = text.chars().count();
         if from >= to || to > length {
-            let what = format!("the marked word is characters {from} to {to}, but the text has only {length}");
+            let what = format!(
+                "the marked word spans characters {from} to {to}, but the text has only {length} \
+                characters"
+            );
             return Err(Unread::new(DropKind::Index, what));
         }
         Ok(Some([from as u32, to as u32]))

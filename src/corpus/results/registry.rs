@@ -1,4 +1,4 @@
-//! Formats of results, with their recognition by content and their readers.
+//! Result formats, each with a test that recognises it by content and with a reader.
 
 use std::fmt;
 use std::path::Path;

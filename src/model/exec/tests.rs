@@ -332,7 +332,9 @@ fn without_a_head_logits_are_refused_and_hidden_states_work() {
     let m = model(crate::Arch { head: Head::None, ..bert() }, 1);
     let b = batch(&[3], 1);
     let refused = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err();
-    assert!(refused.to_string().contains("no masked-LM head: prompts need one; hidden-state probes work"));
+    assert!(
+        refused.to_string().contains("no masked-LM head, which prompts need; probes of hidden states work without one")
+    );
     assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(2))).is_ok());
 }
 

@@ -98,7 +98,7 @@ pub(super) struct HeadState {
     pub tokens: Vec<u32>,
 }
 
-/// Attention of these sentences to the sentences of a different stack.
+/// Attention from these sentences to the sentences of the other stack.
 #[derive(Default)]
 pub(super) struct CrossSpans {
     /// Rows and visible keys of each sentence.
