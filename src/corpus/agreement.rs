@@ -1,8 +1,8 @@
 //! Converts number agreement sentences from any source to examples for the interventions lab.
 //!
 //! A sentence is usable if `[MASK]` replaces its verb, both verb forms are given, and the subject's number is labelled. The label
-//! `subject_number` is Z_c, and the label `attractor_number` is Z_e. LGD, natural sentences with both numbers, and plain rows have both
-//! labels; plain rows can also have `subject_animacy` and a counterfactual `twin`.
+//! `subject_number` is Z_c, and the label `attractor_number` is Z_e. LGD, natural sentences labelled with both numbers, and plain rows have
+//! both labels; plain rows can also have `subject_animacy` and a counterfactual `twin`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -59,7 +59,7 @@ pub enum ConversionError {
         /// Most frequent reason.
         why: &'static str,
     },
-    /// No row has the labels of a task from a user's file.
+    /// No row has the labels of a task that is based on a user's file.
     #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
         /// Rows examined.
@@ -88,7 +88,7 @@ pub struct Collector {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Positions {
     pub changed: Position,
-    /// Position where oracles read; `None` for the changed position.
+    /// Position where oracles read; `None` if it is the changed position.
     pub read: Option<Position>,
 }
 
@@ -138,7 +138,7 @@ impl Position {
             (Self::First, ..) => Place::First,
             (Self::Last, ..) => Place::Last,
             (Self::Marked, _, Some([from, to])) => Place::Marked(from, to),
-            (Self::Marked, ..) => return Err("no `target`, the characters of the marked word"),
+            (Self::Marked, ..) => return Err("no `target` (the character range of the marked word)"),
             (Self::Every, ..) => Place::Every,
             (Self::Mean, ..) => Place::Mean,
         })

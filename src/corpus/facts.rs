@@ -235,7 +235,7 @@ fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
         for f in &r.facts {
             let twice = |name: &&str| noun.as_ref().is_some_and(|n| name.to_lowercase().split(' ').any(|w| w == n));
             if let Some(name) = f.names().find(twice) {
-                say(format!("prompt '{p}' repeats its noun with {name}"));
+                say(format!("prompt '{p}' contains a noun that the name {name} repeats"));
             }
         }
         let heading = ["heading", "labeled", "titled", "name", "tick is", "headed"];
@@ -435,7 +435,7 @@ mod tests {
         assert!(problems(&[r.clone(), elsewhere]).join(" ").contains("'S4' names s4 in r and S4 in e"));
         r.prompts[0] = "the isle of [X] is [Y] .".into();
         r.facts[0].aliases = vec!["Isle of s0".into()];
-        assert!(told(r).contains("repeats its noun with Isle of s0"));
+        assert!(told(r).contains("contains a noun that the name Isle of s0 repeats"));
         let mut bare = relation("N-1", &good);
         bare.facts.iter_mut().skip(20).for_each(|f| f.aliases.clear());
         assert!(told(bare).contains("20 of 40 subjects have an alias"));

@@ -27,7 +27,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Name on the command line, shared with the reader.
+    /// Name on the command line, which is also the name of the reader's format.
     pub fn id(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
@@ -144,7 +144,7 @@ fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Ve
     Ok(lines.collect())
 }
 
-/// Returns the lines of a set of facts: only facts in LAMA's layout; relations and prompts as well in the plain layout.
+/// Returns the lines of a set of facts. The plain layout also includes relations and prompts.
 fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     let mut relations = facts::relations()?;
     if let Some(wanted) = n {

@@ -49,7 +49,7 @@ impl Tally {
         self.0.is_empty()
     }
 
-    /// Returns the size of the largest balanced sample; `None` if there is only one name or there are too many.
+    /// Returns the size of the largest balanced sample; `None` if there is only one name, or too many to count separately.
     fn even(&self) -> Option<u64> {
         let most = 2..MAX_NAMES.min(50);
         let smallest = self.0.values().min()?;
@@ -99,7 +99,7 @@ pub struct Overview {
     /// Rows that could not be read.
     pub dropped: Drops,
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Number of rows with each stated split.
+    /// Row counts by split, for rows that have one.
     pub splits: Tally,
     /// Label counts of each property.
     pub properties: BTreeMap<String, Tally>,

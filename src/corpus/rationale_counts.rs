@@ -71,7 +71,7 @@ mod tests {
 
     /// In Table 3, a pair is an original with one perturbed input, and the ratio is rationale length over input length, averaged over
     /// inputs. Computed by hand: grammar 2/4, 3/6 (two gold rationales of 4 and 2 words) and 1/5, so .4; semantics has no gold rationale,
-    /// and an original alone is no pair.
+    /// and an original alone is not a pair.
     #[test]
     fn pairs_and_ratios_are_those_counted_by_hand() {
         let folder = tempfile::tempdir().unwrap();

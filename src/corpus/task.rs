@@ -202,7 +202,7 @@ fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     Some([from as u32, to as u32])
 }
 
-/// Examples with everything that is needed to reproduce them.
+/// Examples with the task, seed and frequencies that reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleSet {
     pub task: &'static str,

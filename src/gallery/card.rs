@@ -31,11 +31,11 @@ pub struct Card {
     /// The half of the test material used for the scores.
     pub judgement: Judgement,
     /// Scores of the weights in their stored precision (f16). Grammar is scored on sentences that do not occur in training. Facts are
-    /// scored in trained and in other phrasings, as each score states.
+    /// scored in trained or untrained phrasings; each score states which.
     pub scores: Vec<Score>,
     /// Recall of each relation by prompt, with the prompts' weights in training.
     pub facts: Vec<RelationRecall>,
-    /// Level of the scores' intervals.
+    /// Confidence level of the scores' intervals.
     pub level: f64,
     /// Caveats for the reader.
     pub notes: Vec<String>,

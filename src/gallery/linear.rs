@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(Discriminant::learn(&[vec![1.0], vec![2.0]], &[true, true]), None);
     }
 
-    /// The data are two uniform clouds that differ only along a direction of low variance, which requires the covariance to find.
+    /// The data are two uniform clouds that differ only along a direction of low variance, which only a method that uses the covariance can
+    /// find.
     #[test]
     fn finds_the_direction_that_separates() {
         let mut rng = stream(5, "discriminant test");

@@ -178,8 +178,14 @@ fn tally(right: Vec<bool>) -> Tally {
 
 /// For each example, true if the correct form has the larger logit of the two.
 fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
-    let id =
-        |form: &str| asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not one token")));
+    let id = |form: &str| {
+        asked.word(form, false).ok_or_else(|| {
+            GalleryError::Score(format!(
+                "'{form}' is not a single \
+            token"
+            ))
+        })
+    };
     let questions: Vec<Question> = examples.iter().map(Question::of_example).collect();
     let pair = |e: &Example| Ok((id(&e.forms[usize::from(e.zc)])?, id(&e.forms[1 - usize::from(e.zc)])?));
     let pairs = examples.iter().map(pair).collect::<Result<Vec<_>>>()?;
@@ -209,7 +215,7 @@ fn linear(
     Ok(score(id, &what, tally(right)))
 }
 
-/// Distinct sentences on which this model can be tested; if held out, only those of one half.
+/// Distinct sentences on which this model can be tested; on the held-out side, only those of one half.
 fn sentences(
     asked: &Asked<'_>,
     c: Construction,
@@ -240,8 +246,14 @@ fn constructions(
     let mut pairs = Vec::new();
     for s in sentences(asked, c, Side::Held, judgement, seed, n) {
         let Some((&focus, other)) = s.focus.first().zip(s.other.as_deref()) else { continue };
-        let id =
-            |w: &str| asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not one token")));
+        let id = |w: &str| {
+            asked.word(w, focus == 0).ok_or_else(|| {
+                GalleryError::Score(format!(
+                    "'{w}' is not a single \
+                token"
+                ))
+            })
+        };
         pairs.push((id(&s.tokens[focus])?, id(other)?));
         questions.push(Question::of_sentence(&s));
     }

@@ -13,7 +13,7 @@ use stats::intervals::wilson;
 
 /// Number of permutations for the gap by chance, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Seed for both, fixed so that equal answers get equal intervals.
+/// Seed for permutations and resamples, fixed so that equal answers get equal intervals.
 const SEED: u64 = 0;
 
 /// Scores over all relations; scores without questions are omitted.
@@ -160,7 +160,7 @@ mod tests {
         found.iter().find(|s| s.id == id).unwrap_or_else(|| panic!("no {id}")).share
     }
 
-    /// For prompts of equal quality, the gap on the same facts is the gap by chance; on other facts it is zero.
+    /// For prompts of equal quality, the gap on the same facts equals the gap by chance, and the gap on other facts is zero.
     #[test]
     fn a_gap_by_chance_is_told_from_a_real_one() {
         let equal: Vec<Recalled> = (0..30).map(|s| relation(&[0.8; 6], s)).collect();

@@ -92,7 +92,7 @@ impl Encoding {
         (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
     }
 
-    /// Range of tokens between the special tokens that the tokenizer adds at both ends, which have zero length.
+    /// Range of tokens between the special tokens that the tokenizer adds at both ends. Added tokens have zero length.
     pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();

@@ -269,7 +269,7 @@ pub struct Extent {
     pub blocks: usize,
     /// Number of decoder blocks that run, if there is a decoder.
     pub(crate) decoder_blocks: usize,
-    /// True if the part after the last block runs: final norm and head.
+    /// True if the final norm and the head run.
     pub output: bool,
 }
 
@@ -399,10 +399,7 @@ impl Check<'_> {
 
     fn gradient(&self, g: &Gradient) -> Result<()> {
         if self.arch.network == Network::Table {
-            return refuse(format!(
-                "'{}' reads its word vectors from a table, so there is nothing to differentiate",
-                self.name
-            ));
+            return refuse(format!("'{}' is a table of word vectors, which has no gradients", self.name));
         }
         if g.wrt.is_empty() {
             return refuse("a gradient without hook points".into());

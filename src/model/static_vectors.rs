@@ -25,7 +25,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 pub struct Address {
     /// Text file, possibly compressed (`.gz`).
     pub path: PathBuf,
-    /// True if words are looked up in lower case; `None` does so if the file has no upper case.
+    /// True if words are looked up in lower case; `None` means true if the file has no upper-case letters.
     pub fold: Option<bool>,
     /// Rule for splitting texts into words.
     pub split: Split,
@@ -213,7 +213,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
             return place.wrong("it is empty");
         }
         lines += 1;
-        // The first line determines the width, because its word contains no space.
+        // The first line determines the width; its word is assumed to contain no space.
         let d = *width.get_or_insert_with(|| text.split(BLANKS).count().saturating_sub(1));
         let word = numbers(text, d, &mut values, &place)?;
         has_upper_case |= word.chars().any(char::is_uppercase);

@@ -223,7 +223,7 @@ impl Tokenizer {
     /// Encodes a text for the model, with the tokenizer's special tokens.
     ///
     /// # Errors
-    /// [`ModelError::Config`] if the tokenizer fails, for example because a regular expression gives up.
+    /// [`ModelError::Config`] if the tokenizer fails, for example at the limits of a regular expression.
     pub fn encode(&self, text: &str) -> Result<Encoding> {
         let mut e = self.encode_closed(text)?;
         let shown = e.ids.len().saturating_sub(self.closing);
@@ -329,7 +329,7 @@ impl Tokenizer {
         self.len() == 0
     }
 
-    /// SHA-256 of the defining file.
+    /// SHA-256 of the file that defines the tokenizer.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }

@@ -14,7 +14,7 @@ const WORTH: Duration = Duration::from_secs(5);
 /// A saved state in a file.
 pub(super) struct FileMark {
     path: PathBuf,
-    /// Identifies the training run; states with a different key are ignored.
+    /// Identifier of the training run; states with a different key are ignored.
     key: String,
     kept: Instant,
 }

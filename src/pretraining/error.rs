@@ -39,7 +39,7 @@ pub enum GalleryError {
         what: String,
     },
     /// The number of steps is out of range.
-    #[error("{0} steps; must be from 1 to 1000000")]
+    #[error("{0} steps requested; the number must be from 1 to 1000000")]
     Steps(usize),
     /// A score could not be measured.
     #[error("scoring: {0}")]

@@ -238,7 +238,7 @@ fn a_mixture_goes_on_in_the_middle_from_its_file() {
     assert_eq!(FileMark::new(path.clone(), "another".into()).last(), None);
     mark.finish();
     assert!(!path.exists());
-    // Training stopped after three steps runs only the remaining steps and gives the same results.
+    // If training is stopped after three steps, the next run does only the remaining steps and gives the same results.
     struct Eager(FileMark);
     impl Bookmark for Eager {
         fn last(&mut self) -> Option<Vec<u8>> {

@@ -109,7 +109,7 @@ impl Lots {
     }
 }
 
-/// True if no corpus, for any relation, contains this other name of a subject.
+/// True if no corpus contains this alias of a subject, whatever the relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
@@ -159,7 +159,7 @@ impl Judgement {
     }
 
     /// True if this half contains a sentence. Sentences are divided by the combination that is also split for training (subject and verb,
-    /// actor and events, cause and effect, numbers), or by their words if they contain several.
+    /// actor and events, cause and effect, numbers), or by their words if they contain several such combinations.
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {
             Construction::Tense => tense_key(s),

@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Training sentences in the benchmark's own patterns use other rows than the benchmark.
+    /// Training sentences with a pattern from the benchmark are filled with rows that are not in the benchmark.
     #[test]
     fn rows_of_the_benchmark_stand_in_other_patterns() {
         let book = Book::parse(Language::English).unwrap();

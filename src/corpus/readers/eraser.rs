@@ -183,7 +183,7 @@ fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: usize) -> Result<V
         for evidence in group.iter().filter(|e| e.docid.as_str() == document) {
             let (from, to) = (evidence.start_token, evidence.end_token);
             if from < 0 || to < from || to as u64 > tokens as u64 {
-                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {tokens}");
+                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {tokens} tokens");
                 return Err(Unread::new(DropKind::Index, what));
             }
             set.extend(from as u32..to as u32);

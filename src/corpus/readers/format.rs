@@ -183,7 +183,7 @@ impl Context {
 /// Beginning of a file, used to recognise its format.
 #[derive(Debug)]
 pub struct Head<'a> {
-    /// First lines, without line ends, blank lines and an incomplete last line.
+    /// First lines without their line ends; blank lines and an incomplete last line are omitted.
     pub lines: Vec<&'a str>,
     /// Keys of the JSON object at the beginning.
     pub keys: Keys,

@@ -11,7 +11,7 @@
 //!
 //! Each sequence becomes a rationale row without gold and a prediction row. The score of a token is its mean over the generated tokens,
 //! which gives the same ranking and correlations as the sum. For models without an encoder, the tokens before the first generated one are
-//! scored. Attributions with an embedding dimension are rejected, because the choice of norm belongs to inseq's `aggregate()`.
+//! scored. Attributions with an embedding dimension are rejected, because the norm is to be chosen in inseq's `aggregate()`.
 
 use std::borrow::Cow;
 
@@ -180,7 +180,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     Ok(all.chunks(generated.max(1)).map(|row| row.iter().map(known).collect()).collect())
 }
 
-/// Replaces NaN and infinities, which Python writes although JSON does not have them, by null, except in strings.
+/// Replaces NaN and infinities with null, except in strings. Python writes them although JSON does not allow them.
 fn with_null(text: &str) -> Cow<'_, str> {
     if !text.contains("NaN") && !text.contains("Infinity") {
         return Cow::Borrowed(text);

@@ -142,7 +142,7 @@ const OTHERS: [&str; 12] =
 /// Columns with the character range of the marked word (end exclusive).
 const SPAN: [&str; 2] = ["start", "end"];
 
-/// Columns whose values are the unnamed label if a row also has named labels.
+/// Columns that contain the unnamed label if a row also has named labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
 /// Roles of the columns of a table.

@@ -324,7 +324,8 @@ fn rest(k: Keys<'_>) -> Result<Row<'_>, Unread> {
         let Keys { id, system, label, ranking, scores, probabilities, labels, .. } = k;
         return Ok(Row::Prediction(Prediction { id, system, label, ranking, scores, probabilities, labels }));
     }
-    let what = "none of `text`, `object`, `prompt`, `templates`, `good`, `tokens`, `ranking`, `metric`, `word`";
+    let what = "none of the keys `text`, `object`, `prompt`, `templates`, `good`, `tokens`, `ranking`, `metric`, \
+        `word`";
     Err(Unread::new(DropKind::Missing, what))
 }
 

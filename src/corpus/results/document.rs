@@ -85,7 +85,7 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
 fn first_line_is_whole(rest: &[u8]) -> bool {
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii_end();
-    // A line longer than the window is a long row.
+    // A line that does not end within the window is assumed to be one long row.
     end == rest.len() || line.ends_with(b"}")
 }
 

@@ -151,7 +151,7 @@ impl<'a> Gather<'a> {
             return self.refuse(
                 number,
                 "a row without an identifier",
-                "the key doc_id or id (BEAR: instance; code: task_id or instance_id)",
+                "the key doc_id or id (BEAR: instance; code benchmarks: task_id or instance_id)",
             );
         };
         if (line.is_inspect || self.samples) && line.metrics.is_empty() {

@@ -42,7 +42,7 @@ pub(crate) struct Line<'a> {
     pub scores: Vec<f64>,
     /// Other keys with a numeric or boolean value, and that value.
     pub values: Vec<(Cow<'a, str>, f64)>,
-    /// Other keys with any other value.
+    /// Other keys with a value that is not numeric.
     pub others: Vec<Cow<'a, str>>,
     pub print: Print,
     /// True if the row has keys that only lm-evaluation-harness writes.

@@ -163,7 +163,7 @@ impl<'w> Head<'w> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Scalar,
-    /// A number, a boolean or a word for one.
+    /// A number, a boolean, or a string that means correct or wrong.
     Number,
     List,
     Map,

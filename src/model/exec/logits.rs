@@ -33,7 +33,7 @@ const OUTPUTS: [(&str, &str); 4] = [
 
 /// A network of candle-transformers.
 pub(crate) struct LogitsExecutor {
-    /// Decoders keep the tokens that they have read, so passes run one at a time.
+    /// Decoders cache the tokens read so far, so passes run one at a time.
     net: Mutex<Box<dyn LogitsNet>>,
     arch: Arch,
     device: candle_core::Device,

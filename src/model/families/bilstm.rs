@@ -49,7 +49,7 @@ struct Fields {
     /// Word added before every sentence.
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// True if words are looked up in lower case. By default, this is done if an external file has no upper case.
+    /// True if words are looked up in lower case. By default, true if an external file has no upper-case letters.
     do_lower_case: Option<bool>,
     /// `words` or `spaces`.
     split: Option<String>,

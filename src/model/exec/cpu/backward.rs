@@ -18,7 +18,7 @@ use kernels::rotary::rotate;
 /// Gradients of weights, if requested.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;
 
-/// The encoder's states and the gradient to which the decoder's backward pass adds.
+/// The encoder's states, and their gradient, to which the decoder's backward pass adds.
 pub(super) type MemoryBack<'a> = Option<(&'a [f32], &'a mut [f32])>;
 
 /// Arguments for the backward pass of one block.

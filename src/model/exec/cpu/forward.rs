@@ -32,7 +32,7 @@ pub(super) struct Pass<'a> {
     pub first: Stack<'a>,
     /// The decoder of an encoder-decoder.
     pub second: Option<Stack<'a>>,
-    /// True if the part after the last block runs.
+    /// True if the final norm and the head run.
     pub output: bool,
 }
 

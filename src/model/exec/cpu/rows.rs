@@ -207,7 +207,7 @@ impl Rows {
         }
     }
 
-    /// Local index of a sentence, if it is among these.
+    /// Index of a sentence within this group, if it is in the group.
     pub(crate) fn sentence(&self, b: usize) -> Option<usize> {
         b.checked_sub(self.first).filter(|i| *i < self.spans.len())
     }

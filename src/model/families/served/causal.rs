@@ -452,7 +452,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
 
 /// Common interface of the library's decoders, which share no trait.
 trait Decoder: Send {
-    /// Returns the logits after the last of some tokens, whose first is at position `offset`: `[B, 1, V]`.
+    /// Returns the logits after the last token of `ids`, `[B, 1, V]`. The first token of `ids` is at position `offset`.
     fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
     fn forget(&mut self);
 }
