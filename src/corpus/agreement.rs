@@ -104,7 +104,7 @@ pub enum Position {
     Last,
     /// The last token of the row's `target` span. Without a `target`, the last token of the words that differ from the row's twin.
     Marked,
-    /// Every token of the text, one by one.
+    /// Each token of the text separately.
     Every,
     /// The mean over all tokens of the input.
     Mean,

@@ -164,7 +164,7 @@ pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> R
     Ok(())
 }
 
-/// Maximum number of values of a label that can be probed.
+/// Maximum number of values that a probed label may have.
 const MOST_VALUES: usize = 50;
 
 /// Returns a file's labels, each with its values in order. For a label with more than 50 values, only the first ones found are returned.

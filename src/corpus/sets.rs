@@ -28,7 +28,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Returns the frequencies of combinations of a task's two properties.
+    /// Returns the joint frequencies of a task's two properties.
     ///
     /// # Errors
     /// [`FrequencyError`] if the correlation is impossible.

@@ -152,7 +152,7 @@ pub enum Place {
     /// Last token of the character range (end exclusive) that carries the property.
     Marked(u32, u32),
     Mask,
-    /// Every token of the text, one by one, without special tokens.
+    /// Each token of the text separately, without special tokens.
     Every,
     /// Mean over all tokens of the input.
     Mean,

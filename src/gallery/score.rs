@@ -179,12 +179,7 @@ fn tally(right: Vec<bool>) -> Tally {
 /// For each example, true if the correct form has the larger logit of the two.
 fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     let id = |form: &str| {
-        asked.word(form, false).ok_or_else(|| {
-            GalleryError::Score(format!(
-                "'{form}' is not a single \
-            token"
-            ))
-        })
+        asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not a single token")))
     };
     let questions: Vec<Question> = examples.iter().map(Question::of_example).collect();
     let pair = |e: &Example| Ok((id(&e.forms[usize::from(e.zc)])?, id(&e.forms[1 - usize::from(e.zc)])?));
@@ -247,12 +242,7 @@ fn constructions(
     for s in sentences(asked, c, Side::Held, judgement, seed, n) {
         let Some((&focus, other)) = s.focus.first().zip(s.other.as_deref()) else { continue };
         let id = |w: &str| {
-            asked.word(w, focus == 0).ok_or_else(|| {
-                GalleryError::Score(format!(
-                    "'{w}' is not a single \
-                token"
-                ))
-            })
+            asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not a single token")))
         };
         pairs.push((id(&s.tokens[focus])?, id(other)?));
         questions.push(Question::of_sentence(&s));

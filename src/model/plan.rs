@@ -365,7 +365,7 @@ impl Check<'_> {
 
     fn token(&self, id: u32) -> Result<()> {
         if id as usize >= self.arch.vocab {
-            return refuse(format!("token id {id} is outside the vocabulary of {}", self.arch.vocab));
+            return refuse(format!("token id {id} is outside the vocabulary of {} tokens", self.arch.vocab));
         }
         Ok(())
     }

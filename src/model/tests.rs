@@ -158,7 +158,7 @@ fn impossible_configurations_are_refused() {
         (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
         (|c| c["hidden_act"] = json!("\u{1b}[31mswoosh"), "swoosh' is not supported"),
         (|c| c["layer_norm_eps"] = json!(-1.0), "epsilon"),
-        // Regression: only half of each head of Llama used to be rotated, whereas transformers rotates whole heads regardless of the
+        // Regression: only half of each Llama head used to be rotated, whereas transformers rotates whole heads regardless of the
         // configuration.
         (
             |c| {

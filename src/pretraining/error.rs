@@ -24,7 +24,7 @@ pub enum GalleryError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A file of outcomes cannot be resumed.
+    /// An outcome file cannot be resumed.
     #[error("{}: {what}; choose another file with --out", path.display())]
     Resume {
         path: PathBuf,

@@ -22,8 +22,8 @@ use stats::rng::{shuffle, stream, unit};
 const COUNTED: usize = 20_000;
 /// Count added for each word that must be a single token.
 const WHOLE: usize = 200;
-/// Maximum number of rounds in learning a vocabulary. Each further round adds the benchmark words that were split from their preceding
-/// space.
+/// Maximum number of rounds for learning a vocabulary. Each round after the first adds the benchmark words that the previous one split into
+/// a space and the rest.
 const ROUNDS: usize = 3;
 /// Vocabulary size of every tokenizer in the gallery, chosen so that eight models fit into 24 MB.
 pub const ENTRIES: usize = 4_400;

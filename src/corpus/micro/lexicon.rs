@@ -50,7 +50,7 @@ pub enum Frame {
     Copula,
     /// Adjective (`seems`, `looks`).
     Linking,
-    /// Object of one of these kinds.
+    /// Object whose kind is in this set.
     Transitive(Kinds),
     /// No complement, an adverb or a prepositional phrase.
     Intransitive,

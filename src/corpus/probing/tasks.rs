@@ -68,7 +68,7 @@ pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
-    // A position is drawn for both labels, so that only the swap distinguishes them.
+    // A position is drawn for either label, so that sentences with different labels differ only in the swap.
     let places: Vec<usize> = (0..tokens.len() - 1).filter(|&i| breaks(&tokens, i, body)).collect();
     let at = *places.get(below(rng, places.len().max(1) as u32) as usize)?;
     let mut tokens = whole(tokens)?;

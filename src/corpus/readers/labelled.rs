@@ -145,7 +145,7 @@ const SPAN: [&str; 2] = ["start", "end"];
 /// Columns that contain the unnamed label if a row also has named labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
-/// Roles of the columns of a table.
+/// Roles of a table's columns.
 struct Columns {
     text: &'static [&'static str],
     /// True if the columns [`SPAN`] mark a word in each row.
@@ -166,10 +166,8 @@ impl Columns {
         let [from, to] = [fields.index(SPAN[0])?, fields.index(SPAN[1])?];
         let length = text.chars().count();
         if from >= to || to > length {
-            let what = format!(
-                "the marked word spans characters {from} to {to}, but the text has only {length} \
-                characters"
-            );
+            let what =
+                format!("the marked word spans characters {from} to {to}, but the text has only {length} characters");
             return Err(Unread::new(DropKind::Index, what));
         }
         Ok(Some([from as u32, to as u32]))

@@ -188,7 +188,7 @@ impl<'a> Json<'a> {
         self.items()?.iter().map(|i| i.text().map(str::to_owned)).collect()
     }
 
-    /// Parses a list of pairs of positions in a text.
+    /// Parses a list of position pairs in a text.
     pub(crate) fn offsets(&self) -> Result<Vec<(usize, usize)>> {
         let pair = |item: &Json| match item.ids()?[..] {
             [from, to] => Ok((from as usize, to as usize)),

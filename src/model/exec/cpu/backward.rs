@@ -234,7 +234,7 @@ impl Climb<'_> {
         false
     }
 
-    /// Adds gradients of the weights of queries, keys and values.
+    /// Adds the gradients of the query, key and value weights.
     fn qkv_grads(&self, b: &Level<'_>, back: &mut Back, grads: &mut Grads) {
         let [_, q_end, _, ld] = self.stack.columns();
         let (team, width) = (self.pass.team, self.pass.arch.hidden);

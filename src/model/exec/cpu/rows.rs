@@ -198,7 +198,7 @@ impl Rows {
         (t < to - from).then_some(from + t)
     }
 
-    /// Row of a site among all or the selected rows.
+    /// Row of a site, among all rows or among the selected ones.
     pub(crate) fn row(&self, site: (usize, usize), selected: bool) -> Option<usize> {
         let row = self.full_row(site)?;
         match &self.selected {

@@ -38,7 +38,7 @@ impl Layout {
         self.lengths.partition_point(|n| *n > t)
     }
 
-    /// Row of the word of sentence `k` at step `t` in this direction.
+    /// Row of the word that sentence `k` has at step `t` in this direction.
     fn row(&self, k: usize, t: usize, reverse: bool) -> usize {
         self.starts[k] + if reverse { self.lengths[k] - 1 - t } else { t }
     }
