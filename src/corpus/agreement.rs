@@ -1,4 +1,4 @@
-//! Converts number agreement sentences from any source to examples for the interventions lab.
+//! Converts number agreement sentences from any source into examples for the interventions lab.
 //!
 //! A sentence is usable if `[MASK]` replaces its verb, both verb forms are given, and the subject's number is labelled. The label
 //! `subject_number` is Z_c, and the label `attractor_number` is Z_e. LGD, natural sentences labelled with both numbers, and plain rows have
@@ -31,8 +31,8 @@ pub struct Conversion {
     pub taken: u64,
     /// Rows of other kinds, and rows without a mask, verb forms or subject number.
     pub unsuited: u64,
-    /// Rows with the same text and positions as an earlier row. Rows that differ only after the mask are kept here. They are identical to a
-    /// causal model, so they are dropped once the model is known to be causal.
+    /// Rows with the same text and positions as an earlier row. Rows that differ only after the mask are kept here. A causal model cannot
+    /// distinguish them, so they are dropped once the model is known to be causal.
     pub repeated: u64,
     /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,

@@ -1,5 +1,5 @@
-//! The targets of the built-in models, and their comparison with a card. The targets were fixed before any lab was run on the models.
-//! Training texts and training settings were chosen only by these targets.
+//! The targets of the built-in models, and their comparison with a card. The targets were fixed before any lab was run on the models. They
+//! were the only criterion for choosing training texts and training settings.
 
 use std::fmt;
 

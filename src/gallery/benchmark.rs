@@ -69,8 +69,8 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The description of a score. The number of usable words differs by vocabulary and thus by seed, so the description, which is the same for
-/// all seeds, omits it; the score's `n` contains it.
+/// The description of a score. It is the same for all seeds. The number of usable words depends on the vocabulary and thus on the seed, so
+/// only the score's `n` contains it.
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };

@@ -54,7 +54,7 @@ impl Default for Noise {
     }
 }
 
-/// Preparation of a line.
+/// Ways of preparing a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Infilled,

@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
 
-    /// Regression: a row with only one of several properties used to get it as its unnamed label, which mixed labels of different
-    /// properties.
+    /// Regression: if a row had only one of several properties, its label used to become unnamed, so that labels of different properties
+    /// were mixed.
     #[test]
     fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
         let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");

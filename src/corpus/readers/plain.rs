@@ -4,10 +4,7 @@
 //!
 //! | row | keys (those in parentheses may be omitted) |
 //! | --- | --- |
-//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of
-//! the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the correct and the wrong word for it; without
-//! `labels`, every other key is a label of that name; `twin`: the text with the subject in the other number, `split`: train, validation or
-//! test, `id`) |
+//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the correct and the wrong word for it; without `labels`, every other key is a label of that name; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
 //! | fact | `object`; (`subject`, `relation`, `aliases`, `subject_id`, `object_id`, `contexts`: sentences with `[MASK]`, `id`) |
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
