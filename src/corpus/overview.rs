@@ -441,7 +441,7 @@ mod tests {
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
     }
 
-    /// Regression: rows of such a table used to be counted twice: by label, and by column name.
+    /// Regression: rows of a table with a column `label` used to be counted twice: by label, and by column name.
     #[test]
     fn a_column_called_label_is_counted_once() {
         let dir = tempfile::tempdir().unwrap();

@@ -326,7 +326,7 @@ impl Task {
 }
 
 impl ExampleSet {
-    /// Creates a set of these examples and computes its hash.
+    /// Creates a set from examples and computes its hash.
     pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
         let hash = content_hash(task, &examples);
         Self { task: task.id, seed, frequencies, examples, hash }

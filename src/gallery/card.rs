@@ -250,7 +250,8 @@ fn write_facts(facts: &[RelationRecall], f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     writeln!(
         f,
-        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: held out); n facts:"
+        "\nP@1 in % by relation and prompt, with usual names; in brackets, the prompt's training weight in % (0 if \
+         held out); n: number of facts:"
     )?;
     for r in facts {
         let n = r.prompts.first().map_or(0, |p| p.all().n);

@@ -34,7 +34,7 @@ impl Home {
     fn add(&self, seed: u64, change: impl Fn(&mut Card)) {
         let mut card = self.shipped.clone();
         scores(&mut card, seed);
-        // These are the other fields that depend on the seed.
+        // Besides the scores, these fields depend on the seed.
         card.corpus.hash = format!("{seed:064}");
         card.shape.parameters += usize::try_from(seed).unwrap();
         card.training.seconds *= 2.0;
@@ -49,7 +49,7 @@ impl Home {
         cards(self.path(), "bert-mini")
     }
 
-    /// The error for the cards of these seeds.
+    /// The error that this folder's cards cause.
     fn refusal(&self) -> String {
         self.read().unwrap_err().to_string()
     }

@@ -71,7 +71,7 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     found
 }
 
-/// Computes [`gap_by_chance`] of these answers.
+/// Computes [`gap_by_chance`] from the answers.
 fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     let groups: Vec<Answers> = recalled.iter().map(|r| r.answers.clone()).collect();
     let what = format!(

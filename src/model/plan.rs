@@ -116,7 +116,7 @@ pub enum Scalar {
     Probability(Vec<Target>),
     /// Sum of the targets' log-probabilities.
     LogProbability(Vec<Target>),
-    /// Inner product of `value` with the vectors at `sites` of hook point `at`; `value` has the shape of such a capture.
+    /// Inner product of `value` with the vectors at `sites` of hook point `at`; `value` has the shape of a capture at these sites.
     Cotangent {
         at: HookPoint,
         sites: Sites,
@@ -294,12 +294,12 @@ impl Check<'_> {
             Start::Resume { layer, hidden } => {
                 if *layer > self.arch.layers {
                     return refuse(format!(
-                        "resume at block {layer}; the model has {} (0 to {})",
+                        "cannot resume at block {layer}; the model has {} (0 to {})",
                         self.arch.layers, self.arch.layers
                     ));
                 }
                 if *layer == 0 && self.arch.network != Network::Transformer {
-                    return refuse("resume at block 0; start from word vectors instead".into());
+                    return refuse("cannot resume at block 0; start from word vectors instead".into());
                 }
                 (&hidden.shape, [b, t, self.arch.hidden], hidden)
             }

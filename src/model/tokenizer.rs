@@ -31,7 +31,7 @@ pub struct Tokenizer {
 /// Ids of special tokens; `None` if the tokenizer has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Special {
-    /// Mask, to be predicted.
+    /// Mask token, at whose position a word is predicted.
     pub mask: Option<u32>,
     /// First token in masked models.
     pub cls: Option<u32>,

@@ -46,7 +46,7 @@ impl Bookmark for FileMark {
     }
 
     fn keep(&mut self, bytes: Vec<u8>) {
-        // If the state cannot be saved, later training repeats these steps.
+        // If the state cannot be saved, later training repeats the unsaved steps.
         let _ = weights::write_whole(&self.path, &[self.key.as_bytes(), &bytes].concat());
         self.kept = Instant::now();
     }

@@ -27,7 +27,8 @@ pub const INFILLED: f64 = 0.15;
 pub(crate) const SPAN: f64 = 3.0;
 /// Share of lines whose words are masked in the decoder's input.
 pub const DECODER_MASKED: f64 = 0.50;
-/// Share of words masked in these lines, in addition to the focus. A subject of three tokens is masked completely with probability 0.61.
+/// Share of words other than the focus that are masked in a masked decoder input. A subject of three tokens is masked completely with
+/// probability 0.61.
 pub(crate) const DECODER_HIDDEN: f64 = 0.85;
 /// Share of lines for which the decoder's input has the words of a different line.
 pub const DECODER_SWAPPED: f64 = 0.20;

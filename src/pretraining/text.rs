@@ -32,9 +32,9 @@ const CHUNK: usize = 32;
 
 /// Share of lines in which the focus is masked.
 pub(crate) const FOCUS_MASKED: f64 = 0.60;
-/// Share of other words masked in those lines.
+/// Share of other words masked in lines with a masked focus.
 pub(crate) const ALSO_MASKED: f64 = 0.05;
-/// Share of words masked in the remaining lines.
+/// Share of words masked in lines without a masked focus.
 pub(crate) const RANDOM_MASKED: f64 = 0.12;
 
 /// Learns a family's tokenizer from its corpus; returns a `tokenizer.json`. Every answer of Micro-English and of the rationale benchmark,
@@ -102,9 +102,9 @@ pub struct Step {
 pub struct Masking {
     /// Share of lines in which the focus is masked.
     pub focus: f64,
-    /// Share of other words masked in those lines.
+    /// Share of other words masked in lines with a masked focus.
     pub beside: f64,
-    /// Share of words masked in the remaining lines.
+    /// Share of words masked in lines without a masked focus.
     pub random: f64,
 }
 

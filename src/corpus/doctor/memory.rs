@@ -26,7 +26,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Creates an empty memory for rows of these files.
+    /// Creates an empty memory for the rows of `files`.
     pub(crate) fn of(files: Vec<String>) -> Self {
         Self { files, ..Self::default() }
     }

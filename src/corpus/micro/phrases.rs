@@ -84,7 +84,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.tokens.len() - 1
     }
 
-    /// Draws a noun of these kinds uniformly.
+    /// Draws a noun uniformly from those whose kind is in `kinds`.
     pub(crate) fn noun(&mut self, kinds: Kinds) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[self.index(lexicon::NOUNS.len())];

@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(rows[1].1.as_deref(), Some("1"));
     }
 
-    /// Regression: tables with such headers used to be unrecognised.
+    /// Regression: tab-separated tables with a quoted header used to be unrecognised.
     #[test]
     fn tables_with_tabs_may_quote_their_cells() {
         let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(rows.len(), 3);
     }
 
-    /// Regression: the first line of such a cell used to become the text, and the other lines were dropped.
+    /// Regression: the first line of a quoted cell used to become the text, and its other lines were dropped.
     #[test]
     fn a_quoted_cell_may_run_over_lines() {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");

@@ -226,7 +226,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(notes(Wanted { lenient: true, ..Wanted::default() }), "");
 }
 
-/// Regression: such tables used to be reported as having "no rows".
+/// Regression: tables whose lines end only in carriage returns used to be reported as having "no rows".
 #[test]
 fn lines_that_end_in_carriage_returns_alone_are_named() {
     let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();

@@ -23,7 +23,7 @@ use crate::weights::Checkpoint;
 /// Maximum number of tokens that run together, padding excluded.
 const GROUP_TOKENS: usize = 2048;
 
-/// Output matrices of these families, with the embeddings to which each may be tied.
+/// Output matrices of the logits-only families, with the embeddings to which each may be tied.
 const OUTPUTS: [(&str, &str); 4] = [
     ("lm_head.weight", "model.embed_tokens.weight"),
     ("lm_head.weight", "shared.weight"),

@@ -420,7 +420,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
         let rows = c.num_attention_heads * head_dim;
         let change = Change::ScaleRotated { rows, head: head_dim, rotated, by };
         changed.push(("self_attn.qkv_proj.weight", change));
-        // The library multiplies frequencies by these factors; transformers divides by them.
+        // The library multiplies frequencies by the longrope factors; transformers divides by them.
         let short_factor: Vec<f32> = long.short_factor.iter().map(|v| 1.0 / v).collect();
         let long_factor = short_factor.clone();
         phi3::RopeScaling { short_factor, long_factor, type_: phi3::RopeScalingType::LongRope }
