@@ -270,7 +270,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
     for f in &r.facts {
         if f.object.is_empty() || f.object.contains(char::is_whitespace) {
-            say(format!("object '{}' of {} is not one word", f.object, f.subject));
+            say(format!("object '{}' of {} is not a single word", f.object, f.subject));
         }
         if f.aliases.len() > 5 {
             say(format!("{} has more than 5 aliases", f.subject));

@@ -1,4 +1,4 @@
-//! Tests of reading a model's cards together: joining, refusing, merging.
+//! Tests of reading, joining, rejecting and merging a model's cards.
 
 use super::*;
 

@@ -380,7 +380,7 @@ impl Arch {
             Network::Transformer => {}
             Network::Table if self.layers > 0 => return Err("word vectors have no layers".into()),
             Network::BiLstm if !self.hidden.is_multiple_of(2) => {
-                return Err(format!("a hidden size of {} is odd; two directions need an even one", self.hidden));
+                return Err(format!("a hidden size of {} is odd; two directions need an even size", self.hidden));
             }
             Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }

@@ -51,7 +51,7 @@ pub enum Diet {
     Shuffled,
 }
 
-/// Settings of further training; the defaults are those of the papers.
+/// Settings of further training; the defaults are those of the papers cited above.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Number of distinct sentences in a mixture.

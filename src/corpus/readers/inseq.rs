@@ -156,7 +156,7 @@ fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
     Ok((tokens.into_iter().map(|t| t.inner().token).collect(), scores))
 }
 
-const GRANULAR: &str = "a score for each dimension of the embedding; call `aggregate()` before `save()`";
+const GRANULAR: &str = "one score per embedding dimension; call `aggregate()` before `save()`";
 
 /// Decodes scores from a base64 tensor; values that are not finite become `None`.
 fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {

@@ -41,7 +41,7 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
         Ok(Ok(shape)) => shape,
         // The library uses the last of two equal fields.
         Ok(Err(e)) if e.to_string().starts_with("duplicate field") => {
-            return Err("one of its parts occurs twice".into());
+            return Err("one of its fields occurs twice".into());
         }
         _ => return Ok(()),
     };

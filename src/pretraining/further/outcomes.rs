@@ -109,7 +109,7 @@ fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
     let first: Header = lines
         .next()
         .and_then(|l| serde_json::from_str(l).ok())
-        .ok_or_else(|| wrong("this file was not written by this command"))?;
+        .ok_or_else(|| wrong("it was not written by this command"))?;
     if first != *header {
         return Err(wrong("it belongs to a different model or different settings"));
     }
