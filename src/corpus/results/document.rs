@@ -270,7 +270,7 @@ impl<'de> Visitor<'de> for Row {
     type Value = Option<Line<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a row, true or false")
+        f.write_str("a row, `true` or `false`")
     }
 
     fn visit_bool<E>(self, v: bool) -> Result<Self::Value, E> {

@@ -71,11 +71,11 @@ fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
         // The CPU executor computes in f32, so only the rounded weights affect the results.
         prop_assert_eq!(&got16.run(&batch, &plan).unwrap(), &want);
         let rough = noise(&candle.run(&batch, &plan).unwrap(), &want);
-        prop_assert!(rough < (4.0 * moved).max(0.02), "candle f16: {rough}, where rounded weights move it by {moved}");
+        prop_assert!(rough < (4.0 * moved).max(0.02), "candle f16: {rough}; rounded weights alone: {moved}");
         let got = gotb.run(&batch, &plan).unwrap();
         if kernels::bf16::available() {
             let off = noise(&got, &want_b);
-            prop_assert!(off < (8.0 * moved).max(0.05), "bf16: {off}, where rounded weights move it by {moved}");
+            prop_assert!(off < (8.0 * moved).max(0.05), "bf16: {off}; rounded weights alone: {moved}");
             prop_assert_eq!(&gotb.run(&batch, &plan).unwrap(), &got, "twice");
         } else {
             compare(&got, &want_b)?;

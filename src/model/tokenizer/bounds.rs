@@ -69,7 +69,7 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
 
 /// Combined effect of a component's steps.
 struct Sum {
-    /// Maximum factor by which they can lengthen a text.
+    /// Maximum factor by which the steps can lengthen a text.
     growth: f64,
     steps: usize,
     tables: usize,
