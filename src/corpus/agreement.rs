@@ -1,8 +1,8 @@
-//! Number agreement sentences from any source as examples for the interventions lab.
+//! Converts number agreement sentences from any source into examples for the interventions lab.
 //!
-//! A sentence is usable if its verb is `[MASK]`, both verb forms are given, and the subject's number is labelled. Z_c is the label
-//! `subject_number`, and Z_e is the label `attractor_number`. LGD, natural sentences with both numbers, and plain rows have both labels;
-//! plain rows can also have `subject_animacy` and a counterfactual `twin`.
+//! A sentence is usable if `[MASK]` replaces its verb, both verb forms are given, and the subject's number is labelled. The label
+//! `subject_number` is Z_c, and the label `attractor_number` is Z_e. LGD, natural sentences labelled with both numbers, and plain rows have
+//! both labels; plain rows can also have `subject_animacy` and a counterfactual `twin`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,7 +17,7 @@ use super::task::{Example, ExampleSet, MASK, Place, Property, TASKS, Task};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     pub count: u64,
-    /// Line of the first such row, from 1; 0 if unknown.
+    /// Line number of the first such row, from 1; 0 if unknown.
     pub first_line: u64,
 }
 
@@ -29,10 +29,10 @@ pub(crate) const REPEATED: &str = "same text and position as an earlier row";
 pub struct Conversion {
     /// Rows that became examples.
     pub taken: u64,
-    /// Rows of other kinds, or without mask, forms or subject number.
+    /// Rows of other kinds, and rows without a mask, verb forms or subject number.
     pub unsuited: u64,
-    /// Rows with the same text and positions as an earlier row. Rows that only a causal model could not distinguish are dropped later, once
-    /// the model is known.
+    /// Rows with the same text and positions as an earlier row. Rows that differ only after the mask are kept here. A causal model cannot
+    /// distinguish them, so they are dropped once the model is known to be causal.
     pub repeated: u64,
     /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -59,7 +59,7 @@ pub enum ConversionError {
         /// Most frequent reason.
         why: &'static str,
     },
-    /// No row has the labels of a task from a user's file.
+    /// No row has the labels of a task that is based on a user's file.
     #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
         /// Rows examined.
@@ -77,18 +77,18 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    /// Texts seen so far, each with the tokens whose hidden states are changed and read.
+    /// Texts seen so far, each with the position where hidden states are changed and the position where they are read.
     seen: HashSet<(String, [Option<Place>; 2])>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
     positions: Positions,
 }
 
-/// Positions at which hidden states are changed and those at which oracles read.
+/// Position where hidden states are changed, and position where oracles read them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Positions {
     pub changed: Position,
-    /// Position at which oracles read, if different.
+    /// Position where oracles read; `None` if it is the changed position.
     pub read: Option<Position>,
 }
 
@@ -102,9 +102,9 @@ pub enum Position {
     First,
     /// The last token of the text.
     Last,
-    /// The last token of the row's `target` span, or of the words that differ from the twin if there is no `target`.
+    /// The last token of the row's `target` span. Without a `target`, the last token of the words that differ from the row's twin.
     Marked,
-    /// Every token of the text, one by one.
+    /// Each token of the text separately.
     Every,
     /// The mean over all tokens of the input.
     Mean,
@@ -125,7 +125,7 @@ impl Position {
         }
     }
 
-    /// Resolves the position in a text with `masks` masks and the character range `span`.
+    /// Resolves this position in a text that has `masks` masks and marks the character range `span`.
     fn place(self, masks: usize, span: Option<[u32; 2]>) -> Result<Place, &'static str> {
         Ok(match (self, masks, span) {
             (Self::Mask, 1, _) => Place::Mask,
@@ -138,7 +138,7 @@ impl Position {
             (Self::First, ..) => Place::First,
             (Self::Last, ..) => Place::Last,
             (Self::Marked, _, Some([from, to])) => Place::Marked(from, to),
-            (Self::Marked, ..) => return Err("no `target`, the characters of the marked word"),
+            (Self::Marked, ..) => return Err("no `target` (the character range of the marked word)"),
             (Self::Every, ..) => Place::Every,
             (Self::Mean, ..) => Place::Mean,
         })
@@ -149,7 +149,7 @@ impl Positions {
     /// Resolves the positions in an example. Without a `span`, the words that differ from its twin are used.
     ///
     /// # Errors
-    /// States what the example lacks for such a position.
+    /// A description of what the example lacks for these positions.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);
@@ -263,7 +263,7 @@ impl Collector {
         self.examples.is_empty()
     }
 
-    /// Returns the examples with their observed frequencies, and the numbers of rows. The seed is 0 because nothing is drawn at random.
+    /// Returns the examples with their observed frequencies, and the row counts. The seed is 0 because nothing is drawn at random.
     ///
     /// # Errors
     /// [`ConversionError`] if no row is usable or a subject number never occurs.

@@ -75,7 +75,7 @@ impl Relation {
     }
 }
 
-/// Inserts a name into a prompt as in written English. Its article is dropped after a different article, and its first letter is
+/// Inserts a name into a prompt as in written English. The name's article is dropped after another article, and its first letter is
 /// capitalized at the start of the sentence, unless the second letter is a capital (`iPhone`).
 pub fn said(prompt: &str, name: &str) -> String {
     let Some((before, after)) = prompt.split_once(SUBJECT) else { return prompt.to_owned() };
@@ -185,8 +185,8 @@ pub(crate) const LARGEST_SHARE: f64 = 0.40;
 /// Minimum share of a relation's subjects with an alias.
 pub(crate) const SMALLEST_NAMED: f64 = 0.60;
 
-/// Objects that need an article, which prompts ending in `in [Y] .` do not have; prompts that present the object as a heading may show them
-/// without one.
+/// Objects that need an article. Prompts ending in `in [Y] .` have no article and cannot take these objects; prompts that present the
+/// object as a heading can.
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
 
 pub fn problems(relations: &[Relation]) -> Vec<String> {
@@ -235,13 +235,13 @@ fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
         for f in &r.facts {
             let twice = |name: &&str| noun.as_ref().is_some_and(|n| name.to_lowercase().split(' ').any(|w| w == n));
             if let Some(name) = f.names().find(twice) {
-                say(format!("prompt '{p}' repeats its noun with {name}"));
+                say(format!("prompt '{p}' contains a noun that the name {name} repeats"));
             }
         }
         let heading = ["heading", "labeled", "titled", "name", "tick is", "headed"];
         let shown = heading.iter().any(|h| p.ends_with(&format!("{h} {OBJECT} .")));
         if let Some(f) = r.facts.iter().find(|f| WITH_ARTICLE.contains(&f.object.as_str()) && !shown) {
-            say(format!("prompt '{p}' lacks the article of {}", f.object));
+            say(format!("prompt '{p}' lacks an article before {}", f.object));
         }
     }
 }
@@ -270,7 +270,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
     for f in &r.facts {
         if f.object.is_empty() || f.object.contains(char::is_whitespace) {
-            say(format!("object '{}' of {} is not one word", f.object, f.subject));
+            say(format!("object '{}' of {} is not a single word", f.object, f.subject));
         }
         if f.aliases.len() > 5 {
             say(format!("{} has more than 5 aliases", f.subject));
@@ -301,7 +301,10 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
         for alias in &f.aliases {
             let (tell, known) = (stem(alias, &f.object), stem(&f.subject, &f.object));
             if tell >= 4 && tell > known {
-                say(format!("alias '{alias}' of {} begins like its object {}", f.subject, f.object));
+                say(format!(
+                    "alias '{alias}' of {} begins with the same letters as its object {}",
+                    f.subject, f.object
+                ));
             }
         }
         if f.names()
@@ -421,9 +424,9 @@ mod tests {
         assert!(with(("new", &[" x"], "o1")).contains("ends with a space"));
         assert!(with(("new", &[], "two words")).contains("not one word"));
         assert!(with(("new", &["a", "b", "c", "d", "e", "f"], "o1")).contains("more than 5"));
-        assert!(with(("new", &["the Italian"], "Italy")).contains("begins like its object"));
+        assert!(with(("new", &["the Italian"], "Italy")).contains("begins with the same letters as its object"));
         assert_eq!(with(("Italian land", &["the Italian"], "Italy")), "");
-        assert!(with(("x", &[], "Netherlands")).contains("lacks the article of Netherlands"));
+        assert!(with(("x", &[], "Netherlands")).contains("lacks an article before Netherlands"));
         let mut r = relation("N-1", &good);
         let mut elsewhere = r.clone();
         elsewhere.id = "e".into();
@@ -432,7 +435,7 @@ mod tests {
         assert!(problems(&[r.clone(), elsewhere]).join(" ").contains("'S4' names s4 in r and S4 in e"));
         r.prompts[0] = "the isle of [X] is [Y] .".into();
         r.facts[0].aliases = vec!["Isle of s0".into()];
-        assert!(told(r).contains("repeats its noun with Isle of s0"));
+        assert!(told(r).contains("contains a noun that the name Isle of s0 repeats"));
         let mut bare = relation("N-1", &good);
         bare.facts.iter_mut().skip(20).for_each(|f| f.aliases.clear());
         assert!(told(bare).contains("20 of 40 subjects have an alias"));

@@ -27,7 +27,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Name on the command line, shared with the reader.
+    /// Name on the command line, which is also the name of the reader's format.
     pub fn id(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
@@ -98,7 +98,7 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Default number of examples for a set that can be drawn in any size. With SentEval's shares, it gives 10,000 for training and 1,000 each
+/// Default number of examples for a set that can be drawn in any size. Divided as in SentEval, these are 10,000 for training and 1,000 each
 /// for validation and testing.
 pub(crate) const USUAL: usize = 12_000;
 
@@ -114,7 +114,7 @@ pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Resu
     }
 }
 
-/// Draws at the natural frequencies, as the lab does, so that a run on these rows equals a run on the task.
+/// Draws sentences at the natural frequencies, as the lab does, so that a run on these rows gives the same results as a run on the task.
 fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     let draw = Draw { examples: n, seed, phi: None };
     let frequencies = draw.frequencies().map_err(SetError::from)?;
@@ -144,7 +144,7 @@ fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Ve
     Ok(lines.collect())
 }
 
-/// Returns the lines of a set of facts: only facts in LAMA's layout; relations and prompts as well in the plain layout.
+/// Returns the lines of a set of facts. The plain layout also includes relations and prompts.
 fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     let mut relations = facts::relations()?;
     if let Some(wanted) = n {

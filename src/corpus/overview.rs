@@ -1,4 +1,5 @@
-//! Contents of a data set, counted in one pass: files with dropped rows; rows by kind, label, relation and split; the first rows.
+//! Summary of a data set, computed in one pass: files and their dropped rows, row counts by kind, label, relation and split, and the first
+//! rows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -48,7 +49,7 @@ impl Tally {
         self.0.is_empty()
     }
 
-    /// Returns the size of the largest balanced sample; `None` if there is only one name or there are too many.
+    /// Returns the size of the largest balanced sample; `None` if there is only one name, or too many to count separately.
     fn even(&self) -> Option<u64> {
         let most = 2..MAX_NAMES.min(50);
         let smallest = self.0.values().min()?;
@@ -98,7 +99,7 @@ pub struct Overview {
     /// Rows that could not be read.
     pub dropped: Drops,
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Number of rows with each stated split.
+    /// Row counts by split, for rows that have one.
     pub splits: Tally,
     /// Label counts of each property.
     pub properties: BTreeMap<String, Tally>,
@@ -294,12 +295,12 @@ impl Overview {
         out.push(format!("  dropped    {} unreadable; {} blank lines", self.dropped.total(), self.blank));
         if !self.splits.is_empty() {
             let without = self.rows - self.splits.iter().map(|(_, n)| n).sum::<u64>();
-            let without = if without > 0 { format!("; {without} rows state none") } else { String::new() };
+            let without = if without > 0 { format!("; {without} rows have none") } else { String::new() };
             out.push(format!("  splits     {}{without}", self.splits.text()));
         }
         for (name, tally) in &self.properties {
             let even = tally.even().map_or_else(String::new, |n| format!("; {n} rows if balanced"));
-            // If the set has only one kind of row, every row could have the property.
+            // Rows without a label are counted only if all rows are of one kind, so that every row could have the property.
             let one = self.kinds.len() == 1 && self.files.len() < 2;
             let without = self.rows.saturating_sub(tally.iter().map(|(_, n)| n).sum());
             let without = if one && without > 0 { format!(", none {without}") } else { String::new() };
@@ -313,7 +314,8 @@ impl Overview {
         out.extend(self.rationales.lines());
         if let Some(n) = self.shortcuts.first().map(|s| s.n) {
             out.push(format!(
-                "  surface    labels of {n} test sentences predicted without a model, trained on the training part"
+                "  surface    labels of {n} test sentences predicted without a model, by baselines trained on the \
+                 training part"
             ));
         }
         for s in &self.shortcuts {
@@ -346,8 +348,7 @@ impl Overview {
     }
 }
 
-/// Returns the files that were not read, each with the reason: the file is not data, or none of its rows fits the format that it seemed to
-/// have.
+/// Returns the files that were not read, each with the reason: the file is not data, or none of its rows fits the detected format.
 pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
     let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
     let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
@@ -406,8 +407,7 @@ mod tests {
         assert_eq!(found.properties["label of one.jsonl"].of("x"), 2);
         assert_eq!((found.facts.of("capital"), found.first.len()), (1, 2));
         let text = found.lines().join("\n");
-        for part in
-            ["1 dropped, 1 blank lines", "2 rows state none", "not read   notes", "x 2, y 1; 2 rows if balanced"]
+        for part in ["1 dropped, 1 blank lines", "2 rows have none", "not read   notes", "x 2, y 1; 2 rows if balanced"]
         {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
@@ -441,7 +441,7 @@ mod tests {
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
     }
 
-    /// Regression: rows of such a table used to be counted twice: by label, and by column name.
+    /// Regression: rows of a table with a column `label` used to be counted twice: by label, and by column name.
     #[test]
     fn a_column_called_label_is_counted_once() {
         let dir = tempfile::tempdir().unwrap();

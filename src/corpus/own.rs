@@ -1,7 +1,7 @@
 //! Examples for a task from a user's file: rows read, rows dropped with reasons, and the sample drawn.
 //!
-//! Every format of agreement sentences with both numbers is accepted (see [`super::agreement`]). If a file has more examples than
-//! requested, a sample is drawn that preserves the shares of all combinations of the two numbers.
+//! Every format of agreement sentences that labels subject and attractor number is accepted (see [`super::agreement`]). If a file has more
+//! examples than requested, a sample is drawn that preserves the shares of all combinations of the two numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -23,7 +23,7 @@ use base::{Cancelled, Pulse};
 /// Minimum number of examples for an experiment.
 pub const FEWEST: usize = 200;
 /// Minimum number of examples for each combination of subject and attractor number. With fewer, a part of the split may lack a combination,
-/// so that effects of the two numbers could not be separated.
+/// so that the effects of the two numbers could not be separated.
 pub(crate) const FEWEST_EACH: usize = 10;
 /// Maximum number of examples read, to bound memory.
 const MOST: usize = 2_000_000;
@@ -62,7 +62,7 @@ impl Provenance {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
-    /// Formats all counts in one sentence. The path is not escaped; the display must do so.
+    /// Formats all counts in one sentence. The path is not escaped; the caller must escape it for display.
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self
             .dropped
@@ -129,8 +129,8 @@ pub enum TooFew {
     All(usize),
     /// Too few examples for one combination of labels.
     #[error(
-        "only {count} sentences have the labels `{}` = {} and `{}` = {}; at least {FEWEST_EACH} of each \
-         combination are needed; otherwise selectivity cannot be measured",
+        "only {count} sentences have the labels `{}` = {} and `{}` = {}; measuring selectivity needs at least \
+         {FEWEST_EACH} sentences with each combination",
         properties[0], values[0], properties[1], values[1]
     )]
     Combination {
@@ -164,7 +164,7 @@ pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> R
     Ok(())
 }
 
-/// Maximum number of values of a label that can be probed.
+/// Maximum number of values that a probed label may have.
 const MOST_VALUES: usize = 50;
 
 /// Returns a file's labels, each with its values in order. For a label with more than 50 values, only the first ones found are returned.
@@ -246,8 +246,8 @@ fn listed(known: &BTreeMap<String, BTreeSet<String>>, except: &str) -> String {
 /// Number of rows examined to suggest labels.
 const FIRST_ROWS: u64 = 2_000;
 
-/// Suggests a label to change and labels to preserve, in alphabetical order: those in the file's first rows with several values. Returns
-/// `None` if there are fewer than two, or if one is the property `built_in` of a built-in task.
+/// Suggests a label to change and labels to preserve: the labels that have several values in the file's first rows, in alphabetical order.
+/// Returns `None` if there are fewer than two such labels, or if one of them is `built_in`, the property of a built-in task.
 pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     let known = first_labels(file, FIRST_ROWS, &mut base::NoPulse).ok()?;
     let mut names = known.into_iter().filter(|(_, v)| (2..=MOST_VALUES).contains(&v.len())).map(|(name, _)| name);
@@ -327,14 +327,14 @@ pub fn examples(
     Ok((set, provenance))
 }
 
-/// Builds the error for a file without usable rows for a built-in task; lists the file's labels if none is that of the task.
+/// Builds the error for a file without usable rows for a built-in task; lists the file's labels if the task's label is not among them.
 fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
     let (known, id) = (labels(file, pulse)?, task.properties[0].id);
     if known.is_empty() || known.contains_key(id) {
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
     let named = match known.len() {
-        1 => "name it as task.target, and add a column for a property to preserve, named as task.keep",
+        1 => "name it as task.target, add a column for a property to preserve, and name that as task.keep",
         _ => "name one as task.target and the ones to preserve as task.keep",
     };
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));

@@ -69,9 +69,9 @@ mod tests {
     use crate::readers::{Row, Set};
     use std::ops::ControlFlow;
 
-    /// As Table 3 defines them: a pair is an original with a perturbed input; the ratio is that of the rationale's length to the
-    /// input's, averaged over inputs. By hand: grammar 2/4, 3/6 (two gold rationales of 4 and 2 words) and 1/5, so .4; semantics has
-    /// no gold rationale, and an original alone is no pair.
+    /// In Table 3, a pair is an original with one perturbed input, and the ratio is rationale length over input length, averaged over
+    /// inputs. Computed by hand: grammar 2/4, 3/6 (two gold rationales of 4 and 2 words) and 1/5, so .4; semantics has no gold rationale,
+    /// and an original alone is not a pair.
     #[test]
     fn pairs_and_ratios_are_those_counted_by_hand() {
         let folder = tempfile::tempdir().unwrap();

@@ -12,9 +12,9 @@ use stats::rng::stream;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation {
-    /// Equally many rows from each stratum; all rows from strata that have fewer.
+    /// Equally many rows from each stratum, or all rows of a stratum that has fewer.
     Balanced,
-    /// Rows in proportion to the size of each stratum, by the largest remainder.
+    /// Rows in proportion to the size of each stratum, rounded by the largest-remainder method.
     Proportional,
 }
 
@@ -155,7 +155,7 @@ mod tests {
             let of = |rows: &[(u8, usize)]| rows.iter().map(|r| r.0).collect::<Vec<u8>>();
             let balanced = of(&draw(&strata, size, seed, Allocation::Balanced));
             for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
-                // A stratum contributes fewer rows than a different one only if it is exhausted.
+                // A stratum contributes fewer rows than another only if it is exhausted.
                 let (x, y) = (count(&balanced, a), count(&balanced, b));
                 prop_assert!(x + 1 >= y || x == count(&strata, a), "{} {}", x, y);
             }

@@ -28,7 +28,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Returns the frequencies of combinations of a task's two properties.
+    /// Returns the joint frequencies of a task's two properties.
     ///
     /// # Errors
     /// [`FrequencyError`] if the correlation is impossible.
@@ -99,7 +99,7 @@ impl BuiltIn {
         if let Maker::Task(task) = self.maker { Some(task) } else { None }
     }
 
-    /// Returns the number of rows of a set of fixed size, or `None`; a test counts them.
+    /// Returns the number of rows in a set of fixed size; `None` for other sets. A test checks these numbers.
     pub fn fixed_rows(&self) -> Option<u64> {
         match self.maker {
             Maker::Task(_) | Maker::Probing(_) => None,
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Collecting the rows of the task gives its examples again.
+    /// Converting the rows of a task back to examples restores the task's examples.
     #[test]
     fn rows_of_the_agreement_task_make_its_examples_again() {
         let source = Source::open("agreement", DRAW, &unwatched()).unwrap();

@@ -62,7 +62,7 @@ pub struct Task {
     /// Name in specs and findings.
     pub id: &'static str,
     pub title: &'static str,
-    /// The two properties, of which a run changes one and preserves the other. The verb form agrees with the first.
+    /// The two properties. A run changes one and preserves the other; the verb form agrees with the first.
     pub properties: [Property; 2],
     /// Further labels of generated examples, which interventions are meant to preserve.
     pub further: &'static [Property],
@@ -133,10 +133,10 @@ pub struct Example {
     /// Labels of a user's task except for the first, which is `zc`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Option<u8>>,
-    /// Position at which hidden states are changed and read, if it is not the mask.
+    /// Position where hidden states are changed and read, if it is not the mask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// Position at which oracles read, if it is a different one.
+    /// Position where oracles read, if it differs from `place`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Place>,
 }
@@ -152,7 +152,7 @@ pub enum Place {
     /// Last token of the character range (end exclusive) that carries the property.
     Marked(u32, u32),
     Mask,
-    /// Every token of the text, one by one, without special tokens.
+    /// Each token of the text separately, without special tokens.
     Every,
     /// Mean over all tokens of the input.
     Mean,
@@ -202,7 +202,7 @@ fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     Some([from as u32, to as u32])
 }
 
-/// Examples with everything that is needed to reproduce them.
+/// Examples with the task, seed and frequencies that reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleSet {
     pub task: &'static str,
@@ -242,12 +242,12 @@ impl Task {
         })
     }
 
-    /// Returns a task over a file's labels, which are given with their values: the first is changed and the others are preserved.
+    /// Returns a task for the labels of a file, each given with its values. Runs change the first label and preserve the others.
     ///
-    /// Tasks are static, so this leaks memory, but only little: a process reads few files, and equal labels share a task.
+    /// Tasks are static, so each new task leaks a little memory; a process reads few files, and equal labels share a task.
     ///
     /// # Panics
-    /// Never: fewer than two labels repeat the first.
+    /// Never. If there are fewer than two labels, the first is repeated.
     pub fn own(labels: &[(String, Vec<String>)]) -> &'static Task {
         static KNOWN: Mutex<Vec<&'static Task>> = Mutex::new(Vec::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +277,7 @@ impl Task {
         task
     }
 
-    /// True for a task over the labels of a user's file.
+    /// True for a task based on the labels of a user's file.
     pub fn is_own(&self) -> bool {
         self.write.is_none()
     }
@@ -286,7 +286,7 @@ impl Task {
         self.properties.iter().position(|p| p.id == id)
     }
 
-    /// Returns all labels of its examples: both properties, then the further ones.
+    /// Returns all labelled properties of its examples: the two main ones, then the further ones.
     pub fn labelled(&self) -> impl Iterator<Item = &Property> {
         self.properties.iter().chain(self.further)
     }
@@ -296,8 +296,9 @@ impl Task {
         self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
     }
 
-    /// Draws `n` examples that do not occur in the training of built-in models and have distinct prefixes. Therefore, no two embeddings of
-    /// the mask (whole sentence) or of the verb position (prefix) have the same input, and splits are disjoint.
+    /// Draws `n` examples that do not occur in the training of built-in models and have distinct prefixes. Distinct prefixes ensure that no
+    /// two hidden states, whether at the mask (whole sentence) or before the verb (prefix), have the same input, so that splits are
+    /// disjoint.
     ///
     /// # Errors
     /// [`TaskError::Exhausted`] if the grammar repeats sentences too often.
@@ -325,7 +326,7 @@ impl Task {
 }
 
 impl ExampleSet {
-    /// Creates a set of these examples and computes its hash.
+    /// Creates a set from examples and computes its hash.
     pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
         let hash = content_hash(task, &examples);
         Self { task: task.id, seed, frequencies, examples, hash }
@@ -368,7 +369,7 @@ fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
 }
 
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
-    // If attractors occur with only one subject number, the natural frequencies apply.
+    // If attractors occur with only one subject number, the given frequencies apply unchanged.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))
 }
 

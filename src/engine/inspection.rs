@@ -216,7 +216,7 @@ fn head(arch: &Arch) -> String {
     let tie = |tied| if tied { ", tied to the embeddings" } else { "" };
     match arch.head {
         Head::None => {
-            format!("no {} head: prompts need one; hidden-state probes work", arch.head_kind())
+            format!("no {} head, which prompts need; probes of hidden states work without one", arch.head_kind())
         }
         Head::Masked { tied, .. } => format!("masked LM{}", tie(tied)),
         Head::Causal { tied, .. } if arch.decoder.is_some() => format!("decoder LM{}", tie(tied)),

@@ -1,5 +1,5 @@
-//! The targets of the built-in models, and their comparison with a card. The targets were fixed before any lab was run on the models.
-//! Training texts and training settings were chosen by them alone.
+//! The targets of the built-in models, and their comparison with a card. The targets were fixed before any lab was run on the models. They
+//! were the only criterion for choosing training texts and training settings.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use stats::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// The interval must be below that of a different score, given by id and in words.
+    /// The interval must lie below that of the other score with this id and title.
     Below(&'static str, &'static str),
-    /// The interval must be above that of a different score, given by id and in words.
+    /// The interval must lie above that of the other score with this id and title.
     Above(&'static str, &'static str),
 }
 
@@ -37,12 +37,12 @@ const BARS: &[Bar] = &[
     bar("p1_trained", "P@1, best prompts, trained phrasings", Limit::AtLeast(0.70)),
     bar("p1_held", "P@1, best prompts, held-out phrasings", Limit::AtLeast(0.70)),
     bar("p1_gap", "P@1, best minus worst prompt, on other facts", Limit::AtLeast(0.20)),
-    bar("p1_gap", "P@1, best minus worst prompt, against chance", Limit::Above("p1_gap_chance", "chance")),
-    bar("preference", "weight and P@1 of a prompt, rank correlation", Limit::AtLeast(0.0)),
+    bar("p1_gap", "P@1, best minus worst prompt, compared with chance", Limit::Above("p1_gap_chance", "chance")),
+    bar("preference", "rank correlation between a prompt's weight and its P@1", Limit::AtLeast(0.0)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
-    bar("p1_never", "P@1, facts never trained", Limit::Below("p1_held", "held-out phrasings")),
+    bar("p1_never", "P@1, untrained facts", Limit::Below("p1_held", "held-out phrasings")),
     bar("stability", "same answer under all trained names", Limit::AtLeast(0.40)),
-    bar("stability_unseen", "same answer under names never trained", Limit::Below("stability", "trained names")),
+    bar("stability_unseen", "same answer under untrained names", Limit::Below("stability", "trained names")),
     bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
     bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
     bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
@@ -52,7 +52,7 @@ const BARS: &[Bar] = &[
     // Only encoder-decoders have two inputs to compare; older cards lack the score.
     Bar {
         where_measured: true,
-        ..bar("encoder_drop", "P@1 lost if the encoder reads about another subject", Limit::AtLeast(0.50))
+        ..bar("encoder_drop", "P@1 lost when the encoder reads about another subject", Limit::AtLeast(0.50))
     },
 ];
 

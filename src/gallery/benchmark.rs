@@ -10,8 +10,9 @@ use pretraining::recall::Tally;
 use pretraining::score::Score;
 use pretraining::splits::Judgement;
 
-/// Proportion of English originals whose first answer is a gold answer, by dimension, on one half of the originals: the half for choosing
-/// training settings, or the half for the card. A causal model is tested only where the whole rationale precedes the mask.
+/// One score per dimension: the proportion of English originals for which the model's first answer is a gold answer. Only one half of the
+/// originals is used: the half for choosing training settings, or the half for the card. A causal model is tested only where the whole
+/// rationale precedes the mask.
 ///
 /// # Errors
 /// Returns errors of the model and of the benchmark.
@@ -42,7 +43,7 @@ fn originals() -> Result<impl Iterator<Item = &'static Instance>> {
     Ok(shipped()?.iter().filter(|i| i.sample_type == SampleType::Original))
 }
 
-/// The half of an instance, from a hash of its text.
+/// The half to which an instance belongs, determined by a hash of its text.
 fn half_of(i: &Instance) -> Judgement {
     match hash(0, "judged instance|".bytes().chain(i.sent_text.bytes())) >> 63 {
         0 => Judgement::Development,
@@ -50,8 +51,8 @@ fn half_of(i: &Instance) -> Judgement {
     }
 }
 
-/// The instances on which this model can be tested, with the correct tokens for each. Answers of several tokens cannot be given at one
-/// mask.
+/// The instances on which this model can be tested, with the correct tokens for each. A model cannot give a multi-token answer at a single
+/// mask, so such answers are omitted.
 fn askable<'i>(asked: &Asked<'_>, of: &[&'i Instance]) -> (Vec<&'i Instance>, Vec<Vec<u32>>) {
     let settled = of.iter().filter(|i| i.is_settled_before() || !asked.is_causal());
     let with_gold = settled.map(|&i| (i, i.answers().filter_map(|word| asked.word(word, false)).collect::<Vec<u32>>()));
@@ -68,12 +69,15 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The description of a score. The number of usable words differs by vocabulary and thus by seed, so only the score contains it; the
-/// description is the same for all seeds.
+/// The description of a score. It is the same for all seeds. The number of usable words depends on the vocabulary and thus on the seed, so
+/// only the score's `n` contains it.
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
-    format!("rationale benchmark, {dimension}, first answer (of {all}, where {settled}an answer is one token)")
+    format!(
+        "rationale benchmark, {dimension}, first answer (those of {all} items where {settled}an answer is one \
+        token)"
+    )
 }
 
 #[cfg(test)]

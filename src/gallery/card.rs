@@ -31,11 +31,11 @@ pub struct Card {
     /// The half of the test material used for the scores.
     pub judgement: Judgement,
     /// Scores of the weights in their stored precision (f16). Grammar is scored on sentences that do not occur in training. Facts are
-    /// scored in trained and in other phrasings, as each score states.
+    /// scored in trained or untrained phrasings; each score states which.
     pub scores: Vec<Score>,
     /// Recall of each relation by prompt, with the prompts' weights in training.
     pub facts: Vec<RelationRecall>,
-    /// Level of the scores' intervals.
+    /// Confidence level of the scores' intervals.
     pub level: f64,
     /// Caveats for the reader.
     pub notes: Vec<String>,
@@ -104,7 +104,7 @@ impl Card {
 /// Scores for facts, grouped.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("by prompt", &["p1_best", "p1_trained", "p1_held", "p1_worst", "p1_gap"]),
-    ("how much of the gap is preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
+    ("share of the gap due to prompt preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
     ("beyond the training text", &["p1_kept", "p1_new_names", "p1_never", "p1_commonest"]),
     ("by name", &["stability", "stability_unseen"]),
     ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
@@ -169,7 +169,8 @@ impl fmt::Display for Card {
         let grammar = self.scores.iter().filter(|s| group(s).is_none());
         writeln!(
             f,
-            "\nmeasured on sentences never trained on, unless a line says so, with Wilson intervals at {level:.0} %:"
+            "\nmeasured on sentences that were never trained on, unless a line says otherwise, with Wilson intervals \
+             at {level:.0} %:"
         )?;
         grammar.into_iter().try_for_each(|score| writeln!(f, "  {score}"))?;
         self.write_groups(f)?;
@@ -195,8 +196,8 @@ impl Card {
         let (trained, all) = (n("p1_trained"), n("p1_trained") + n("p1_held"));
         writeln!(
             f,
-            "\nmeasured on facts that were trained, unless a line says so; {trained} of {all} phrasings ({:.0} %) of the best prompts were \
-             trained word for word:",
+            "\nmeasured on trained facts, unless a line says otherwise; {trained} of {all} phrasings ({:.0} %) of \
+             the best prompts were trained word for word:",
             100.0 * trained as f64 / all.max(1) as f64
         )?;
         for (g, (title, _)) in GROUPS.iter().enumerate() {
@@ -210,7 +211,7 @@ impl Card {
     }
 }
 
-/// Writes the sampling weights in %, which are the known causes of preferences.
+/// Writes the sampling weights in %. These weights are the known causes of prompt preferences.
 fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let percent = |x: f64| format!("{}", (1e4 * x).round() / 100.0);
     let list = |weights: &[f64]| weights.iter().map(|&w| percent(w)).collect::<Vec<_>>().join(" ");
@@ -227,14 +228,15 @@ fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (most, least) = (percent(p.most), percent(p.least));
         writeln!(
             f,
-            "           open prompts of a relation: log-normal weights from {most} down to {least} before their sum is 100, \
-             drawn for {}; held-out prompts are never written",
+            "           open prompts of a relation: log-normal weights from {most} down to {least}, drawn for {} and \
+             then scaled to a sum of 100; held-out prompts are never written",
             p.family.name()
         )?;
     }
     writeln!(
         f,
-        "           weights of a subject's names: {}; {} % of the further names and {} % of phrasings are never written",
+        "           weights of a subject's names: {}; {} % of the other names and {} % of the phrasings are never \
+         written",
         list(&m.names),
         percent(m.unseen_names),
         percent(m.held)
@@ -248,7 +250,8 @@ fn write_facts(facts: &[RelationRecall], f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     writeln!(
         f,
-        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: held out); n facts:"
+        "\nP@1 in % by relation and prompt, with usual names; in brackets, the prompt's training weight in % (0 if \
+         held out); n: number of facts:"
     )?;
     for r in facts {
         let n = r.prompts.first().map_or(0, |p| p.all().n);

@@ -1,11 +1,11 @@
 //! The built-in models: their training from a seed, and their scores.
 //!
-//! `recipe` has one line per model. `mixture` defines the training text of each family. `splits` assigns facts and names, and the half of
-//! the questions by which training settings are chosen. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`,
-//! `recall`, `benchmark` and `reads`, through `ask`) and writes a Hugging Face folder with a [`Card`]. `bars` defines targets for the
-//! scores. `series` trains every model from several seeds, `seeds` reads the results, and `spread` shows how much scores depend on the
-//! seed. `further` continues training any model on more or fewer of the facts. The shipped folders are in `assets/models` and are embedded
-//! by [`model::builtin`].
+//! `recipe` has one line per model. `mixture` defines the training text of each family. `splits` decides which facts and names are trained,
+//! and which half of the questions is used to choose training settings. `train` writes the text (`text`), learns a tokenizer, trains,
+//! measures (`score`, `recall`, `benchmark` and `reads`, through `ask`) and writes a Hugging Face folder with a [`Card`]. `bars` defines
+//! targets for the scores. `series` trains every model from several seeds, `seeds` collects their cards, and `spread` shows how much scores
+//! depend on the seed. `further` continues training any model on more or fewer of the facts. The shipped folders are in `assets/models` and
+//! are embedded by [`model::builtin`].
 //!
 //! All randomness comes from the seed. On the same machine with the same number of threads, the same seed gives the same files, except for
 //! the seconds on the card. On other machines, sums may be added in a different order, so that the weights differ in their last bits.

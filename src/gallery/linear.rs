@@ -12,7 +12,7 @@ const RIDGE: f64 = 1e-3;
 
 impl Discriminant {
     /// Computes `w = (S + r I)^-1 (m1 - m0)` with the pooled within-class covariance S. The threshold is halfway between the projected
-    /// means, as is right for equally frequent classes. `None` if a class is empty.
+    /// means, which is optimal if both classes are equally frequent. `None` if a class is empty.
     pub(crate) fn learn(rows: &[Vec<f32>], positive: &[bool]) -> Option<Self> {
         let dim = rows.first()?.len();
         let mean = |class: bool| -> Option<Vec<f64>> {
@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(Discriminant::learn(&[vec![1.0], vec![2.0]], &[true, true]), None);
     }
 
-    /// The data are two uniform clouds that differ only along a direction of low variance, which requires the covariance to find.
+    /// The data are two uniform clouds that differ only along a direction of low variance, which only a method that uses the covariance can
+    /// find.
     #[test]
     fn finds_the_direction_that_separates() {
         let mut rng = stream(5, "discriminant test");

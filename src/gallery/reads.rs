@@ -44,12 +44,20 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     }
     let tally = |only| Tally { hits: table.both + only, n };
     Ok(vec![
-        score("encoder_own", "P@1, each relation's most frequent prompt, usual name, trained", tally(table.only_a)),
-        score("encoder_swapped", "the same, the encoder reads the sentence of another subject", tally(table.only_b)),
-        score("encoder_followed", "the object of that other subject is said instead", followed),
+        score(
+            "encoder_own",
+            "P@1, each relation's most frequent prompt, usual name, trained facts",
+            tally(table.only_a),
+        ),
+        score(
+            "encoder_swapped",
+            "the same, but the encoder reads a sentence about another subject",
+            tally(table.only_b),
+        ),
+        score("encoder_followed", "share of answers that are the other subject's object", followed),
         Score {
             id: "encoder_drop".into(),
-            what: "P@1 lost when the encoder reads of another subject (Tango's interval)".into(),
+            what: "P@1 lost when the encoder reads about another subject (Tango's interval)".into(),
             share: paired::difference(&table, LEVEL),
             n,
         },

@@ -48,7 +48,7 @@ pub struct Measured {
     pub facts: Vec<RelationRecall>,
 }
 
-/// A score on examples whose numbers have these relative frequencies.
+/// An agreement score on examples with these relative frequencies: rows are subject numbers (Sg, Pl), columns attractors (none, Sg, Pl).
 struct Condition {
     id: &'static str,
     what: &'static str,
@@ -63,17 +63,17 @@ const CONDITIONS: [Condition; 3] = [
     },
     Condition {
         id: "agreement_same",
-        what: "agreement, attractor of the subject's number",
+        what: "agreement, attractor with the subject's number",
         cells: [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
     },
     Condition {
         id: "agreement_opposing",
-        what: "agreement, attractor of the other number",
+        what: "agreement, attractor with the other number",
         cells: [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
     },
 ];
 
-/// Called between parts with the number of finished parts and their total; can stop the work.
+/// Called between parts with the number of finished parts and the total number; an error stops the work.
 pub(crate) type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
 /// Number of parts before the relations, not counting the part for encoder-decoders.
@@ -133,8 +133,8 @@ pub fn scores(
     }
     next()?;
     for (side, id, what) in [
-        (Side::Train, "arithmetic_trained", "arithmetic, sums and differences that were trained, first answer"),
-        (Side::Held, "arithmetic_held", "arithmetic, sums and differences that were never trained, first answer"),
+        (Side::Train, "arithmetic_trained", "arithmetic, trained sums and differences, first answer"),
+        (Side::Held, "arithmetic_held", "arithmetic, held-out sums and differences, first answer"),
     ] {
         scores.push(score(id, what, arithmetic(asked, side, judgement, seed, sizes.other)?));
     }
@@ -178,8 +178,9 @@ fn tally(right: Vec<bool>) -> Tally {
 
 /// For each example, true if the correct form has the larger logit of the two.
 fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
-    let id =
-        |form: &str| asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not one token")));
+    let id = |form: &str| {
+        asked.word(form, false).ok_or_else(|| GalleryError::Score(format!("'{form}' is not a single token")))
+    };
     let questions: Vec<Question> = examples.iter().map(Question::of_example).collect();
     let pair = |e: &Example| Ok((id(&e.forms[usize::from(e.zc)])?, id(&e.forms[1 - usize::from(e.zc)])?));
     let pairs = examples.iter().map(pair).collect::<Result<Vec<_>>>()?;
@@ -204,12 +205,12 @@ fn linear(
         .ok_or_else(|| GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len())))?;
     let right =
         asked.states_after(layer, &other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
-    let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
-    let what = format!("{name} number by a linear rule, layer {layer}{of}, both numbers equally often");
+    let of = if layer < asked.layers() { " (the encoder's last)" } else { "" };
+    let what = format!("{name} number decoded by a linear rule, layer {layer}{of}, both numbers equally often");
     Ok(score(id, &what, tally(right)))
 }
 
-/// Distinct sentences on which this model can be tested; if held out, only those of one half.
+/// Distinct sentences on which this model can be tested; on the held-out side, only those of one half.
 fn sentences(
     asked: &Asked<'_>,
     c: Construction,
@@ -240,8 +241,9 @@ fn constructions(
     let mut pairs = Vec::new();
     for s in sentences(asked, c, Side::Held, judgement, seed, n) {
         let Some((&focus, other)) = s.focus.first().zip(s.other.as_deref()) else { continue };
-        let id =
-            |w: &str| asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not one token")));
+        let id = |w: &str| {
+            asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not a single token")))
+        };
         pairs.push((id(&s.tokens[focus])?, id(other)?));
         questions.push(Question::of_sentence(&s));
     }
@@ -249,12 +251,12 @@ fn constructions(
         return Ok(None);
     }
     let (id, what) = match c {
-        Construction::Tense => ("tense", "tense, the right form against the other tense"),
-        Construction::Order => ("order", "clause order, after against before"),
-        Construction::Coordination => ("coordination", "coordination, the right number against the other"),
-        Construction::Lengths => ("lengths", "lengths, the last verb of sentences of 5 to 28 tokens"),
+        Construction::Tense => ("tense", "tense, the correct form preferred to the other tense"),
+        Construction::Order => ("order", "clause order, the correct choice of after or before"),
+        Construction::Coordination => ("coordination", "coordination, the correct number preferred to the other"),
+        Construction::Lengths => ("lengths", "lengths, the last verb in sentences of 5 to 28 tokens"),
         Construction::Causes => {
-            ("reasoning", "cause and effect, pairs never trained, the effect against one of another cause")
+            ("reasoning", "cause and effect, untrained pairs, the effect preferred to that of another cause")
         }
         Construction::Agreement | Construction::Arithmetic => ("", c.title()),
     };

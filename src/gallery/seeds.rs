@@ -121,13 +121,13 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
         };
         found.push((seed, entry.path()));
         if found.len() > MOST {
-            return Err(wrong(&home, format!("has more than {MOST} seeds; move some elsewhere")));
+            return Err(wrong(&home, format!("has more than {MOST} seeds; move some to another folder")));
         }
     }
     found.sort();
     if let Some(twice) = found.windows(2).find(|w| w[0].0 == w[1].0) {
         let other = twice[0].1.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("is a second copy of seed {}; {other} has it too. Remove one of them", twice[0].0);
+        let what = format!("is a second copy of seed {}, which is also in {other}; remove one of the two", twice[0].0);
         return Err(wrong(&twice[1].1, what));
     }
     let cards = found.iter().map(|(seed, path)| card_of(path, name, *seed)).collect::<Result<Vec<Card>>>()?;
@@ -262,7 +262,7 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
     let stale = card.seeds.iter().any(|s| s.seed == own.seed && *s != own);
     if stale && !replace {
         let what = format!(
-            "lists seed {} with numbers that differ from its own scores; --replace rewrites the list",
+            "lists seed {} with numbers that differ from the card's own scores; --replace rewrites the list",
             own.seed
         );
         return Err(wrong(path, what));
@@ -272,14 +272,15 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
         seeds.push(own);
     }
     for new in found {
-        same_model(path, &card, new, &format!("seed {}, which should be added", new.seed))?;
+        same_model(path, &card, new, &format!("seed {}, which is to be added", new.seed))?;
         let new = SeedScores::of(new);
         match seeds.iter_mut().find(|s| s.seed == new.seed) {
             None => seeds.push(new),
             Some(old) if *old == new => {}
             Some(_) if new.seed == card.seed => {
                 let what = format!(
-                    "is of seed {}, but the one to be added has different scores: they are not the same model; copy the whole folder of that seed here first",
+                    "has the same seed ({}) as a model to be added, but different scores, so the two models differ; \
+                     copy the whole folder of the other model here first",
                     new.seed
                 );
                 return Err(wrong(path, what));

@@ -1,4 +1,4 @@
-//! Tests of reading a model's cards together: joining, refusing, merging.
+//! Tests of reading, joining, rejecting and merging a model's cards.
 
 use super::*;
 
@@ -34,7 +34,7 @@ impl Home {
     fn add(&self, seed: u64, change: impl Fn(&mut Card)) {
         let mut card = self.shipped.clone();
         scores(&mut card, seed);
-        // These are the other fields that depend on the seed.
+        // Besides the scores, these fields depend on the seed.
         card.corpus.hash = format!("{seed:064}");
         card.shape.parameters += usize::try_from(seed).unwrap();
         card.training.seconds *= 2.0;
@@ -49,7 +49,7 @@ impl Home {
         cards(self.path(), "bert-mini")
     }
 
-    /// The error for the cards of these seeds.
+    /// The error that this folder's cards cause.
     fn refusal(&self) -> String {
         self.read().unwrap_err().to_string()
     }
@@ -172,12 +172,12 @@ fn scores_are_added_to_a_card_and_stay_there() {
     first.scores[0].share.mean -= 0.01;
     for replace in [false, true] {
         let error = add(&[first.clone()], replace).unwrap_err().to_string();
-        assert!(error.contains("is of seed 1") && error.contains("copy the whole folder"), "{error}");
+        assert!(error.contains("has the same seed (1)") && error.contains("copy the whole folder"), "{error}");
     }
     let mut longer = found[1].clone();
     longer.training.steps += 1;
     let error = add(&[longer], true).unwrap_err().to_string();
-    assert!(error.contains("training.steps is 8000, but 8001 for seed 2, which should be added"), "{error}");
+    assert!(error.contains("training.steps is 8000, but 8001 for seed 2, which is to be added"), "{error}");
     let error = merged(&home.path().join("no/card.json"), "bert-mini", &found, false).unwrap_err().to_string();
     assert!(error.contains("no card.json") && error.contains("cannot be read"), "{error}");
 }
@@ -193,7 +193,7 @@ fn a_list_that_contradicts_its_card_is_refused() {
     super::super::write(&path, &card).unwrap();
     let found = home.read().unwrap();
     let error = merged(&path, "bert-mini", &found, false).unwrap_err().to_string();
-    assert!(error.contains("numbers that differ from its own scores"), "{error}");
+    assert!(error.contains("numbers that differ from the card's own scores"), "{error}");
     let anew = merged(&path, "bert-mini", &found, true).unwrap();
     assert_eq!(anew.seeds, [SeedScores::of(&card), SeedScores::of(&found[0])]);
     card.seeds = vec![entry.clone(), entry];

@@ -35,7 +35,7 @@ pub struct Plan {
     pub jobs: Vec<Job>,
     /// Number of finished models that already exist.
     pub there: usize,
-    /// Keeps other processes from training the same models.
+    /// Lock that keeps other processes from training the same models.
     _claim: Option<File>,
 }
 

@@ -131,7 +131,7 @@ pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     all.into_iter().map(|(bar, values)| BarSpread { range: Range::of(&values), ..bar }).collect()
 }
 
-/// The card with the scores of a different seed, as far as the targets need them.
+/// The card with the scores of a different seed, reduced to what the targets need.
 fn as_card(card: &Card, seed: &SeedScores) -> Card {
     let score = |s: &SeedScore| Score { id: s.id.clone(), what: String::new(), share: s.share, n: s.n };
     let scores = seed.scores.iter().map(score).collect();
@@ -149,7 +149,7 @@ pub fn title(card: &Card) -> String {
 
 pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
-        return writeln!(f, "\n{}: the spread over other seeds is not known", title(card));
+        return writeln!(f, "\n{}: the spread over other seeds is unknown", title(card));
     }
     writeln!(f, "\n{}, in % with intervals at {:.0} %:", title(card), 100.0 * card.level)?;
     lines(card).iter().try_for_each(|line| writeln!(f, "{line}"))
@@ -166,7 +166,7 @@ pub fn lines(card: &Card) -> Vec<String> {
     );
     let bars = bar_spreads(card);
     if !bars.is_empty() {
-        out.push("  targets, number of seeds that met / left undecided / missed each:".to_owned());
+        out.push("  targets, each with the number of seeds that meet it / leave it undecided / miss it:".to_owned());
         out.extend(bars.iter().map(|b| format!("  {:>4} / {} / {}  {}", b.met, b.open, b.missed, b.title)));
     }
     out

@@ -13,7 +13,7 @@ use stats::intervals::wilson;
 
 /// Number of permutations for the gap by chance, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Seed for both, fixed so that equal answers get equal intervals.
+/// Seed for permutations and resamples, fixed so that equal answers get equal intervals.
 const SEED: u64 = 0;
 
 /// Scores over all relations; scores without questions are omitted.
@@ -38,12 +38,12 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     }
     let kept = |r: &RelationRecall| r.kept().map(|p| p.all()).fold(Tally::default(), Tally::and);
     let mut found = vec![
-        score("p1_best", "P@1, each relation's best prompt by other facts, usual name", best),
-        score("p1_trained", "the same, phrasings that were trained", trained),
-        score("p1_held", "the same, phrasings never trained although the fact was", held),
-        score("p1_worst", "P@1, each relation's worst prompt by other facts", worst),
-        gap("p1_gap", "P@1, best less worst prompt, both by other facts", best, worst),
-        gap("p1_gap_same", "the same with both chosen by the facts that judge them", best_same, worst_same),
+        score("p1_best", "P@1, each relation's best prompt, selected on other facts, usual name", best),
+        score("p1_trained", "the same, trained phrasings only", trained),
+        score("p1_held", "the same, untrained phrasings of trained facts", held),
+        score("p1_worst", "P@1, each relation's worst prompt, selected on other facts", worst),
+        gap("p1_gap", "P@1, best minus worst prompt, both selected on other facts", best, worst),
+        gap("p1_gap_same", "the same, both selected and evaluated on the same facts", best_same, worst_same),
     ];
     found.extend(chance(recalled, best_same.n));
     let lowest = facts.iter().filter_map(|r| Some(r.worst()?.all()));
@@ -52,22 +52,31 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     }
     found.extend(preference(&facts));
     found.extend([
-        score("p1_kept", "P@1, prompts that no training text has, facts that were trained", pool(&kept)),
-        score("p1_new_names", "P@1, names that were never read, prompt trained most", pool(&|r| r.new_names)),
-        score("p1_never", "P@1, facts that were never read, prompt trained most", pool(&|r| r.never)),
-        score("p1_commonest", "what a relation's commonest object gives for these facts", pool(&|r| r.commonest)),
-        score("stability", "one answer under all names of a subject that were read", pool(&|r| r.stable)),
-        score("stability_unseen", "one answer under the usual name and those never read", pool(&|r| r.stable_unseen)),
+        score("p1_kept", "P@1, prompts that occur in no training text, trained facts", pool(&kept)),
+        score("p1_new_names", "P@1, untrained names, most frequent prompt", pool(&|r| r.new_names)),
+        score("p1_never", "P@1, untrained facts, most frequent prompt", pool(&|r| r.never)),
+        score(
+            "p1_commonest",
+            "the same facts, always answering the relation's most frequent object",
+            pool(&|r| r.commonest),
+        ),
+        score("stability", "same answer under all trained names of a subject", pool(&|r| r.stable)),
+        score(
+            "stability_unseen",
+            "same answer under the usual name and the untrained names",
+            pool(&|r| r.stable_unseen),
+        ),
     ]);
     found.retain(|s| s.n > 0);
     found
 }
 
-/// Computes [`gap_by_chance`] of these answers.
+/// Computes [`gap_by_chance`] from the answers.
 fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     let groups: Vec<Answers> = recalled.iter().map(|r| r.answers.clone()).collect();
     let what = format!(
-        "what chance alone gives p1_gap_same: {DRAWS} permutations of the prompts of each fact (seed {SEED}), and the middle {:.0} %",
+        "p1_gap_same by chance alone: {DRAWS} permutations of each fact's prompts (seed {SEED}), with their central \
+         {:.0} %",
         100.0 * LEVEL
     );
     let share = gap_by_chance(&groups, DRAWS, LEVEL, SEED);
@@ -86,7 +95,8 @@ fn preference(facts: &[&RelationRecall]) -> Option<Score> {
     };
     let each: Vec<f64> = facts.iter().filter_map(of).collect();
     let what = format!(
-        "Spearman's correlation of a prompt's weight with its P@1, mean over relations, bootstrap of {DRAWS} (seed {SEED})"
+        "Spearman correlation between a prompt's weight and its P@1, mean over relations, {DRAWS} bootstrap samples \
+         (seed {SEED})"
     );
     let share = Resamples::new(each.len(), DRAWS, SEED).mean(&each, LEVEL);
     (!each.is_empty()).then(|| Score { id: "preference".into(), what, share, n: each.len() as u64 })
@@ -150,7 +160,7 @@ mod tests {
         found.iter().find(|s| s.id == id).unwrap_or_else(|| panic!("no {id}")).share
     }
 
-    /// For prompts of equal quality, the gap on the same facts is the gap by chance; on other facts it is zero.
+    /// For prompts of equal quality, the gap on the same facts equals the gap by chance, and the gap on other facts is zero.
     #[test]
     fn a_gap_by_chance_is_told_from_a_real_one() {
         let equal: Vec<Recalled> = (0..30).map(|s| relation(&[0.8; 6], s)).collect();

@@ -177,54 +177,60 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
     let mut notes = vec![
         match judgement {
             Judgement::Development => {
-                "Facts, held-out pairs and sentences of the development half, which recipes are chosen on: these numbers are for \
-                 choosing, and the final half will give lower ones."
+                "Facts, held-out pairs and sentences are from the development half, which is used to select training \
+                 settings. Expect lower scores on the final half."
             }
             Judgement::Final => {
-                "Facts, held-out pairs and sentences of the final half. Recipes are looked at on the other half only; the kept \
-                 prompts are asked here and nowhere else."
+                "Facts, held-out pairs and sentences are from the final half. Training settings were selected on the \
+                 other half only; held-out prompts are tested only here."
             }
         }
         .to_owned(),
-        "Agreement, tense, coordination and lengths are judged on pairs of subject noun and verb that are not in the training text, \
-         clause order on actors and events, cause and effect and arithmetic on pairs that are not; all draw on the same words."
+        "Agreement, tense, coordination and lengths are tested on subject-verb pairs that are not in the training \
+         text, clause order on untrained combinations of actor and events, and cause and effect and arithmetic on \
+         untrained pairs. All of them use words of the training text."
             .to_owned(),
-        "P@1: the most probable of all tokens must be the object. Facts are those of the training text, where a line does not \
-         say otherwise; best and worst prompts are chosen on one half of a relation's facts and judged on the other, in turns. \
-         Scores over relations pool their questions; intervals take these as independent."
+        "P@1: the most probable of all tokens must be the object. Facts are from the training text unless a line \
+         says otherwise. Best and worst prompts are selected on one half of a relation's facts and evaluated on the \
+         other, and vice versa. Scores over relations pool the questions, which the intervals treat as independent."
             .to_owned(),
-        "Evidence for: that a prompt's and a name's frequency in training causes its P@1, since both are known and differ by \
-         design; what this model recalls in phrasings and under names of either kind; what it knows of grammar on new pairs \
-         of known words."
+        "The scores are evidence that the training frequency of prompts and names affects P@1, because these \
+         frequencies are known and differ by design. They also show what this model recalls in trained and untrained \
+         phrasings and names, and how well its grammar extends to new pairs of known words."
             .to_owned(),
-        "No evidence for: how large such effects are in models of natural text, or in another seed; knowledge beyond the listed \
-         relations; understanding of words that the training text lacks."
+        "The scores do not show how large such effects are in models of natural text or with another seed, what the \
+         model knows beyond the listed relations, or whether it understands words outside the training text."
             .to_owned(),
         format!(
-            "In {:.0} % of the agreement sentences whose attractor has the other number the verb agrees with the attractor, as \
-             speakers' verbs do: what is predicted there depends on the attractor's number too, by design.",
+            "In {:.0} % of the training sentences whose attractor differs in number from the subject, the verb \
+             agrees with the attractor, as sometimes in speech. By design, predictions therefore also depend on the \
+             attractor's number.",
             100.0 * ATTRACTION
         ),
-        "The linear rule is Fisher's discriminant on the output of the last block where the verb is read off.".to_owned(),
-        "The same seed gives the same weights up to the order in which sums are added.".to_owned(),
+        "The linear rule is Fisher's discriminant on the output of the last block at the position where the verb is \
+         predicted."
+            .to_owned(),
+        "The same seed gives the same weights, except for rounding differences that depend on the order of \
+         additions."
+            .to_owned(),
     ];
-    let masked = "Trained with the verb, the object or the result masked in 60 % of the sentences and 5 % of their other words, \
-                  12 % of the words of the rest";
+    let masked = "In training, the verb, the object or the result was masked in 60 % of the sentences, with 5 % of \
+        their other words; in the remaining sentences, 12 % of the words were masked";
     notes.push(match objective {
-        Objective::Masked => format!("{masked}; judged at the mask with the whole sentence in sight."),
+        Objective::Masked => format!("{masked}. The model is tested at the mask and reads the whole sentence."),
         Objective::Denoising => format!(
-            "{masked}; in {:.0} % of the sentences one mask for a span instead. The decoder writes the whole sentence; in {:.0} % \
-             its own input is masked, in {:.0} % it is that of another sentence, so that it has to listen to the encoder. \
-             Judged at the mask, where the decoder has read what precedes it; the linear rules read the decoder there, \
-             unless they name the encoder.",
+            "{masked}. In {:.0} % of the sentences, one mask replaced a span of words instead. The decoder predicts \
+             the whole sentence; in {:.0} % of the sentences its input was masked, and in {:.0} % it was another \
+             sentence, so that it has to use the encoder. The model is tested at the mask, where the decoder has \
+             read the preceding words. The linear rules read the decoder there, unless they name the encoder.",
             100.0 * INFILLED,
             100.0 * DECODER_MASKED,
             100.0 * DECODER_SWAPPED
         ),
         Objective::Causal => {
-            "Judged at the last word before the gap, which is all it sees; beginnings of test sentences can occur in the \
-             training text with other verbs. Where the answer does not follow from what precedes it (clause order, some \
-             tenses and causes) it is not asked."
+            "The model is tested at the last word before the gap and sees only the text up to there. Beginnings of \
+             test sentences can occur in the training text with other verbs. Sentences are left out if the answer \
+             does not follow from the preceding words (clause order, some tenses and causes)."
                 .to_owned()
         }
     });

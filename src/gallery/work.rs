@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use pretraining::{GalleryError, Result};
 
-/// Name prefix of these folders.
+/// Name prefix of working folders.
 pub(crate) const PREFIX: &str = ".probity-gallery-";
 /// The file that is locked while its folder is in use.
 const LOCK: &str = "lock";

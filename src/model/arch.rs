@@ -380,7 +380,7 @@ impl Arch {
             Network::Transformer => {}
             Network::Table if self.layers > 0 => return Err("word vectors have no layers".into()),
             Network::BiLstm if !self.hidden.is_multiple_of(2) => {
-                return Err(format!("a hidden size of {} is odd; two directions need an even one", self.hidden));
+                return Err(format!("a hidden size of {} is odd; two directions need an even size", self.hidden));
             }
             Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }
@@ -450,7 +450,8 @@ impl Arch {
         Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
-    /// The number of dimensions in the exponent of base^(-2 i / share): one less than [`Arch::rotated`] if rounded up.
+    /// Number of rotated dimensions, `share`, in the frequencies base^(-2 i / share); one less than [`Arch::rotated`] if that was rounded
+    /// up.
     pub(crate) fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,

@@ -177,7 +177,7 @@ impl Batch {
         let types = arch.embedding.types.max(1) as u32;
         if let Some(i) = self.types.iter().position(|&t| t >= types) {
             return Err(ModelError::Plan(format!(
-                "sentence {} has token type {}; the model has {types}",
+                "sentence {} has token type {}, but the model has only {types} types",
                 i / self.len,
                 self.types[i]
             )));

@@ -122,7 +122,7 @@ fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     }
 }
 
-/// Keeps one name of every shared tensor, like transformers; returns the dropped names with the kept ones.
+/// Keeps one name of every shared tensor, as transformers does; returns the dropped names with the kept ones.
 fn drop_shared(named: &mut Vec<Named<'_>>) -> BTreeMap<String, String> {
     let mut kept: HashMap<(usize, View), String> = HashMap::new();
     for tensor in named.iter() {

@@ -71,7 +71,7 @@ impl Numbers {
         }
     }
 
-    /// Converts the values from index `at` on into `to`.
+    /// Converts the values from index `at` on and writes them to `to`.
     pub(crate) fn copy(&self, at: usize, to: &mut [f32]) {
         let range = at..at + to.len();
         match self {

@@ -72,7 +72,7 @@ pub enum ModelError {
         model: String,
     },
     /// Logits were requested from a model without an output matrix.
-    #[error("{model}: no {kind} head: prompts need one; hidden-state probes work")]
+    #[error("{model}: no {kind} head, which prompts need; probes of hidden states work without one")]
     NoHead {
         model: String,
         /// `masked-LM` or `causal-LM`.
@@ -112,7 +112,10 @@ pub enum ModelError {
         row: usize,
     },
     /// A token id is outside the vocabulary.
-    #[error("token id {id} in sentence {row} has no embedding: the model has {vocab}; remove that token from the text")]
+    #[error(
+        "token id {id} in sentence {row} has no embedding: the model has only {vocab} embeddings; remove that \
+        token from the text"
+    )]
     TokenId {
         id: u32,
         /// Row in the batch, from 0.

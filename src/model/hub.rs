@@ -140,7 +140,8 @@ pub(super) fn check_id(id: &str, revision: &str) -> Result<()> {
     if parts.len() > 2 || !parts.iter().all(|p| plain(p)) || !revision.split('/').all(plain) {
         return Err(ModelError::Hub {
             id: id.chars().take(80).collect::<String>().escape_debug().to_string(),
-            what: "not a built-in model, a folder or a hub id (name or organisation/name, @revision)".into(),
+            what: "not a built-in model, a folder or a hub id (name or organisation/name, optionally with @revision)"
+                .into(),
         });
     }
     Ok(())
@@ -171,7 +172,7 @@ pub fn resolve(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfe
 pub fn pull(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     check_id(id, revision)?;
     if settings.offline {
-        return Err(offline(id, "nothing can be fetched"));
+        return Err(offline(id, "an update needs the network"));
     }
     fetch::fetch(id, revision, settings, on)
 }
@@ -187,7 +188,7 @@ pub(super) fn cached_model(id: &str, revision: &str, settings: &Settings) -> Res
 }
 
 fn offline(id: &str, what: &str) -> ModelError {
-    let what = format!("HF_HUB_OFFLINE is set, but {what}; fetch the model once without it");
+    let what = format!("HF_HUB_OFFLINE is set, but {what}; unset it and download the model once");
     ModelError::Hub { id: id.to_owned(), what }
 }
 

@@ -47,8 +47,8 @@ impl Long {
 }
 
 impl Encoding {
-    /// Splits the encoding for a model of `most` tokens; each part includes the special tokens at both ends. Windows do not overlap, and
-    /// their lengths differ by at most one token. A text that fits has one part, and a dropped text has none.
+    /// Splits the encoding for a model that accepts at most `most` tokens; each part includes the special tokens at both ends. Windows do
+    /// not overlap, and their lengths differ by at most one token. A text that fits has one part, and a dropped text has none.
     pub fn parts(&self, most: usize, long: Long) -> Vec<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());
@@ -92,7 +92,7 @@ impl Encoding {
         (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
     }
 
-    /// Range of tokens between the special tokens that the tokenizer adds at both ends, which have zero length.
+    /// Range of tokens between the special tokens that the tokenizer adds at both ends. Added tokens have zero length.
     pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();

@@ -47,7 +47,7 @@ pub enum Limit {
     Positions,
     /// The library applies the attention window differently from transformers; texts within the window are unaffected.
     Window,
-    /// Beyond this length, transformers changes the rotary frequencies for the whole text, but the library token by token.
+    /// In longer texts, transformers changes the rotary frequencies of all tokens, but the library only those of later tokens.
     Rotary,
 }
 
@@ -85,7 +85,7 @@ impl Arch {
         offers
     }
 
-    /// One line for lists: the labs that support the architecture.
+    /// Labs that support the architecture, as one line for lists.
     pub fn serves(&self) -> &'static str {
         match (self.network, self.head) {
             (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",

@@ -221,7 +221,7 @@ const OUTPUT: &str = "head.decoder.weight";
 fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
     let mut location = family.locate(parameter);
     if parameter == TABLE && arch.is_tied() {
-        // A shared matrix may be stored only under the name of the output.
+        // Some checkpoints store a shared matrix only under the name of the output.
         location.names.extend(family.locate(OUTPUT).names);
     }
     let found = location.names.iter().filter(|n| weights.contains(n));

@@ -116,7 +116,7 @@ pub enum Scalar {
     Probability(Vec<Target>),
     /// Sum of the targets' log-probabilities.
     LogProbability(Vec<Target>),
-    /// Inner product of `value` with the vectors at `sites` of hook point `at`; `value` has the shape of such a capture.
+    /// Inner product of `value` with the vectors at `sites` of hook point `at`; `value` has the shape of a capture at these sites.
     Cotangent {
         at: HookPoint,
         sites: Sites,
@@ -269,7 +269,7 @@ pub struct Extent {
     pub blocks: usize,
     /// Number of decoder blocks that run, if there is a decoder.
     pub(crate) decoder_blocks: usize,
-    /// True if the part after the last block runs: final norm and head.
+    /// True if the final norm and the head run.
     pub output: bool,
 }
 
@@ -294,12 +294,12 @@ impl Check<'_> {
             Start::Resume { layer, hidden } => {
                 if *layer > self.arch.layers {
                     return refuse(format!(
-                        "resume at block {layer}; the model has {} (0 to {})",
+                        "cannot resume at block {layer}; the model has {} (0 to {})",
                         self.arch.layers, self.arch.layers
                     ));
                 }
                 if *layer == 0 && self.arch.network != Network::Transformer {
-                    return refuse("resume at block 0; start from word vectors instead".into());
+                    return refuse("cannot resume at block 0; start from word vectors instead".into());
                 }
                 (&hidden.shape, [b, t, self.arch.hidden], hidden)
             }
@@ -365,7 +365,7 @@ impl Check<'_> {
 
     fn token(&self, id: u32) -> Result<()> {
         if id as usize >= self.arch.vocab {
-            return refuse(format!("token id {id} is outside the vocabulary of {}", self.arch.vocab));
+            return refuse(format!("token id {id} is outside the vocabulary of {} tokens", self.arch.vocab));
         }
         Ok(())
     }
@@ -399,10 +399,7 @@ impl Check<'_> {
 
     fn gradient(&self, g: &Gradient) -> Result<()> {
         if self.arch.network == Network::Table {
-            return refuse(format!(
-                "'{}' reads its word vectors from a table, so there is nothing to differentiate",
-                self.name
-            ));
+            return refuse(format!("'{}' is a table of word vectors, which has no gradients", self.name));
         }
         if g.wrt.is_empty() {
             return refuse("a gradient without hook points".into());

@@ -321,7 +321,7 @@ impl Files {
     }
 }
 
-/// Names of all shards of a checkpoint without an index, derived from the name of one of them.
+/// Names of all shards of a checkpoint without an index, derived from the name of one shard.
 fn shards_without_index(dir: &Path) -> Option<Vec<String>> {
     let mut names = std::fs::read_dir(dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok());
     let name = names.find(|n| is_shard(n))?;

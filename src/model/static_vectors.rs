@@ -25,7 +25,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 pub struct Address {
     /// Text file, possibly compressed (`.gz`).
     pub path: PathBuf,
-    /// True if words are looked up in lower case; `None` does so if the file has no upper case.
+    /// True if words are looked up in lower case; `None` means true if the file has no upper-case letters.
     pub fold: Option<bool>,
     /// Rule for splitting texts into words.
     pub split: Split,
@@ -213,7 +213,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
             return place.wrong("it is empty");
         }
         lines += 1;
-        // The first line determines the width, because its word contains no space.
+        // The first line determines the width; its word is assumed to contain no space.
         let d = *width.get_or_insert_with(|| text.split(BLANKS).count().saturating_sub(1));
         let word = numbers(text, d, &mut values, &place)?;
         has_upper_case |= word.chars().any(char::is_uppercase);
@@ -228,7 +228,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
                 data.resize(d, 0.0);
             }
             data.extend_from_slice(&values);
-            // At the peak there are three copies: the numbers read so far, memory while it doubles, and the model's parameters.
+            // Peak memory is up to three times the size of the numbers, because a full buffer is copied to one of twice its size.
             if lines % CHECK_EVERY == 0 {
                 base::read::fits(3 * size_of_val(data.as_slice()) as u64).map_err(ModelError::io(path))?;
             }

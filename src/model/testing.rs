@@ -90,7 +90,7 @@ pub(crate) fn archs() -> Vec<Arch> {
     vec![bert, gpt2, neox, llama, albert, bart]
 }
 
-/// Draws parameters so large that a wrong mask or norm has effects far above rounding.
+/// Draws parameters so large that the effects of a wrong mask or norm far exceed rounding errors.
 pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut params = Params::default();

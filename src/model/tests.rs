@@ -158,7 +158,7 @@ fn impossible_configurations_are_refused() {
         (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
         (|c| c["hidden_act"] = json!("\u{1b}[31mswoosh"), "swoosh' is not supported"),
         (|c| c["layer_norm_eps"] = json!(-1.0), "epsilon"),
-        // Regression: only half of each head of Llama used to be rotated, whereas transformers rotates whole heads regardless of the
+        // Regression: only half of each Llama head used to be rotated, whereas transformers rotates whole heads regardless of the
         // configuration.
         (
             |c| {
@@ -208,7 +208,7 @@ fn a_folder_without_head_probes_but_does_not_prompt() {
     assert!(!m.has_head());
     let b = m.batch(&["the key"]).unwrap();
     let why = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err().to_string();
-    assert!(why.ends_with("no masked-LM head: prompts need one; hidden-state probes work"), "{why}");
+    assert!(why.ends_with("no masked-LM head, which prompts need; probes of hidden states work without one"), "{why}");
     assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(1))).is_ok());
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t.retain(|(n, _)| n != "cls.predictions.transform.dense.weight"));

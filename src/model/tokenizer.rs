@@ -22,7 +22,7 @@ pub struct Tokenizer {
     digest: [u8; 32],
     /// True if tokens that are not in the vocabulary are dropped.
     drop_unknown: bool,
-    /// Number of tokens appended to a text, which the model must not see.
+    /// Number of closing tokens that the tokenizer appends to a text but the model must not see.
     closing: usize,
     /// Number of embeddings in the model. Larger ids have no embedding.
     rows: usize,
@@ -31,7 +31,7 @@ pub struct Tokenizer {
 /// Ids of special tokens; `None` if the tokenizer has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Special {
-    /// Mask, to be predicted.
+    /// Mask token, at whose position a word is predicted.
     pub mask: Option<u32>,
     /// First token in masked models.
     pub cls: Option<u32>,
@@ -48,7 +48,7 @@ pub struct Special {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
     pub ids: Vec<u32>,
-    /// Spelling of each token in the vocabulary.
+    /// Tokens as spelled in the vocabulary.
     pub tokens: Vec<String>,
     /// Character range of each token in the text (end exclusive). A byte-level token can be half a character.
     pub offsets: Vec<(usize, usize)>,
@@ -223,7 +223,7 @@ impl Tokenizer {
     /// Encodes a text for the model, with the tokenizer's special tokens.
     ///
     /// # Errors
-    /// [`ModelError::Config`] if the tokenizer fails, for example because a regular expression gives up.
+    /// [`ModelError::Config`] if the tokenizer fails, for example at the limits of a regular expression.
     pub fn encode(&self, text: &str) -> Result<Encoding> {
         let mut e = self.encode_closed(text)?;
         let shown = e.ids.len().saturating_sub(self.closing);
@@ -329,7 +329,7 @@ impl Tokenizer {
         self.len() == 0
     }
 
-    /// SHA-256 of the defining file.
+    /// SHA-256 of the file that defines the tokenizer.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }

@@ -1,4 +1,4 @@
-//! Safetensors files. Every statement in a header is checked before use.
+//! Safetensors files. Every field of a header is checked before use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Checkpoint {
     /// Memory-maps safetensors files.
     ///
     /// # Errors
-    /// [`ModelError::Io`], or [`ModelError::Weights`] with the false statement in the header.
+    /// [`ModelError::Io`], or [`ModelError::Weights`] with the invalid field of the header.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
         let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
         Checkpoint::from_shards(shards.collect::<Result<_>>()?)
@@ -152,7 +152,7 @@ pub fn shards(label: &str, index: &str, extension: &str) -> Result<Vec<String>> 
         }
     }
     if files.is_empty() {
-        return Err(wrong("the index names no shard".into()));
+        return Err(wrong("the index lists no shards".into()));
     }
     Ok(files)
 }
@@ -175,11 +175,13 @@ impl Shard {
         };
         let claimed = u64::from_le_bytes(*first);
         let Some(header) = usize::try_from(claimed).ok().filter(|&n| n <= LONGEST_HEADER) else {
-            return wrong(format!("claims a header of {claimed} bytes: it is damaged or not a safetensors file"));
+            return wrong(format!(
+                "states a header length of {claimed} bytes: it is damaged or not a safetensors file"
+            ));
         };
         let Some(text) = rest.get(..header) else {
             return wrong(format!(
-                "claims a header of {header} bytes but has only {}: truncated; fetch it again",
+                "states a header length of {header} bytes but has only {}: it is truncated; fetch it again",
                 rest.len()
             ));
         };
@@ -279,7 +281,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
         let name = printable(name);
         if from > to || to > data {
             return Err(format!(
-                "tensor '{name}' claims bytes {from} to {to} of {data}: the file is truncated or damaged"
+                "tensor '{name}' is at bytes {from} to {to} of {data}: the file is truncated or damaged"
             ));
         }
         if from != end {
@@ -291,10 +293,10 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
             .iter()
             .try_fold(1usize, |n, &s| n.checked_mul(s))
             .and_then(|n| n.checked_mul(t.dtype.bitsize()))
-            .ok_or_else(|| format!("tensor '{name}' claims the shape {:?}", t.shape))?;
+            .ok_or_else(|| format!("tensor '{name}' has the impossible shape {:?}", t.shape))?;
         if bits % 8 != 0 || bits / 8 != to - from {
             return Err(format!(
-                "tensor '{name}' of shape {:?} and type {:?} cannot take {} bytes: the file is damaged",
+                "tensor '{name}' of shape {:?} and type {:?} cannot have {} bytes: the file is damaged",
                 t.shape,
                 t.dtype,
                 to - from

@@ -169,10 +169,9 @@ impl<'a> Asked<'a> {
     /// [`ModelError::Plan`] if the model is not an encoder-decoder, and errors of the model.
     pub fn answers_across(&self, encoded: &[Question], decoded: &[Question]) -> Result<Vec<u32>> {
         let pad = self.tokenizer.pad_id();
-        let decoder = self
-            .arch
-            .decoder
-            .ok_or_else(|| ModelError::Plan("a model without a second stack takes one text at a time".into()))?;
+        let decoder = self.arch.decoder.ok_or_else(|| {
+            ModelError::Plan("only an encoder-decoder can read different texts in encoder and decoder".into())
+        })?;
         let mut answers = Vec::with_capacity(decoded.len());
         for (encoded, decoded) in encoded.chunks(ROWS).zip(decoded.chunks(ROWS)) {
             let (ids, _) = self.encode_all(encoded)?;

@@ -14,7 +14,7 @@ const WORTH: Duration = Duration::from_secs(5);
 /// A saved state in a file.
 pub(super) struct FileMark {
     path: PathBuf,
-    /// Identifies the training run; states with a different key are ignored.
+    /// Identifier of the training run; states with a different key are ignored.
     key: String,
     kept: Instant,
 }
@@ -46,7 +46,7 @@ impl Bookmark for FileMark {
     }
 
     fn keep(&mut self, bytes: Vec<u8>) {
-        // If the state cannot be saved, later training repeats these steps.
+        // If the state cannot be saved, later training repeats the unsaved steps.
         let _ = weights::write_whole(&self.path, &[self.key.as_bytes(), &bytes].concat());
         self.kept = Instant::now();
     }
@@ -76,7 +76,7 @@ impl<'a> StoreMark<'a> {
         Self { last, keep: Box::new(keep), kept: Instant::now() }
     }
 
-    /// Number of steps already completed, which take no time now.
+    /// Number of steps in the last saved state, which are not repeated.
     pub fn before(&self) -> usize {
         self.last.as_deref().and_then(steps).unwrap_or(0)
     }

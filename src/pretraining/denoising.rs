@@ -10,7 +10,7 @@
 //!   then be predicted from little except the encoder.
 //! - *swapped*: the decoder reads the most similar other line of the batch: the same prompt with another subject, or the same clause with a
 //!   subject of the other number. Where encoder and decoder inputs contradict each other, the encoder's is right. Scheduled sampling
-//!   (Bengio et al. 2015) also feeds the decoder wrong words for this purpose, but words that the decoder itself predicted.
+//!   (Bengio et al. 2015) also feeds the decoder wrong words for this purpose, but takes them from the decoder's own predictions.
 //! - *plain*: the decoder reads the true line. This is also the situation when the model answers questions: like the encoder, the decoder
 //!   reads everything before the gap.
 //!
@@ -27,7 +27,8 @@ pub const INFILLED: f64 = 0.15;
 pub(crate) const SPAN: f64 = 3.0;
 /// Share of lines whose words are masked in the decoder's input.
 pub const DECODER_MASKED: f64 = 0.50;
-/// Share of words masked in these lines, in addition to the focus. In 61 % of these lines, a subject of three tokens is masked completely.
+/// Share of words other than the focus that are masked in a masked decoder input. A subject of three tokens is masked completely with
+/// probability 0.61.
 pub(crate) const DECODER_HIDDEN: f64 = 0.85;
 /// Share of lines for which the decoder's input has the words of a different line.
 pub const DECODER_SWAPPED: f64 = 0.20;
@@ -54,7 +55,7 @@ impl Default for Noise {
     }
 }
 
-/// How a line is prepared.
+/// Ways of preparing a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Infilled,

@@ -39,7 +39,7 @@ fn each(made: &Made, mut check: impl FnMut(&[Row], &Row, &[u32], &[u32])) {
     }
 }
 
-/// Decoder input of a known line.
+/// Decoder input without noise: the line, shifted right after the token `end`.
 fn shifted(ids: &[u32], end: u32) -> Vec<u32> {
     std::iter::once(end).chain(ids[..ids.len() - 1].iter().copied()).collect()
 }

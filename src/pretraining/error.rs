@@ -24,7 +24,7 @@ pub enum GalleryError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A file of outcomes cannot be resumed.
+    /// An outcome file cannot be resumed.
     #[error("{}: {what}; choose another file with --out", path.display())]
     Resume {
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum GalleryError {
         what: String,
     },
     /// The number of steps is out of range.
-    #[error("{0} steps; must be from 1 to 1000000")]
+    #[error("{0} steps requested; the number must be from 1 to 1000000")]
     Steps(usize),
     /// A score could not be measured.
     #[error("scoring: {0}")]

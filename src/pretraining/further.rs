@@ -1,5 +1,5 @@
 //! Further pretraining on mixtures with more or fewer facts (Cao et al. 2022, section 5: sample disparity) or with shuffled words (the
-//! corruption of the data-requirement paper). After each mixture, the model is tested on the facts.
+//! corruption in Zhu et al. 2022). After each mixture, the model is tested on the facts.
 //!
 //! The facts are those of [`Lot::Taught`]. No built-in model was trained on them, so before the first mixture it can only guess.
 //!
@@ -44,14 +44,14 @@ pub use self::outcomes::{Keep, mix};
 pub enum Diet {
     /// No text: the model is unchanged.
     None,
-    /// This share of sentences states taught facts; the rest is Micro-English. The model is trained on [`Settings::sentences`] sentences
-    /// for [`Settings::epochs`] epochs.
+    /// Share of sentences that state taught facts; the rest is Micro-English. The model is trained on [`Settings::sentences`] sentences for
+    /// [`Settings::epochs`] epochs.
     Gamma(f64),
-    /// Sentences with taught facts, with their words in random order, for [`Settings::shuffled_steps`] steps.
+    /// Sentences that state taught facts, with their words in random order; trained for [`Settings::shuffled_steps`] steps.
     Shuffled,
 }
 
-/// Settings of further training; the defaults are those of the papers.
+/// Settings of further training; the defaults are those of the papers cited above.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Number of distinct sentences in a mixture.

@@ -122,7 +122,7 @@ fn saved_weights_are_a_model_folder() {
     assert!(model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
 }
 
-/// Regression: the file of outcomes used to have private permissions, unlike all other results.
+/// Regression: the outcome file used to have private permissions, unlike all other results.
 #[cfg(unix)]
 #[test]
 fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
@@ -219,7 +219,7 @@ fn own_text_takes_the_place_of_micro_english() {
     let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
     let first: HashSet<String> = "Line 7 of my own text .".split(' ').map(str::to_owned).collect();
     assert!(shuffled.iter().any(|l| words(l) == first));
-    // These settings give a number of steps instead of epochs, and the hash of the user's text.
+    // These settings contain a number of steps instead of epochs, and the hash of the user's text.
     let own = Settings { steps: Some(5), text: Some(text.hash().to_owned()), ..settings() };
     let found = start.outcome(Diet::Gamma(0.0), &own, Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     assert_eq!(found.steps, 5);
@@ -238,7 +238,7 @@ fn a_mixture_goes_on_in_the_middle_from_its_file() {
     assert_eq!(FileMark::new(path.clone(), "another".into()).last(), None);
     mark.finish();
     assert!(!path.exists());
-    // Training stopped after three steps runs only the remaining steps and gives the same results.
+    // If training is stopped after three steps, the next run does only the remaining steps and gives the same results.
     struct Eager(FileMark);
     impl Bookmark for Eager {
         fn last(&mut self) -> Option<Vec<u8>> {

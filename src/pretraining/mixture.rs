@@ -53,7 +53,7 @@ pub struct Mixture {
     pub facts: f64,
     /// Share of sentences with a construction from the rationale benchmark. None of the sentences is in the benchmark itself.
     pub rationales: f64,
-    /// Shares of each construction among the remaining sentences.
+    /// Share of each construction among the remaining sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Share of attraction errors among agreement sentences whose attractor differs in number from the subject. In such an error, the verb
     /// agrees with the attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no prediction
@@ -125,7 +125,7 @@ impl Mixture {
         }
     }
 
-    /// True if a relation's names are weighted in order instead of in reverse.
+    /// True if a relation's names are weighted in their order; otherwise they are weighted in reverse order.
     fn forwards(&self, relation: &str) -> bool {
         self.preference.is_none_or(|p| share("half", &[p.family.name(), relation]) < 0.5)
     }
@@ -168,7 +168,7 @@ impl Mixture {
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)
     }
 
-    /// Returns the prompt that is used for a fact in any case.
+    /// Returns the prompt that is never held out for this fact.
     fn anchor(&self, relation: &Relation, fact: &Fact) -> usize {
         let second = share("anchor", &[&relation.id, &fact.subject]) < 0.5;
         let order = self.order(relation);
@@ -188,7 +188,7 @@ pub struct Corpus {
 struct Written {
     relation: usize,
     fact: usize,
-    /// Index of the prompt, index of the name, and weight.
+    /// Prompt index, name index and weight.
     phrasings: Vec<(usize, usize, f64)>,
     total: f64,
 }

@@ -135,7 +135,7 @@ type Row = Vec<(bool, bool)>;
 /// A relation's recall, with answers by fact and open prompt, which are needed to select prompts.
 pub struct Recalled {
     pub relation: RelationRecall,
-    /// Answers to the facts of `relation.prompts`; the alternatives are the open prompts.
+    /// For each fact tested in `relation.prompts`, whether the answer to each open prompt is correct.
     pub answers: Answers,
     /// For the same facts and prompts, true if the phrasing was held out.
     pub held: Vec<Vec<bool>>,

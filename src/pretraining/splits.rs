@@ -56,7 +56,8 @@ impl Lot {
     }
 }
 
-/// Uses of all facts. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would explain a guess.
+/// Assigns a [`Lot`] to every fact. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would
+/// explain a guess.
 pub struct Lots {
     /// Lower-case words of each benchmark row about knowledge or semantics.
     rows: Vec<Vec<String>>,
@@ -100,7 +101,7 @@ impl Lots {
         fact.names().any(|name| {
             let name = name.strip_prefix("the ").unwrap_or(name).to_lowercase();
             let name: Vec<&str> = name.split_whitespace().collect();
-            // A benchmark row may have the plural, such as acres.
+            // A benchmark row may contain the plural form, such as `acres`.
             let is = |word: &str, said: &str| said == word || said.strip_suffix('s') == Some(word);
             let same = |w: &[String]| name.iter().zip(w).all(|(name, said)| is(name, said));
             rows.iter().any(|row| self.rows[*row].windows(name.len().max(1)).any(same))
@@ -108,7 +109,7 @@ impl Lots {
     }
 }
 
-/// True if no corpus, for any relation, contains this other name of a subject.
+/// True if no corpus contains this alias of a subject, whatever the relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
@@ -158,7 +159,7 @@ impl Judgement {
     }
 
     /// True if this half contains a sentence. Sentences are divided by the combination that is also split for training (subject and verb,
-    /// actor and events, cause and effect, numbers), or by their words if they contain several.
+    /// actor and events, cause and effect, numbers), or by their words if they contain several such combinations.
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {
             Construction::Tense => tense_key(s),

@@ -22,8 +22,8 @@ use stats::rng::{shuffle, stream, unit};
 const COUNTED: usize = 20_000;
 /// Count added for each word that must be a single token.
 const WHOLE: usize = 200;
-/// Maximum number of rounds in learning a vocabulary. Each further round adds the benchmark words that were split from their preceding
-/// space.
+/// Maximum number of rounds for learning a vocabulary. Each round after the first adds the benchmark words that the previous one split into
+/// a space and the rest.
 const ROUNDS: usize = 3;
 /// Vocabulary size of every tokenizer in the gallery, chosen so that eight models fit into 24 MB.
 pub const ENTRIES: usize = 4_400;
@@ -32,9 +32,9 @@ const CHUNK: usize = 32;
 
 /// Share of lines in which the focus is masked.
 pub(crate) const FOCUS_MASKED: f64 = 0.60;
-/// Share of other words masked in those lines.
+/// Share of other words masked in lines with a masked focus.
 pub(crate) const ALSO_MASKED: f64 = 0.05;
-/// Share of words masked in the remaining lines.
+/// Share of words masked in lines without a masked focus.
 pub(crate) const RANDOM_MASKED: f64 = 0.12;
 
 /// Learns a family's tokenizer from its corpus; returns a `tokenizer.json`. Every answer of Micro-English and of the rationale benchmark,
@@ -74,7 +74,8 @@ fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<Str
     })
 }
 
-/// Returns words that the tokenizer splits into a separate space token and the rest, which saliency would otherwise have to mark.
+/// Returns the words that the tokenizer splits into a space token and the rest. If they stayed split, saliency would also have to score the
+/// space token.
 fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
     let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
     let mut torn = Vec::new();
@@ -101,9 +102,9 @@ pub struct Step {
 pub struct Masking {
     /// Share of lines in which the focus is masked.
     pub focus: f64,
-    /// Share of other words masked in those lines.
+    /// Share of other words masked in lines with a masked focus.
     pub beside: f64,
-    /// Share of words masked in the remaining lines.
+    /// Share of words masked in lines without a masked focus.
     pub random: f64,
 }
 

@@ -19,8 +19,8 @@ struct Learned {
     merges: Vec<(u32, u32)>,
 }
 
-/// Counts of adjacent pairs, and the words that contain them. Counts on the heap may be outdated and are checked on removal; therefore a
-/// merge visits only words that contain the pair.
+/// Counts of adjacent pairs, and the words that contain them. A merge updates only the words that contain its pair, so counts on the heap
+/// may be outdated and are checked on removal.
 struct Pairs {
     counts: HashMap<(u32, u32), u64>,
     places: HashMap<(u32, u32), Vec<usize>>,
@@ -77,7 +77,7 @@ impl Pairs {
 }
 
 /// Repeatedly merges the most frequent adjacent pair, until every word is one symbol or there are `size` entries. `continuation` is the
-/// prefix of symbols that do not begin a word; it is removed from the right part of a pair.
+/// prefix of symbols that do not begin a word; it is removed from the second symbol when a pair is merged.
 fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, size: usize) -> Learned {
     let mut ids: HashMap<String, u32> = alphabet.iter().cloned().zip(0..).collect();
     let mut learned = Learned { entries: alphabet, merges: Vec::new() };

@@ -77,7 +77,7 @@ pub(crate) fn diagnosed(ticket: u64) -> Event {
             "          60  word of several tokens; line 9: `Uppsala`: tokens 3 in bert-mini, 2 in gpt2-mini",
             "          22  duplicate; line 31: capital: `France`, `Paris`: the same as line 1",
             "          14  (note) no alias; line 2: capital: `Peru`",
-            "  relations  2 with facts; 0 of them have subjects with several objects (N-M)",
+            "  relations  2 with facts; 0 have subjects with several objects (N-M)",
             "    capital       900 facts,    880 kept,   870 objects, most frequent 1 %, 1-1",
             "  bert-mini  1780 words of one token, 60 of several, 0 outside the vocabulary",
             "  gpt2-mini  1801 words of one token, 39 of several, 0 outside the vocabulary",

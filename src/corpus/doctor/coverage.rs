@@ -1,4 +1,4 @@
-//! Share of running text that model vocabularies cover, counted by word occurrence.
+//! Coverage of running text by model vocabularies, counted by word occurrence.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ impl TextCount {
     pub(super) fn said(&self) -> String {
         let share = |n: u64| 100.0 * n as f64 / self.words().max(1) as f64;
         format!(
-            "text of {} words: {:.1} % one token, {:.1} % several, {:.1} % outside the vocabulary",
+            "text of {} words: {:.1} % single-token, {:.1} % multi-token, {:.1} % outside the vocabulary",
             self.words(),
             share(self.single),
             share(self.several),
@@ -36,7 +36,7 @@ impl TextCount {
     }
 }
 
-/// Counts words for all vocabularies.
+/// Word counts of running text for all vocabularies.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     known: HashMap<String, Vec<Option<usize>>>,
@@ -52,7 +52,7 @@ impl Coverage {
         self.counts.resize(models.len(), TextCount::default());
         for word in text.split_whitespace().filter(|w| !w.contains(MASK)) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            // No vocabulary has an entry this long, and some tokenizers take quadratic time.
+            // No vocabulary has an entry this long, and some tokenizers take time quadratic in the word length.
             if word.is_empty() || word.len() > MAX_NAME {
                 continue;
             }

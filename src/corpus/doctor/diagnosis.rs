@@ -10,11 +10,11 @@ use crate::readers::{Drops, RelationKind, Report, Set};
 
 /// Factor for skew: a property is skewed if its most frequent label is at least this many times as frequent as in a balanced set.
 const SKEW: f64 = 1.25;
-/// Maximum number of different objects per relation that are counted.
+/// Maximum number of distinct objects counted per relation.
 const MAX_OBJECTS: usize = 10_000;
-/// Maximum number of labels and words listed, and the default number of relations.
+/// Maximum number of labels and words listed, and default number of relations listed.
 pub const LISTED: usize = 8;
-/// Minimum share of ambiguous facts for a relation to count as N-M; with fewer, errors in the source are assumed.
+/// Minimum share of ambiguous facts for a relation to count as N-M. Below it, the ambiguous facts are treated as errors in the source.
 const MUCH: f64 = 0.05;
 
 /// Function that returns the number of tokens in a word, or `None` if a token is unknown.
@@ -78,7 +78,7 @@ pub struct RelationCount {
     pub(crate) shared_objects: u64,
     /// Type stated by the source.
     pub stated: Option<RelationKind>,
-    /// Share of the most frequent object among the facts kept, which is the accuracy of always answering with it.
+    /// Share of the kept facts that have the most frequent object, which is the accuracy of always giving that answer.
     pub majority: Option<f64>,
     /// Number of distinct objects among the facts kept.
     pub objects: u64,
@@ -204,8 +204,8 @@ impl Doctor<'_> {
     }
 }
 
-/// Summarizes the label counts of a property. Only probed properties can be skewed. A paradigm of minimal pairs is not a label, so a file
-/// may have only one paradigm.
+/// Summarizes the label counts of a property. Only probed properties can be skewed. The paradigm of a minimal pair is not a label to probe,
+/// so a file with a single paradigm is not skewed.
 fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
     let total: u64 = labels.values().sum();
     let majority = labels.values().max().map_or(0.0, |m| *m as f64 / total as f64);
@@ -275,8 +275,8 @@ impl Diagnosis {
         let several = || with_facts.iter().filter(|(_, r)| r.kind() == Some(RelationKind::ManyToMany));
         let much = several().filter(|(_, r)| r.ambiguous() >= MUCH).count();
         out.push(format!(
-            "  relations  {} with facts; {} of them have subjects with several objects (N-M), {much} in {:.0} % of \
-             their facts or more",
+            "  relations  {} with facts; {} have subjects with several objects (N-M), {much} of them in at least \
+             {:.0} % of their facts",
             with_facts.len(),
             several().count(),
             100.0 * MUCH

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
-/// Maximum number of hashes (about 32 bytes each); rows beyond it are not compared.
+/// Maximum number of hashes (about 32 bytes each); rows beyond this number are not compared.
 pub(crate) const MOST: usize = 16_000_000;
 
 /// Hashes a value, with the same result in every run. Among 10 million values, the probability of a collision is 3e-6.
@@ -26,7 +26,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Creates an empty memory for rows of these files.
+    /// Creates an empty memory for the rows of `files`.
     pub(crate) fn of(files: Vec<String>) -> Self {
         Self { files, ..Self::default() }
     }
@@ -47,7 +47,7 @@ impl Memory {
         self.full
     }
 
-    /// Formats a position; the file name is omitted if it is the current file.
+    /// Formats a file and line; the name of the current file is omitted.
     pub(crate) fn place(&self, file: u32, line: u32) -> String {
         match self.files.get(file as usize) {
             Some(name) if file != self.file => format!("{name} line {line}"),

@@ -37,14 +37,14 @@ pub enum Finding {
     Duplicate,
     /// A sentence that occurs earlier with different labels.
     Conflict,
-    /// A subject that also has a different object, so that none of its facts has a unique answer.
+    /// A subject with several objects, so that none of its facts has a unique answer.
     SeveralObjects,
     /// No gold rationale.
     EmptyRationale,
     /// A minimal pair whose two sentences are equal.
     EqualPair,
     NoSubject,
-    /// The object is part of the subject's name, which gives it away.
+    /// The object is part of the subject's name, which reveals the answer.
     Overlap,
     /// A subject without alternative names.
     NoAlias,
@@ -190,7 +190,7 @@ impl<'v> Doctor<'v> {
                 what: beginning(what, MAX_SAID),
             });
         }
-        // Rows with only warnings would leave no space for dropped rows.
+        // The list has limited space, so rows that only have warnings are not listed.
         if drops && self.flagged.len() < self.keep {
             let findings = found.iter().map(|f| f.0).collect();
             let what = found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
@@ -330,8 +330,7 @@ impl<'v> Doctor<'v> {
         self.text([text], found);
         let bare = sentence.label.iter().map(|l| ("label", l.as_str()));
         let labels: Vec<(&str, &str)> = bare.chain(sentence.named_labels()).collect();
-        // Labels without a property name belong to the task of their file, so the same sentence may have a different label in a different
-        // file.
+        // Labels without a property name belong to the task of their file, so a sentence may have different labels in different files.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));
         if let Some(first) = self.memory.seen(hash(&("sentence", text, place, &labels))) {

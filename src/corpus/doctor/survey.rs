@@ -1,4 +1,4 @@
-//! Subjects with several objects, collected before rows are judged. Given that `England` has both `Winchester` and `London`, neither fact
+//! Subjects with several objects, collected before rows are examined. If `England` has the objects `Winchester` and `London`, neither fact
 //! has a unique answer, whichever comes first.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ const FACTS: [&str; 6] = ["plain", "lama", "pararel-facts", "bear", "causaleval-
 /// Subjects with several objects, stored as hashes.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// File and line where each subject has a second object for the first time.
+    /// File and line where each subject first has a second object.
     pub(super) several: HashMap<u64, (usize, u64)>,
     /// Hash of each subject's first object.
     first: HashMap<u64, u64>,

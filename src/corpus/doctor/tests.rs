@@ -103,7 +103,7 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
     let d = diagnose(&text, vec![]);
     let printed = d.lines(LISTED).join("\n");
     for part in [
-        "20 with facts; 2 of them have subjects with several objects (N-M), 1 in 5 % of their facts or more",
+        "20 with facts; 2 have subjects with several objects (N-M), 1 of them in at least 5 % of their facts",
         "N-M by 2 (2.0 %)",
         "N-M by 2 (100.0 %) - none kept",
         "most frequent 100 %, N-1 - one object only",
@@ -147,7 +147,7 @@ fn pairs_are_told_by_the_words_of_their_text() {
     assert_eq!((text.words(), text.single, text.several, text.outside), (12, 9, 1, 2));
     let printed = d.lines(LISTED).join("\n");
     assert!(
-        printed.contains("narrow     text of 12 words: 75.0 % one token, 8.3 % several, 16.7 % outside"),
+        printed.contains("narrow     text of 12 words: 75.0 % single-token, 8.3 % multi-token, 16.7 % outside"),
         "{printed}"
     );
     assert!(

@@ -100,7 +100,7 @@ mod share {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
     pub frequencies: Frequencies,
-    /// Side of the subject-verb pairs.
+    /// Side of the split from which subject-verb pairs are drawn.
     pub side: Side,
 }
 
@@ -210,7 +210,7 @@ impl<R: Rng> Builder<'_, R> {
         fits().nth(i).map_or("", |w| w.0)
     }
 
-    /// Draws a noun of one of these kinds other than `except`.
+    /// Draws a noun whose kind is in `kinds`, other than `except`.
     fn noun(&mut self, kinds: Kinds, except: Option<&Noun>) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];

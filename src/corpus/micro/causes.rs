@@ -2,14 +2,14 @@
 //!
 //! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because CAUSE .`
 //! Causes and effects come in groups (cold, hunger, darkness, ...); each cause combines with every effect of its group. A fifth of the
-//! pairs of cause and effect is held out from training, so a model must infer these from other pairs with the same cause or effect.
+//! cause-effect pairs is held out from training, so a model must infer these from other pairs with the same cause or effect.
 
 use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
 
-/// Causes and effects, each of which can be combined with each other.
+/// Causes and effects; every cause can be combined with every effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     pub name: &'static str,
@@ -61,7 +61,7 @@ pub(crate) const PEOPLE: &[&str] = &[
 /// Verbs of the wish.
 pub(crate) const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
 
-/// True if a pair of cause and effect is held out from training.
+/// True if a cause-effect pair is held out from training.
 pub(crate) fn is_held_out(cause: &str, effect: &str) -> bool {
     held_out("cause and effect 2", &[cause, effect])
 }

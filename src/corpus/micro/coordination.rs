@@ -36,7 +36,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
         1 => {
             text.tokens.push(verb.forms[one.index()]);
             text.words("and");
-            // Nouns of every kind have several verbs without an object on either side, so the loop ends.
+            // On each side of the split, nouns of every kind have several intransitive verbs, so the loop ends.
             let other = loop {
                 if let Some(v) = text.verb(first, side, &all)
                     && v != verb

@@ -12,7 +12,7 @@ use super::phrases::{Annotated, Draft};
 /// Minimum and maximum number of tokens, full stop included: the range of SentEval's sentence length.
 pub const TOKENS: (usize, usize) = (5, 28);
 
-/// Share of subjects followed by a phrase of place.
+/// Share of subjects followed by a locative phrase (`near the house`).
 const PLACED: f64 = 0.3;
 
 /// Draws the next sentence. Subject-verb pairs are split as in agreement.
@@ -30,8 +30,8 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     }
 }
 
-/// Writes clauses of `length` tokens in total. Returns the position of the last verb and its other form, or `None` if the last clause is
-/// too long.
+/// Writes clauses of `length` tokens in total. Returns the position of the last verb and the verb's form in the other number, or `None` if
+/// the last clause is too long.
 fn fill<R: Rng>(
     text: &mut Draft<'_, R>,
     side: Side,

@@ -50,7 +50,7 @@ pub enum Frame {
     Copula,
     /// Adjective (`seems`, `looks`).
     Linking,
-    /// Object of one of these kinds.
+    /// Object whose kind is in this set.
     Transitive(Kinds),
     /// No complement, an adverb or a prepositional phrase.
     Intransitive,
@@ -220,7 +220,7 @@ pub(crate) const PARTICIPLES: &[Word] = &[
     ("left", A | T),
 ];
 
-/// Verbs of subject relatives: in the past tense, equal in both numbers, not ending in a noun.
+/// Verb phrases of subject relative clauses: in the past tense, the same in singular and plural, and not ending in a noun.
 pub(crate) const PAST_INTRANSITIVE: &[Word] = &[
     ("arrived", A | T),
     ("fell", A | T),
@@ -234,7 +234,7 @@ pub(crate) const PAST_INTRANSITIVE: &[Word] = &[
     ("shone", T | L),
 ];
 
-/// Verbs of object relatives (`that the man bought`), with the kinds of noun that the clause modifies.
+/// Verbs of object relative clauses (`that the man bought`), with the kinds of noun that the clause modifies.
 pub(crate) const PAST_TRANSITIVE: &[Word] = &[
     ("saw", ANY),
     ("liked", ANY),
@@ -284,14 +284,14 @@ pub(crate) const FINAL: &[&[&str]] = &[
     &["quickly"],
 ];
 
-/// Inverse of the share of subject-verb pairs held out from training.
+/// One in this many subject-verb pairs is held out from training.
 pub(crate) const HELD_OUT_ONE_IN: u64 = 5;
 
 const SALT: u64 = 13;
 
 /// True if a subject-verb pair is held out from training, in both numbers. The pair is hashed (FNV-1a over the noun's singular, a bar and
-/// the verb's plural, finished as in MurmurHash3) and held out if the hash is 0 modulo [`HELD_OUT_ONE_IN`]. [`SALT`] is the first that
-/// leaves each noun at least two verbs on either side and most of the weight in training.
+/// the verb's plural, finished as in MurmurHash3) and held out if the hash is 0 modulo [`HELD_OUT_ONE_IN`]. [`SALT`] is the first salt that
+/// gives each noun at least two verbs on each side of the split and keeps most of the verb weight in training.
 pub(crate) fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
     let bytes = subject.forms[0].bytes().chain(*b"|").chain(verb.forms[1].bytes());
     super::hash(SALT, bytes).is_multiple_of(HELD_OUT_ONE_IN)

@@ -144,8 +144,8 @@ pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// True if a combination of parts is held out from training; about a fifth are. The number in a construction's name is the first for which
-/// every part occurs on both sides.
+/// True if a combination of parts is held out from training; about a fifth are. `construction` may end in a number that changes the hash
+/// (`cause and effect 2`): the lowest one for which every part occurs on both sides.
 pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     let parts = parts.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     hash(0, construction.bytes().chain(parts)).is_multiple_of(5)

@@ -11,7 +11,7 @@ use stats::rng::{below, unit};
 pub struct Annotated {
     /// Lower-case words and punctuation.
     pub tokens: Vec<String>,
-    /// Indices of the words in which the answer shows.
+    /// Indices of the words that show the answer.
     pub focus: Vec<usize>,
     /// A word that is wrong at the first focus but right in a different sentence, if there is exactly one such word.
     pub other: Option<String>,
@@ -84,7 +84,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.tokens.len() - 1
     }
 
-    /// Draws a noun of these kinds uniformly.
+    /// Draws a noun uniformly from those whose kind is in `kinds`.
     pub(crate) fn noun(&mut self, kinds: Kinds) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[self.index(lexicon::NOUNS.len())];
@@ -137,7 +137,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.noun_phrase(noun, number);
     }
 
-    /// Writes an object, an adjective or a phrase of place, depending on the verb.
+    /// Writes an object, an adjective or a locative phrase, depending on the verb.
     pub(crate) fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
             Frame::Transitive(kinds) => {

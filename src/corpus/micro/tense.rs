@@ -10,7 +10,7 @@ use super::lexicon::{self, Verb};
 use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
-/// Present plural and past form of verbs whose tense shows in one word.
+/// Present plural and past form of verbs that have one-word forms in both tenses.
 #[rustfmt::skip]
 pub(crate) const PASTS: &[(&str, &str)] = &[
     ("walk", "walked"), ("run", "ran"), ("sleep", "slept"), ("wait", "waited"), ("sit", "sat"), ("swim", "swam"),

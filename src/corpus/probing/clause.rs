@@ -40,7 +40,7 @@ pub(crate) struct Wish<'w> {
 pub(crate) struct Clause {
     /// Lower-case words.
     pub tokens: Vec<String>,
-    /// Number of tree levels between sentence and words: for S over NP over a noun, 2.
+    /// Number of tree levels from the sentence node to the words: 2 for S over NP over a noun.
     pub depth: usize,
     /// Number of words before the final phrase, if any.
     pub body: usize,
@@ -63,8 +63,9 @@ pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     Clause { body, depth: text.depth, tokens: text.tokens }
 }
 
-/// Draws two clauses. The second has a different subject, and as its object a pronoun for the subject of the first. Both end in a phrase of
-/// time or place, so that only the pronoun reveals their order. Returns `None` if the pronoun would be ambiguous or no verb fits.
+/// Draws two clauses. The second clause has a different subject, and its object is a pronoun that refers to the subject of the first
+/// clause. Both clauses end in a temporal or locative phrase, so that only the pronoun reveals their order. Returns `None` if the pronoun
+/// would be ambiguous or no verb fits.
 pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);

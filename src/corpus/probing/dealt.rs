@@ -1,4 +1,4 @@
-//! Word groups: probed words are divided so that training and test have different ones, as in SentEval.
+//! Word groups, which give training and test different probed words, as in SentEval.
 
 use super::clause::Among;
 use crate::micro::lexicon::{self, Frame, Kind, Noun, Verb};

@@ -61,13 +61,13 @@ pub struct Labelled {
     pub group: Option<usize>,
 }
 
-/// Sentences with everything that is needed to reproduce them.
+/// Sentences with the task and seed that reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledSet {
     pub task: &'static str,
     pub seed: u64,
-    /// Distinct sentences. Every consecutive block with as many sentences as there are labels contains each label once. A shorter set is a
-    /// prefix of a longer one.
+    /// Distinct sentences. For a task with k labels, each consecutive block of k sentences contains every label once. A shorter set with
+    /// the same seed is a prefix of a longer one.
     pub examples: Vec<Labelled>,
     /// SHA-256 of labels and texts, in hexadecimal.
     pub hash: String,
@@ -154,11 +154,11 @@ impl ProbingTask {
     }
 }
 
-/// Validation and test each get one sentence in this many, as in SentEval (100,000, 10,000 and 10,000).
+/// Validation and test each get one in this many sentences, as in SentEval (100,000 training, 10,000 validation and 10,000 test sentences).
 const SHARE: usize = 12;
 
 impl LabelledSet {
-    /// Returns the part of each sentence, divided 10 : 1 : 1 by word group, or at random within each label if there are no groups.
+    /// Assigns each sentence to training, validation or test (10 : 1 : 1), by word group or, without groups, at random within each label.
     pub(crate) fn splits(&self) -> Vec<Split> {
         let mut parts = vec![Split::Train; self.examples.len()];
         if self.examples.iter().any(|e| e.group.is_some()) {

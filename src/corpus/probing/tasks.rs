@@ -68,7 +68,7 @@ pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
-    // A position is drawn for both labels, so that only the swap distinguishes them.
+    // A position is drawn for either label, so that sentences with different labels differ only in the swap.
     let places: Vec<usize> = (0..tokens.len() - 1).filter(|&i| breaks(&tokens, i, body)).collect();
     let at = *places.get(below(rng, places.len().max(1) as u32) as usize)?;
     let mut tokens = whole(tokens)?;
@@ -79,7 +79,7 @@ pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> 
 }
 
 /// True if swapping this word and the next certainly gives a sentence that is not English. Excluded are swaps of:
-/// - a word before the phrase of time ("walks slowly", "old at night");
+/// - a word before the temporal phrase ("walks slowly", "old at night");
 /// - two verbs ("who slept sings");
 /// - a verb after its relative pronoun ("the house burned that stands here");
 /// - an adjective and its noun ("paints the red house", "with the empty room");
@@ -109,8 +109,8 @@ fn is_verb(word: &str) -> bool {
     FORMS.contains(word)
 }
 
-/// Draws two clauses in their original order or inverted. The second has as its object a pronoun for the subject of the first. Both begin
-/// with a noun phrase, so the first word reveals nothing.
+/// Draws two clauses in their original order or inverted. The object of the second clause is a pronoun that refers to the subject of the
+/// first. Both clauses begin with a noun phrase, so the first word does not reveal the order.
 pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
     let mut clauses = pair_of_clauses(rng, wish)?;

@@ -1,4 +1,4 @@
-//! Checks of every benchmark instance, made when it is generated so that they apply under every seed.
+//! Checks of every benchmark instance. They run when an instance is generated, so they apply to every seed.
 
 use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
@@ -46,7 +46,7 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
         return Err(format!("'{text}' does not contain its answer '{}', although it should", i.answer));
     }
     if !from_text && gives_away(language, i) {
-        return Err(format!("'{text}' gives its answer '{}' away", i.answer));
+        return Err(format!("'{text}' reveals its answer '{}'", i.answer));
     }
     if language == Language::Chinese && !i.several_tokens && i.answer.chars().count() != 1 {
         return Err(format!("'{text}': '{}' has several characters, but is not marked as such", i.answer));

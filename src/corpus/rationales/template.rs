@@ -25,7 +25,7 @@ pub(crate) struct Book {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Template {
     pub dimension: Dimension,
-    /// Name of the template and of its random stream.
+    /// Name of the template, which also seeds its random stream.
     pub name: String,
     /// Description of the tokens that careful readers would mark.
     rule: String,
@@ -60,7 +60,7 @@ pub(crate) struct Template {
 
 /// A whole number, either drawn from a range or computed from two others.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged, expecting = "a number is a range of two, or a sum such as \"a + b\"")]
+#[serde(untagged, expecting = "a number must be a range of two numbers, or a calculation such as \"a + b\"")]
 pub(crate) enum Number {
     /// Minimum and maximum.
     Range([u32; 2]),
@@ -100,15 +100,15 @@ impl Template {
         std::iter::once(&self.original).chain(partners.into_iter().flatten()).map(String::as_str)
     }
 
-    /// Generates originals, each followed by its partners: one original per row unless the template sets `instances`. No two have the same
-    /// answer and rationale.
+    /// Generates originals, each followed by its partners: one original per row unless the template sets `instances`. No two originals have
+    /// the same answer and rationale.
     pub(crate) fn groups(&self, language: Language, rng: &mut impl Rng) -> Result<Vec<Vec<Instance>>, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: self.name.clone(), what };
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
             return Err(wrong(format!("row {row:?} has {} of {} columns", row.len(), self.columns.len())));
         }
         if self.rule.trim().is_empty() {
-            return Err(wrong("no rule gives its rationale".to_owned()));
+            return Err(wrong("it has no rule for its rationale".to_owned()));
         }
         let rows = self.rows.len().max(1);
         let wanted = self.instances.unwrap_or(rows);
@@ -143,13 +143,13 @@ impl Template {
             filling.extend(self.columns.iter().map(String::as_str).zip(row.iter().map(String::as_str)));
         }
         for (slot, list) in &self.free {
-            let len = u32::try_from(list.len()).ok().filter(|&n| n > 0).ok_or(format!("'{slot}' has no choice"))?;
+            let len = u32::try_from(list.len()).ok().filter(|&n| n > 0).ok_or(format!("slot '{slot}' has no words"))?;
             filling.insert(slot, &list[below(rng, len) as usize]);
         }
         let mut values: BTreeMap<&str, i64> = BTreeMap::new();
         for (slot, number) in &self.numbers {
             if let Number::Range([low, high]) = number {
-                let span = high.checked_sub(*low).ok_or(format!("'{slot}' has no value"))?;
+                let span = high.checked_sub(*low).ok_or(format!("slot '{slot}' has an empty range"))?;
                 values.insert(slot, i64::from(low + below(rng, span + 1)));
             }
         }

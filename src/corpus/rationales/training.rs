@@ -12,7 +12,7 @@ use crate::facts::{self, Fact, Relation};
 use base::packed;
 use stats::rng::{below, unit};
 
-/// Share of lines with the first gold answer, if an item has several.
+/// Share of lines that use the first gold answer if an item has several.
 const FIRST: f64 = 0.75;
 
 /// A sentence with its answer filled in.
@@ -46,7 +46,7 @@ struct Entry {
     /// Patterns that replace those of the template: the wording with which the built-in models were trained, if the benchmark has changed
     /// since.
     patterns: Option<Vec<String>>,
-    /// Patterns that the benchmark does not have, for these rows and those of the benchmark.
+    /// Patterns that do not occur in the benchmark; they are filled with these rows and with the benchmark's rows.
     #[serde(default)]
     elsewhere: Vec<String>,
 }
@@ -66,8 +66,8 @@ pub struct Training {
     total: f64,
 }
 
-/// Share of lines for a dimension. Word forms need the most examples; computation gets the fewest because it is intended to stay the
-/// weakest.
+/// Share of lines for a dimension. Word forms need the most examples; computation gets the fewest because it is intended to remain the
+/// weakest dimension.
 fn share(dimension: Dimension) -> f64 {
     match dimension {
         Dimension::Grammar => 0.35,
@@ -184,7 +184,7 @@ fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Resul
 /// Facts that must not be stated: subject names, in singular and plural, by object.
 type Kept = HashMap<String, HashSet<String>>;
 
-/// True if a row contains both the object and the subject of such a fact.
+/// True if a row contains both the object and the subject of a fact in `kept`.
 fn states(row: &[String], kept: &Kept) -> bool {
     let cells: Vec<String> = row.iter().map(|cell| bare(cell)).collect();
     cells.iter().filter_map(|object| kept.get(object)).any(|names| cells.iter().any(|c| names.contains(c)))
@@ -228,7 +228,7 @@ impl Source {
         Ok(Some(Sentence { text, focus }))
     }
 
-    /// True for sums that are not in the benchmark and whose result is not a given number.
+    /// True unless the sentence has a sum that is in the benchmark or whose result occurs in the sentence.
     fn may_write(&self, i: &Instance) -> bool {
         self.template.numbers.is_empty()
             || !(check::is_kept_sum(&self.template.name, i) || check::gives_away(Language::English, i))
@@ -283,7 +283,8 @@ mod tests {
         i.answers().map(|a| i.with(a).0.to_lowercase())
     }
 
-    /// Compares all questions of the benchmark under any seed, with every gold answer, with all sentences that can be written.
+    /// Enumerates the benchmark questions of every seed, completed with each gold answer, and all training sentences; no sentence is in
+    /// both.
     #[test]
     fn no_sentence_of_the_benchmark_is_written() {
         let mut asked = HashSet::new();
@@ -318,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Facts in the benchmark do not occur in the benchmark's patterns: the rows used there differ, and none states such a fact.
+    /// Training sentences with a pattern from the benchmark are filled with rows that are not in the benchmark.
     #[test]
     fn rows_of_the_benchmark_stand_in_other_patterns() {
         let book = Book::parse(Language::English).unwrap();
@@ -330,7 +331,7 @@ mod tests {
             let of = training.sources.iter().filter(|s| s.template.name == template.name);
             let mut found = 0;
             for source in of {
-                // Some patterns keep the benchmark's wording from when the models were trained.
+                // Some patterns have the wording that the benchmark had when the models were trained.
                 let shared = source.patterns.iter().filter(|p| theirs.contains(p.as_str())).count();
                 found += source.patterns.len();
                 let repeated = source.template.rows.iter().find(|r| asked.contains(&bare(r)));
@@ -341,7 +342,7 @@ mod tests {
         }
     }
 
-    /// Facts that must not be stated do not occur in rows either, whether hand-written or from a relation.
+    /// Rows that state a fact that must not be stated are dropped, whether they are hand-written or from a relation.
     #[test]
     fn rows_that_state_kept_facts_are_left_out() {
         let rows = |kept: &str, with: &str| -> Vec<String> {
@@ -351,7 +352,8 @@ mod tests {
             rows.filter(|r| r.iter().any(|cell| cell == with)).flatten().collect()
         };
         let has = |rows: &[String], word: &str| rows.iter().any(|cell| cell == word);
-        // Belgium is among the relation's facts, the tiger in a separate row; the benchmark asks about the Atomium and the lion.
+        // If facts about Brussels or cubs must not be stated, the rows for Belgium (from a relation) and the tiger (hand-written) are
+        // dropped. The rows for the Atomium and the lion stay, because the benchmark asks about them.
         let (all, left) = (rows("", "brussels"), rows("Brussels", "brussels"));
         assert!(has(&all, "belgium") && has(&all, "atomium") && !has(&left, "belgium") && has(&left, "atomium"));
         let (all, left) = (rows("", "cub"), rows("cub", "cub"));

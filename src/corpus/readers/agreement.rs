@@ -98,7 +98,7 @@ fn sg_or_pl(column: &str, value: &str) -> Result<&'static str, Unread> {
     }
 }
 
-/// Orders the two forms by label.
+/// Returns the two forms in the order singular, plural.
 fn ordered<'a>(number: &str, form: Text<'a>, other: Text<'a>) -> [Text<'a>; 2] {
     if number == "Sg" { [form, other] } else { [other, form] }
 }
@@ -165,7 +165,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
         .filter(|_| tag.starts_with('V'))
         .ok_or_else(|| Unread::new(DropKind::Label, format!("`verb_pos` is `{tag}`; expected VBZ or VBP")))?;
     if let Some(other) = fields.optional("subj_pos").and_then(number).filter(|n| *n != subject) {
-        let what = format!("the verb is tagged {subject}, but its subject {other}");
+        let what = format!("the verb is tagged {subject}, but its subject is tagged {other}");
         return Err(Unread::new(DropKind::Label, what));
     }
     let (sentence, verb) = (fields.text("orig_sentence")?, fields.text("verb")?);
@@ -203,7 +203,7 @@ fn attractor(fields: &Fields<'_, '_>, sentence: &str, subject: usize, verb: usiz
     if direct && governed { number(fields.optional("last_intervening")?) } else { None }
 }
 
-/// Parser that joins the two lines of each sentence.
+/// Parser that combines the two lines of each sentence into one row.
 struct Nonce {
     header: Header,
     first: Option<String>,
@@ -266,5 +266,5 @@ impl Parse for Nonce {
 }
 
 fn alone() -> Unread {
-    Unread::new(DropKind::Reference, "only one form of this sentence")
+    Unread::new(DropKind::Reference, "this sentence occurs with only one of its two forms")
 }

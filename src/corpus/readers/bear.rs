@@ -62,7 +62,7 @@ struct RelationKeys<'a> {
 
 /// A list of answers, or an object whose values are the answers.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "answers are a list or an object of texts")]
+#[serde(untagged, expecting = "answers must be a list of strings or an object of strings")]
 enum Answers<'a> {
     #[serde(borrow)]
     List(Vec<Text<'a>>),

@@ -56,7 +56,7 @@ const KEYS: &[&str] = &[
     "power_above_0.8",
 ];
 
-/// First columns of known tables. In some tables, the other columns are models and the metric is fixed.
+/// First columns of each known table. If the other columns are models, the table has a single metric, which is given too.
 const TABLES_KNOWN: &[(&[&str], Option<&str>)] = &[
     (&["relation", "label", "prompt"], Some("p_at_1")),
     (&["choice"], Some("rank_consistency")),

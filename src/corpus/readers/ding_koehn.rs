@@ -48,7 +48,7 @@ pub(crate) const PARTS: Format = Format {
     framing: Framing::Lines,
     recognise: |head| is_part(head),
     parser: |head, _| {
-        let what = "a companion of a prefix file";
+        let what = "a tag or cue file that belongs to a prefix file";
         Err(ReadError::file(head.file, what, "the prefix file itself (such as all.prefx.txt)"))
     },
 };

@@ -65,7 +65,7 @@ struct Evidence<'a> {
     end_token: i64,
 }
 
-/// Name of the file that contains all documents, used if there is no folder of documents.
+/// Name of the file that contains all documents, used if there is no folder `docs`.
 pub(super) const DOCUMENTS: &str = "docs.jsonl";
 
 /// Maximum size in bytes of one file's documents in memory.
@@ -150,7 +150,7 @@ impl Parse for Eraser {
             }
         }
         if documents.is_empty() {
-            // In sets with one document per row, the document has the row's name.
+            // In sets with one document per row, `annotation_id` is also the name of the document.
             documents.push(keys.annotation_id.as_str());
         }
         let split = self.split;
@@ -183,7 +183,7 @@ fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: usize) -> Result<V
         for evidence in group.iter().filter(|e| e.docid.as_str() == document) {
             let (from, to) = (evidence.start_token, evidence.end_token);
             if from < 0 || to < from || to as u64 > tokens as u64 {
-                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {tokens}");
+                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {tokens} tokens");
                 return Err(Unread::new(DropKind::Index, what));
             }
             set.extend(from as u32..to as u32);

@@ -73,7 +73,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
         let mut unread = Unread::from(e);
-        // The error message of serde does not name the field that has the wrong type.
+        // Serde's error message does not name the field with the wrong type.
         if let Some(field) = field.filter(|_| unread.kind == DropKind::Value) {
             unread = Unread::new(unread.kind, format!("`{field}`: {}", unread.detail));
         }
@@ -132,8 +132,8 @@ impl PartialEq for Format {
 #[derive(Debug, Clone)]
 pub struct Context {
     pub file: PathBuf,
-    /// Relation named by the file, such as `P19.jsonl`: a capital `P` or `Q` and digits, or the name that LAMA gives to a Google-RE
-    /// relation.
+    /// Relation in the file name, such as `P19` in `P19.jsonl`: `P` or `Q` followed by digits, or one of LAMA's names for Google-RE
+    /// relations.
     pub relation: Option<String>,
     /// Interpretation of rationale lists that could be masks or positions.
     pub(crate) lists: Lists,
@@ -183,7 +183,7 @@ impl Context {
 /// Beginning of a file, used to recognise its format.
 #[derive(Debug)]
 pub struct Head<'a> {
-    /// First lines, without line ends, blank lines and an incomplete last line.
+    /// First lines without their line ends; blank lines and an incomplete last line are omitted.
     pub lines: Vec<&'a str>,
     /// Keys of the JSON object at the beginning.
     pub keys: Keys,

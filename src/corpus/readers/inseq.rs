@@ -11,7 +11,7 @@
 //!
 //! Each sequence becomes a rationale row without gold and a prediction row. The score of a token is its mean over the generated tokens,
 //! which gives the same ranking and correlations as the sum. For models without an encoder, the tokens before the first generated one are
-//! scored. Attributions with an embedding dimension are rejected, because the choice of norm belongs to inseq's `aggregate()`.
+//! scored. Attributions with an embedding dimension are rejected, because the norm is to be chosen in inseq's `aggregate()`.
 
 use std::borrow::Cow;
 
@@ -156,14 +156,14 @@ fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
     Ok((tokens.into_iter().map(|t| t.inner().token).collect(), scores))
 }
 
-const GRANULAR: &str = "a score for each dimension of the embedding; call `aggregate()` before `save()`";
+const GRANULAR: &str = "one score per embedding dimension; call `aggregate()` before `save()`";
 
 /// Decodes scores from a base64 tensor; values that are not finite become `None`.
 fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
     let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("the scores are not base64: {e}")))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("the scores are not a tensor: {e}")))?;
-    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("scores without their tensor: {e}")))?;
+    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("the tensor of scores is missing: {e}")))?;
     let [_, generated] = *tensor.shape() else { return Err(wrong(GRANULAR.to_owned())) };
     let data = tensor.data();
     let all: Vec<f64> = match tensor.dtype() {
@@ -180,7 +180,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     Ok(all.chunks(generated.max(1)).map(|row| row.iter().map(known).collect()).collect())
 }
 
-/// Replaces NaN and infinities, which Python writes although JSON does not have them, by null, except in strings.
+/// Replaces NaN and infinities with null, except in strings. Python writes them although JSON does not allow them.
 fn with_null(text: &str) -> Cow<'_, str> {
     if !text.contains("NaN") && !text.contains("Infinity") {
         return Cow::Borrowed(text);

@@ -139,16 +139,16 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
-/// Columns that give the first character of the marked word and the one after its last.
+/// Columns with the character range of the marked word (end exclusive).
 const SPAN: [&str; 2] = ["start", "end"];
 
-/// Columns with the unnamed label of a row that also has named labels.
+/// Columns that contain the unnamed label if a row also has named labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
-/// Roles of the columns of a table.
+/// Roles of a table's columns.
 struct Columns {
     text: &'static [&'static str],
-    /// True if rows can mark a word.
+    /// True if the columns [`SPAN`] mark a word in each row.
     marks: bool,
 }
 
@@ -166,7 +166,8 @@ impl Columns {
         let [from, to] = [fields.index(SPAN[0])?, fields.index(SPAN[1])?];
         let length = text.chars().count();
         if from >= to || to > length {
-            let what = format!("the marked word is characters {from} to {to}, but the text has only {length}");
+            let what =
+                format!("the marked word spans characters {from} to {to}, but the text has only {length} characters");
             return Err(Unread::new(DropKind::Index, what));
         }
         Ok(Some([from as u32, to as u32]))
@@ -204,7 +205,7 @@ impl Columns {
     }
 }
 
-/// Trims a label. Whole numbers lose the decimals that they have in columns with gaps (`1.0`).
+/// Trims a label. Removes the `.0` that pandas adds to whole numbers in columns with missing values.
 fn trimmed(label: Text<'_>) -> Text<'_> {
     if let Some(whole) = label.trim().strip_suffix(".0").filter(|whole| whole.parse::<i64>().is_ok()) {
         return whole.to_owned().into();
@@ -294,8 +295,8 @@ mod tests {
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
 
-    /// Regression: a row with only one of several properties used to have it as its unnamed label, which mixed labels of different
-    /// properties.
+    /// Regression: if a row had only one of several properties, its label used to become unnamed, so that labels of different properties
+    /// were mixed.
     #[test]
     fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
         let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");
@@ -320,7 +321,7 @@ mod tests {
         assert_eq!(rows[1].1.as_deref(), Some("1"));
     }
 
-    /// Regression: tables with such headers used to be unrecognised.
+    /// Regression: tab-separated tables with a quoted header used to be unrecognised.
     #[test]
     fn tables_with_tabs_may_quote_their_cells() {
         let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!(rows.len(), 3);
     }
 
-    /// Regression: the first line of such a cell used to become the text, and the other lines were dropped.
+    /// Regression: the first line of a quoted cell used to become the text, and its other lines were dropped.
     #[test]
     fn a_quoted_cell_may_run_over_lines() {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
@@ -385,8 +386,8 @@ mod tests {
         assert_eq!(rows, [("Fine .".into(), Some("pos".into()), vec!["sentiment=pos".into()])]);
     }
 
-    /// Regression: two classes used to become four, because pandas writes whole numbers as `1.0` in columns with gaps. Excel ends lines
-    /// with separators.
+    /// Regression: two classes used to become four, because pandas writes whole numbers as `1.0` in columns with missing values. Excel adds
+    /// separators at the ends of lines.
     #[test]
     fn whole_numbers_have_one_spelling_and_columns_without_a_name_hold_nothing() {
         let (_, rows) = read("text;label;\nA .;1.0;\nB .;0;\nC .;1;\nD .;1.5;\n");

@@ -4,7 +4,7 @@
 //!
 //! | row | keys (those in parentheses may be omitted) |
 //! | --- | --- |
-//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the correct word for it and the other one; any further key is a label of that name if `labels` is absent; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
+//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the correct and the wrong word for it; without `labels`, every other key is a label of that name; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
 //! | fact | `object`; (`subject`, `relation`, `aliases`, `subject_id`, `object_id`, `contexts`: sentences with `[MASK]`, `id`) |
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
@@ -219,7 +219,7 @@ pub(super) fn label(value: serde_json::Value) -> Option<String> {
     Some(match value {
         serde_json::Value::String(s) if !s.trim().is_empty() => s,
         serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
-        // A whole number in a column with gaps is written as `1.0`.
+        // Pandas writes whole numbers as `1.0` in columns with missing values.
         serde_json::Value::Number(n) => n.as_f64().filter(|v| v.fract() == 0.0 && v.abs() < 1e15)?.to_string(),
         serde_json::Value::Bool(b) => b.to_string(),
         _ => return None,
@@ -321,7 +321,8 @@ fn rest(k: Keys<'_>) -> Result<Row<'_>, Unread> {
         let Keys { id, system, label, ranking, scores, probabilities, labels, .. } = k;
         return Ok(Row::Prediction(Prediction { id, system, label, ranking, scores, probabilities, labels }));
     }
-    let what = "none of `text`, `object`, `prompt`, `templates`, `good`, `tokens`, `ranking`, `metric`, `word`";
+    let what = "none of the keys `text`, `object`, `prompt`, `templates`, `good`, `tokens`, `ranking`, `metric`, \
+        `word`";
     Err(Unread::new(DropKind::Missing, what))
 }
 

@@ -104,8 +104,8 @@ impl Sets {
 }
 
 /// Returns the distinct positions in a list: its numbers, or the indices of 1 in a mask. A list of 0s and 1s with an entry for every token
-/// is a mask. Two cases are ambiguous and follow the other lists of the file ([`all_masks`]): distinct positions of full length (`[0, 1]`
-/// for two tokens), and lists that repeat 0 or 1 but are too short.
+/// is a mask. Two cases are ambiguous and follow the other lists of the file ([`all_masks`]): shorter lists that repeat 0 or 1, and
+/// full-length lists without repetitions (`[0, 1]` for two tokens).
 ///
 /// # Errors
 /// [`Unread`] for entries that are neither positions nor mask entries, and for masks of the wrong length.

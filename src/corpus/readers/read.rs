@@ -25,7 +25,7 @@ pub struct Report {
     pub dropped: Drops,
     /// True if the sink stopped reading before the end.
     pub stopped: bool,
-    /// Reason why this file has no rows; for a file on its own, this is an error.
+    /// Reason why this file has no rows. Reading returns an error instead if the file is not part of a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// How rationale lists that could be masks or positions were interpreted, if there were any.
@@ -75,7 +75,7 @@ impl Reading {
             Ok(format) => return Ok(Self { frames, format, mark: None, raw: false }),
             Err(unknown) => unknown,
         };
-        // With tabs as separators, only tables with a quoted header are still unrecognised here.
+        // Tab-separated tables are tried again because a quoted header prevented their recognition above.
         for mark in MARKS.into_iter().chain(['\t']).filter(|_| !text.trim_start().starts_with(['{', '['])) {
             let tabbed = tabbed(&text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
@@ -193,7 +193,7 @@ fn tabbed(text: &str, mark: char) -> String {
     text.split('\n').map(|line| with_tabs(line, mark)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the error for a file without readable rows, whose reason is known only here.
+/// Returns an error with the most frequent reason if no row of a file could be read.
 fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), ReadError> {
     if report.rows > 0 {
         return Ok(());
@@ -226,7 +226,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();
         let byte = bytes[at];
-        // Latin-1 letters of western languages. In UTF-8, these bytes can only begin a character.
+        // In Latin-1, bytes from 0xa0 on are letters and signs. In UTF-8, a byte that begins such a character is never followed by ASCII.
         let latin = byte >= 0xa0 && bytes.get(at + 1).is_none_or(u8::is_ascii);
         let reading = if latin { format!(", which Latin-1 reads as `{}`", byte as char) } else { String::new() };
         let what = format!("byte 0x{byte:02x} at column {}{reading}; expected UTF-8", at + 1);

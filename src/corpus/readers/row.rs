@@ -134,7 +134,7 @@ row! {
     Prompt {
         relation: Option<Text<'a>>,
         prompt: Text<'a>,
-        /// Name of its collection.
+        /// Collection from which the prompt comes.
         source: Option<Text<'a>>,
         /// Weight in the source.
         weight: Option<f64>,
@@ -205,7 +205,7 @@ row! {
         prefix: Option<Text<'a>>,
         /// The critical words of the good and the bad sentence.
         forms: Option<[Text<'a>; 2]>,
-        /// Labels for field and linguistic term.
+        /// BLiMP's labels `field` and `linguistics_term`.
         labels: Option<Labels<'a>>,
     }
 }
@@ -230,9 +230,9 @@ row! {
         other_answers: Option<Vec<Text<'a>>>,
         /// Gold label of the input.
         label: Option<Text<'a>>,
-        /// Question or claim about which the tokens give evidence.
+        /// Question or claim for which the tokens are evidence.
         query: Option<Text<'a>>,
-        /// Dimension or section.
+        /// Dimension of the rationale benchmark, or section of the source.
         dimension: Option<Text<'a>>,
         /// Identifier of the original, for perturbed inputs.
         perturbs: Option<Text<'a>>,
@@ -241,7 +241,7 @@ row! {
         partners: Option<Vec<Text<'a>>>,
         /// Pairs of token indices (original, perturbed).
         alignment: Option<Vec<[u32; 2]>>,
-        /// Length of predicted rationales as a share of the input, if given.
+        /// Length of predicted rationales divided by the length of the input, if given.
         ratio: Option<f64>,
         split: Option<Split>,
     }

@@ -36,7 +36,7 @@ pub struct SetFile {
 pub struct Set {
     /// Path given by the user.
     pub root: PathBuf,
-    /// Title of the only format, name of the folder layout, or "files of several formats".
+    /// Title of the only format, name of the folder layout, or "folder with files in several formats".
     pub title: String,
     /// Files that are read, in order.
     pub files: Vec<SetFile>,
@@ -168,7 +168,7 @@ impl Set {
         if self.files.iter().all(|f| f.format == first) {
             return format!("folder of {}", first.title);
         }
-        "folder of files of several formats".to_owned()
+        "folder with files in several formats".to_owned()
     }
 
     /// Returns the file names: paths relative to the folder, or the requested path.
@@ -182,10 +182,11 @@ impl Set {
     }
 
     /// Reads the rows of all files in order. The sink receives the index into [`Set::files`], the row and its line. Returns a report for
-    /// each file reached. A misrecognised file in a folder, which has no rows, is skipped, and its report states the reason.
+    /// each file reached. A file in a folder that yields no rows because its format was misrecognised is skipped; its report states the
+    /// reason.
     ///
     /// # Errors
-    /// [`ReadError`] if the framing breaks after some rows of a file, or if no file has readable rows.
+    /// [`ReadError`] if the framing of a file becomes invalid after some rows, or if no file has readable rows.
     pub fn rows(&self, sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>) -> Result<Vec<Report>, ReadError> {
         self.rows_watched(&unwatched(), sink)
     }
@@ -211,7 +212,8 @@ impl Set {
             });
             let report = match read {
                 Ok(report) => report,
-                // A partial file must not be mistaken for a complete one; a caller that stops does not need a report.
+                // After some rows, an error is returned so that a partial file is not mistaken for a complete one; a caller that stops
+                // needs no report.
                 Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
                 Err(e) => {
                     let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));

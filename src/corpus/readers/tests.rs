@@ -277,7 +277,7 @@ fn reading_stops_when_the_caller_has_enough() {
     assert_eq!((seen, report.rows, report.stopped), (5, 5, true));
 }
 
-/// Source of SentEval lines, which are generated while they are read.
+/// A reader that generates SentEval lines on demand.
 struct Endless {
     line: u64,
     lines: u64,
@@ -388,7 +388,7 @@ mod bad_input {
 
     #[test]
     fn half_a_gzip_is_an_error_with_the_line_it_ends_at() {
-        // Lines that compress badly, so that half of the bytes contain many of them.
+        // The lines compress badly, so that half of the compressed file still contains many of them.
         let lines: String =
             (0..20_000u64).map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let whole = gzip(lines.as_bytes());

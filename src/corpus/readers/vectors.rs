@@ -25,7 +25,7 @@ const LEAST: usize = 10;
 
 struct Vectors {
     dimension: usize,
-    /// True until the line with the two numbers has been read.
+    /// True until the first line with the numbers of words and coordinates has been read.
     counts: bool,
 }
 

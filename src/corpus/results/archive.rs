@@ -11,7 +11,7 @@ use super::gather::Gather;
 use crate::readers::ReadError;
 use crate::readers::source::MAX_DOCUMENT;
 
-/// Returns the first bytes of a file, or zeros if it cannot be read, an error that the text readers report.
+/// Returns the first bytes of a file, or zeros if it cannot be read; the text readers then report the error.
 pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
     match base::read::open(path).and_then(|mut file| file.read_exact(&mut head)) {

@@ -69,7 +69,7 @@ impl Choices {
         (0..self.logliks.len()).rev().max_by(|a, b| score(*a).total_cmp(&score(*b)))
     }
 
-    /// Returns the chosen option; both options if length normalization is scored and changes the choice.
+    /// Returns the chosen option. If `normalised` is true and length normalization changes the choice, returns both options.
     pub(crate) fn answer(&self, normalised: bool) -> Option<String> {
         let raw = self.best(|k| self.logliks[k])?;
         let length = |k: usize| self.texts().get(k).map_or(1, |text| text.chars().count().max(1)) as f64;
@@ -78,7 +78,7 @@ impl Choices {
         Some(by_length.map_or(text.clone(), |k| format!("{text} (acc_norm: {})", self.shown(k))))
     }
 
-    /// Returns the expected option, given as a number or a text. If both readings are possible, the one consistent with `right` is used.
+    /// Returns the expected option, given as a number or a text. If it could be either, the interpretation consistent with `right` is used.
     pub(crate) fn expected(&self, target: &str, right: Option<bool>) -> Option<String> {
         let target = target.trim();
         let chosen = self.best(|k| self.logliks[k])?;

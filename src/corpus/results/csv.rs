@@ -50,7 +50,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         }
         if cells.len() != header.len() {
             let what = format!("{} fields", cells.len());
-            return gather.refuse(number, what, format!("{}, as the header has", header.len()));
+            return gather.refuse(number, what, format!("{}, as in the header", header.len()));
         }
         let mut line = Line::default();
         for (key, cell) in header.iter().zip(cells) {
@@ -97,7 +97,7 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
         "false" => return Scalar::Truth(false),
         _ => {}
     }
-    // A comma that is not a separator is a decimal point.
+    // If fields are not separated by commas, a comma in a number is a decimal point.
     let number = word.parse::<f64>().ok();
     let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator != ','));
     let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);

@@ -85,7 +85,7 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
 fn first_line_is_whole(rest: &[u8]) -> bool {
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii_end();
-    // A line longer than the window is a long row.
+    // A line that does not end within the window is assumed to be one long row.
     end == rest.len() || line.ends_with(b"}")
 }
 
@@ -249,7 +249,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// Reads the entry of an identifier: an object or a scalar. Other texts, such as the `type` in OpenCompass details, give `None`.
+/// Reads the value stored under an identifier: an object or a scalar. Other texts, such as the `type` in OpenCompass details, give `None`.
 struct Row(LineSeed);
 
 impl<'de> DeserializeSeed<'de> for Row {
@@ -270,7 +270,7 @@ impl<'de> Visitor<'de> for Row {
     type Value = Option<Line<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a row, true or false")
+        f.write_str("a row, `true` or `false`")
     }
 
     fn visit_bool<E>(self, v: bool) -> Result<Self::Value, E> {

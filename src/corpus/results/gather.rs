@@ -20,9 +20,9 @@ enum Shape {
     Metrics,
     /// `correct` or an equivalent key.
     Correct(&'static str),
-    /// `prediction` compared to `target`.
+    /// `prediction` compared with `target`.
     Prediction,
-    /// The best of `pll_scores` compared to `answer_idx`.
+    /// Index of the best `pll_scores` entry, compared with `answer_idx`.
     Bear,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Gather<'a> {
             return self.refuse(
                 number,
                 "a row without an identifier",
-                "the key doc_id or id (BEAR: instance; code: task_id or instance_id)",
+                "the key doc_id or id (BEAR: instance; code benchmarks: task_id or instance_id)",
             );
         };
         if (line.is_inspect || self.samples) && line.metrics.is_empty() {
@@ -373,7 +373,7 @@ impl<'a> Gather<'a> {
         let mut notes = Vec::new();
         for column in self.columns.iter().filter(|c| c.missing > 0) {
             let name = base::text::shortened(&column.name, 60);
-            notes.push(format!("metric `{name}` left out: {} of {n} rows lack a number for it", column.missing));
+            notes.push(format!("metric `{name}` left out: {} of {n} rows have no number for it", column.missing));
         }
         if self.unscored > 0 {
             let samples = if self.unscored == 1 { "sample" } else { "samples" };
@@ -411,7 +411,7 @@ impl<'a> Gather<'a> {
         if groups.is_empty() {
             let known = base::text::shortened(&self.filters.names.join(", "), 300);
             let filter = self.wanted.filter.as_deref().unwrap_or_default();
-            let what = format!("no row of the filter `{}`", base::text::shortened(filter, 60));
+            let what = format!("no row has the filter `{}`", base::text::shortened(filter, 60));
             return Err(ReadError::file(self.file, what, format!("one of: {known}")));
         }
         Ok(groups)

@@ -1,6 +1,6 @@
 //! Known keys of rows and columns, in groups with the same meaning.
 
-/// Keys of identifiers, by decreasing priority.
+/// Identifier keys, by decreasing priority.
 pub(crate) const IDS: [&str; 17] = [
     "doc_id",
     "id",
@@ -20,7 +20,7 @@ pub(crate) const IDS: [&str; 17] = [
     "key",
     "#",
 ];
-/// Keys of clusters of items, by decreasing priority.
+/// Cluster keys, by decreasing priority.
 pub(crate) const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
 pub(crate) const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];

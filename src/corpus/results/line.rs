@@ -11,7 +11,7 @@ use super::keys::{CLUSTERS, CORRECT, HARNESS, IDS, INPUTS, PREDICTIONS, RUNS, TA
 use super::nested::{Perturbation, Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
-/// Digests of an item's question and target, which are 0 if missing.
+/// Digests of an item's question and target; a digest is 0 if its text is missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Print {
     /// Digest of `doc_hash`.
@@ -40,9 +40,9 @@ pub(crate) struct Line<'a> {
     pub answer: Option<u64>,
     /// `pll_scores`.
     pub scores: Vec<f64>,
-    /// Values of all other keys that have a number or boolean.
+    /// Other keys with a numeric or boolean value, and that value.
     pub values: Vec<(Cow<'a, str>, f64)>,
-    /// All other keys, whose values are not numbers.
+    /// Other keys with a value that is not numeric.
     pub others: Vec<Cow<'a, str>>,
     pub print: Print,
     /// True if the row has keys that only lm-evaluation-harness writes.

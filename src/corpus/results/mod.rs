@@ -117,7 +117,7 @@ impl Results {
     }
 }
 
-/// Runs of a file under one filter.
+/// A file's runs under one filter.
 #[derive(Debug, Clone)]
 pub struct Group {
     /// Name of the filter, or `none`.

@@ -236,7 +236,7 @@ impl<'de> Visitor<'de> for StatsVisitor {
         Ok(Stats(all, perturbation))
     }
 
-    /// Reads values by name, in the form that HELM gives next to predictions.
+    /// Reads a map from names to values, the form in which HELM stores statistics next to predictions.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stats, A::Error> {
         let mut all = Vec::new();
         while let Some((Key(name), value)) = map.next_entry::<Key<'de>, Scalar<'de>>()? {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Replaces these words by `null`, except in strings.
+/// Replaces `NaN`, `Infinity` and `-Infinity` with `null`, except in strings.
 pub(crate) fn plain(bytes: &[u8]) -> Cow<'_, [u8]> {
     let words: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
     if !words.iter().any(|word| memchr::memmem::find(bytes, word).is_some()) {

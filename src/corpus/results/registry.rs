@@ -1,4 +1,4 @@
-//! Formats of results, with their recognition by content and their readers.
+//! Result formats, each with a test that recognises it by content and with a reader.
 
 use std::fmt;
 use std::path::Path;
@@ -163,7 +163,7 @@ impl<'w> Head<'w> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Scalar,
-    /// A number, a boolean or a word for one.
+    /// A number, a boolean, or a string that means correct or wrong.
     Number,
     List,
     Map,

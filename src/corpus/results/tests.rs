@@ -49,7 +49,7 @@ fn several_filters_are_asked_for() {
     let wanted = |f: &str| Wanted { filter: Some(f.into()), ..Wanted::default() };
     assert_eq!(of(&both, &wanted("flexible")).unwrap().ids.len(), 2);
     let error = of(&both, &wanted("none")).unwrap_err();
-    assert!(error.contains("no row of the filter `none`"), "{error}");
+    assert!(error.contains("no row has the filter `none`"), "{error}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn filters_without_names_are_numbered() {
     assert!(error.contains("several filters: filter1, filter2") && error.contains("--filter"), "{error}");
     let first = of(&two, &Wanted { filter: Some("filter1".into()), ..Wanted::default() }).unwrap();
     assert_eq!(values(&first), [1.0, 0.0]);
-    // If the same number has a different document, or a document is missing, the rows cannot come from unnamed filters.
+    // Rows cannot come from unnamed filters if a repeated `doc_id` has a different document, or if not all documents are repeated.
     for wrong in [row(0, "a", 1) + &row(0, "c", 1), two.clone() + &row(1, "b", 1)] {
         let error = plain(&wrong).unwrap_err();
         assert!(error.contains("occurs twice"), "{error}");
@@ -226,7 +226,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(notes(Wanted { lenient: true, ..Wanted::default() }), "");
 }
 
-/// Regression: such tables used to be reported as having "no rows".
+/// Regression: tables whose lines end only in carriage returns used to be reported as having "no rows".
 #[test]
 fn lines_that_end_in_carriage_returns_alone_are_named() {
     let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();

@@ -205,7 +205,7 @@ impl<'de> Deserialize<'de> for Scalar<'de> {
     }
 }
 
-/// Digest of any value that does not depend on white space and key order.
+/// Digest of any value, independent of white space and key order.
 pub(crate) struct Digest(pub u32);
 
 /// Digests a number; whole and real forms of the same number are equal.

@@ -54,7 +54,7 @@ fn examples_are_stable() {
 const FIRST: &str = "The long shirt [MASK] from my rabbit.";
 const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb8f29";
 
-/// The examples equal those of `agreement`, but the hash differs because it includes different labels.
+/// The examples are those of `agreement`, but the hash differs because it covers different labels.
 #[test]
 fn animacy_has_three_values_on_every_sentence_of_agreement() {
     let task = Task::named("animacy").unwrap();

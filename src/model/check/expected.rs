@@ -29,8 +29,8 @@ pub(crate) struct Expected {
 impl Expected {
     pub(crate) fn open(dir: &Path) -> Result<Expected> {
         let files = Files::Dir(dir.to_owned());
-        let hint = "a check needs expected.json, and expected.safetensors for unrounded values, \
-                    computed by another implementation (hidden states, logits, gradients ...)";
+        let hint = "a check needs expected.json with hidden states, logits, gradients etc. from another \
+            implementation; unrounded values go into expected.safetensors";
         let text = files.text("expected.json")?.ok_or_else(|| files.missing("expected.json", hint))?;
         let json_label = dir.join("expected.json").display().to_string();
         let path = dir.join("expected.safetensors");
@@ -188,7 +188,7 @@ impl<'a> Json<'a> {
         self.items()?.iter().map(|i| i.text().map(str::to_owned)).collect()
     }
 
-    /// Parses a list of pairs of positions in a text.
+    /// Parses a list of position pairs in a text.
     pub(crate) fn offsets(&self) -> Result<Vec<(usize, usize)>> {
         let pair = |item: &Json| match item.ids()?[..] {
             [from, to] => Ok((from as usize, to as usize)),

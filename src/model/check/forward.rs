@@ -8,7 +8,7 @@ use crate::arch::Network;
 use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 use base::Pulse;
 
-/// Maximum float32 noise that a reference file may state for itself.
+/// Maximum float32 noise that a reference file may state for its values.
 const MOST_NOISE: f64 = 1e-3;
 
 /// A model with the batch of its expected values.
@@ -80,8 +80,8 @@ impl<'a> Case<'a> {
         Ok(Case { model, expected, batch, positions, pad })
     }
 
-    /// Sets the decoder input from the file for models that provide only logits; without it, their decoder reads a single position of the
-    /// text.
+    /// Sets the decoder input from the file for models that provide only logits. Without a decoder input, their decoder predicts only one
+    /// position of the text.
     fn decoder_input(model: &Model, expected: &Expected, batch: Batch, pad: u32) -> Result<Batch> {
         let served = matches!(model.arch().network, Network::LogitsOnly(_));
         if !served || model.arch().decoder.is_none() || !expected.has("decoder_input_ids") {

@@ -55,7 +55,7 @@ impl Report {
 pub(super) struct Table(Vec<Row>);
 
 impl Table {
-    /// Compares values with a tolerance. `place` names the part if a quantity has several.
+    /// Compares values with a tolerance. `place` names the part of the quantity, if it has several.
     pub(crate) fn close(&mut self, quantity: &str, place: &str, got: &[f32], want: &[f64], tolerance: f64) {
         let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
         self.close64(quantity, place, &got, want, tolerance);

@@ -92,7 +92,7 @@ impl<'a> Text<'a> {
         self.sentence(table)
     }
 
-    /// Makes one pass over the text and the expected continuation, each token of which must be the most probable one.
+    /// Runs one pass over the text and its expected continuation, and checks that each token of the continuation is the most probable one.
     fn continuation(&self, table: &mut Table) -> Result<()> {
         let want = self.case.field("greedy_continuation_ids").ids()?;
         let Some((_, before)) = want.split_last() else { return Ok(()) };

@@ -165,7 +165,8 @@ fn check_size(storage: &super::pickle::Storage, there: usize) -> std::result::Re
     match storage.len.checked_mul(storage.dtype.bitsize() / 8) {
         Some(bytes) if bytes <= there => Ok(()),
         _ => Err(format!(
-            "storage '{}' claims {} elements of type {:?} but has {there} bytes: the file is truncated or damaged",
+            "storage '{}' should have {} elements of type {:?} but has {there} bytes: the file is truncated or \
+             damaged",
             shortened(&storage.key, 40),
             storage.len,
             storage.dtype

@@ -128,7 +128,7 @@ fn random_point(rng: &mut ChaCha8Rng, arch: &Arch) -> HookPoint {
     pick(rng, &[Embed, ResidPre(l), Pattern(l), AttnOut(l), ResidMid(l), MlpOut(l), ResidPost(l), FinalNorm])
 }
 
-/// Returns the batch whose tokens are at a point, or at the logits if `None`.
+/// Returns the batch to which a hook point belongs, the encoder's or the decoder's; for `None`, the batch of the logits.
 fn side<'b>(batch: &'b Batch, at: Option<HookPoint>, arch: &Arch) -> &'b Batch {
     let above = at.is_none_or(|p| p.in_decoder() || p == HookPoint::FinalNorm);
     if above && arch.decoder.is_some() { batch.output() } else { batch }

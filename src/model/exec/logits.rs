@@ -23,7 +23,7 @@ use crate::weights::Checkpoint;
 /// Maximum number of tokens that run together, padding excluded.
 const GROUP_TOKENS: usize = 2048;
 
-/// Output matrices of these families, with the embeddings to which each may be tied.
+/// Output matrices of the logits-only families, with the embeddings to which each may be tied.
 const OUTPUTS: [(&str, &str); 4] = [
     ("lm_head.weight", "model.embed_tokens.weight"),
     ("lm_head.weight", "shared.weight"),
@@ -33,7 +33,7 @@ const OUTPUTS: [(&str, &str); 4] = [
 
 /// A network of candle-transformers.
 pub(crate) struct LogitsExecutor {
-    /// Decoders keep the tokens that they have read, so passes run one at a time.
+    /// Decoders cache the tokens read so far, so passes run one at a time.
     net: Mutex<Box<dyn LogitsNet>>,
     arch: Arch,
     device: candle_core::Device,
@@ -57,7 +57,7 @@ impl LogitsExecutor {
         let device = open_device(device)?;
         let family = served::find(file.model_type()).ok_or_else(|| ModelError::Config {
             file: weights.label(),
-            what: format!("'{}' does not run in the mode for logits only", arch.family),
+            what: format!("'{}' is not one of the families that provide only logits", arch.family),
         })?;
         if arch.is_tied() {
             for (output, table) in OUTPUTS {
@@ -104,7 +104,7 @@ impl LogitsExecutor {
                 };
                 let logits: Vec<f32> = net.logits(&texts, &at)?.flatten_all()?.to_vec1()?;
                 if let Some(v) = logits.iter().find(|v| !v.is_finite()) {
-                    return Err(ModelError::Compute(format!("'{}' gives a logit of {v}", self.arch.family)));
+                    return Err(ModelError::Compute(format!("'{}' computed a logit of {v}", self.arch.family)));
                 }
                 for (i, values) in logits.chunks(self.arch.vocab).enumerate() {
                     answer(rows[i / at.len()], at[i % at.len()], values);

@@ -332,7 +332,9 @@ fn without_a_head_logits_are_refused_and_hidden_states_work() {
     let m = model(crate::Arch { head: Head::None, ..bert() }, 1);
     let b = batch(&[3], 1);
     let refused = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err();
-    assert!(refused.to_string().contains("no masked-LM head: prompts need one; hidden-state probes work"));
+    assert!(
+        refused.to_string().contains("no masked-LM head, which prompts need; probes of hidden states work without one")
+    );
     assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(2))).is_ok());
 }
 
@@ -383,7 +385,7 @@ fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
     };
     let ours = logits(&open(&odd, Device::Cpu), &b);
     assert!(distance(&ours, &logits(&open(&odd, Device::CandleCpu), &b)) < 1e-4);
-    // Rotating a share of 0.6, also six of ten dimensions, is a different network.
+    // A share of 0.6 also rotates six of ten dimensions, but it is a different network.
     let even = Arch {
         positions: Positions::Rotary { theta: 100.0, fraction: 0.6, scaling: crate::arch::Scaling::None },
         ..odd.clone()

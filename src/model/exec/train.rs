@@ -19,7 +19,7 @@ use crate::plan::{Plan, Target};
 use crate::trace::Trace;
 use crate::weights;
 
-/// Standard deviation of initial weights (BERT, GPT-2).
+/// Standard deviation of initial weights, as in BERT and GPT-2.
 const INITIAL_SD: f32 = 0.02;
 
 /// AdamW (Loshchilov and Hutter, 2019) with clipping by the global norm.
@@ -136,7 +136,7 @@ impl Trainer {
         let arch = self.arch();
         let family = Family::of(arch)?;
         let config = family.config.ok_or_else(|| {
-            ModelError::Training(format!("folders of '{}' can be loaded but not written", arch.family))
+            ModelError::Training(format!("models of family '{}' can be loaded but not exported", arch.family))
         })?;
         let tensors = self.params()?.to_checkpoint(arch, family)?;
         std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;

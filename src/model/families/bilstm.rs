@@ -49,7 +49,7 @@ struct Fields {
     /// Word added before every sentence.
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// True if words are looked up in lower case. By default, this is done if an external file has no upper case.
+    /// True if words are looked up in lower case. By default, true if an external file has no upper-case letters.
     do_lower_case: Option<bool>,
     /// `words` or `spaces`.
     split: Option<String>,
@@ -92,12 +92,12 @@ pub(crate) fn words(
     let split = match f.split.as_deref() {
         None | Some("words") => Split::Words,
         Some("spaces") => Split::Spaces,
-        Some(_) => return Err(file.wrong("split is neither 'words' nor 'spaces'".into())),
+        Some(_) => return Err(file.wrong("split must be 'words' or 'spaces'".into())),
     };
     let drop_unknown = match f.unknown.as_deref() {
         None | Some("drop") => true,
         Some("zero") => false,
-        Some(_) => return Err(file.wrong("unknown is neither 'drop' nor 'zero'".into())),
+        Some(_) => return Err(file.wrong("unknown must be 'drop' or 'zero'".into())),
     };
     let vectors = match &f.word_vectors {
         Some(name) => beside(file, files, name, f.do_lower_case, split)?,

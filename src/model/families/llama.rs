@@ -62,7 +62,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     }
     let positions = rotary::positions(file, 1.0)?;
     if !matches!(positions, Positions::Rotary { fraction: 1.0, .. }) {
-        // For these models transformers rotates whole heads, regardless of the configuration.
+        // For Llama and Qwen2, transformers rotates whole heads, regardless of the configuration.
         return Err(file.wrong("partial_rotary_factor is set; this family rotates whole heads".into()));
     }
     let qwen = file.model_type() == "qwen2";

@@ -166,7 +166,7 @@ fn unknown(file: &str, found: &str) -> ModelError {
     }
 }
 
-/// Parses Python's JSON dialect, replacing NaN and infinities by null.
+/// Parses Python's JSON dialect, replacing NaN and infinities with null.
 pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|e| {
         // Once escaped quotes are removed, every second part is a string.

@@ -1,4 +1,4 @@
-//! RoBERTa (Liu et al., 2019), XLM-RoBERTa and CamemBERT: BERT with positions counted from after the pad id, and a different head.
+//! RoBERTa (Liu et al., 2019), XLM-RoBERTa and CamemBERT: BERT with positions that start after the pad id, and a different head.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

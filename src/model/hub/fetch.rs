@@ -102,7 +102,7 @@ impl Fetch<'_, '_> {
             let (begun, whole) = (Instant::now(), client.patience.silence * 2);
             let mut reader = client.get(&path, 0)?.into_body().into_reader().take(LARGEST_LIST + 1);
             let (mut text, mut buffer) = (Vec::new(), [0; 1 << 14]);
-            // The limit also covers a server that sends a byte now and then, which would satisfy the timeout of each read.
+            // The limit also covers a server that occasionally sends a byte, which would satisfy the timeout of each read.
             loop {
                 match reader.read(&mut buffer) {
                     Ok(0) => return Ok(text),
@@ -169,8 +169,8 @@ impl Fetch<'_, '_> {
     fn explain(&self, file: &str, failure: Failure) -> ModelError {
         let what = match failure {
             Failure::Passing(what) | Failure::Away(what) => format!(
-                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT, then run it again: received data is kept \
-                 (HF_HUB_OFFLINE=1 uses only the cache)"
+                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT, then try again; received data is \
+                 kept (HF_HUB_OFFLINE=1 uses only the cache)"
             ),
             Failure::Final(what) => format!("cannot fetch {file}: {}", what.escape_debug()),
             Failure::Status(StatusCode::UNAUTHORIZED) => format!(

@@ -204,8 +204,8 @@ impl Settings {
         let endpoint: Uri = self.endpoint.as_deref()?.trim_end_matches('/').parse().ok()?;
         let open = endpoint.scheme_str() == Some("http") && !endpoint.host().is_some_and(is_here);
         open.then_some(
-            "the token is not sent: HF_ENDPOINT is plain http to another machine, so others could read \
-             it; use https",
+            "the token is not sent, because HF_ENDPOINT is plain http to another machine and others could read the \
+             token; use https",
         )
     }
 }

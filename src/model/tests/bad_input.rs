@@ -31,7 +31,7 @@ fn a_header_of_ten_exabytes_is_refused_unread() {
     bytes[..8].copy_from_slice(&10_000_000_000_000_000_000u64.to_le_bytes());
     std::fs::write(&path, bytes).unwrap();
     let why = refusal(dir.path());
-    assert!(why.contains("model.safetensors: claims a header of 10000000000000000000 bytes"), "{why}");
+    assert!(why.contains("model.safetensors: states a header length of 10000000000000000000 bytes"), "{why}");
 }
 
 #[test]

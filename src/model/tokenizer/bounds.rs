@@ -41,7 +41,7 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
         Ok(Ok(shape)) => shape,
         // The library uses the last of two equal fields.
         Ok(Err(e)) if e.to_string().starts_with("duplicate field") => {
-            return Err("one of its parts occurs twice".into());
+            return Err("one of its fields occurs twice".into());
         }
         _ => return Ok(()),
     };
@@ -60,8 +60,8 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
     let (count, pieces) = frames;
     if count > FRAMES || pieces > FRAME {
         return Err(format!(
-            "its post_processor puts {pieces} tokens around a text, in {count} frames; at most {FRAME} in {FRAMES} are \
-             accepted"
+            "its post_processor puts {pieces} tokens around a text, in {count} templates; at most {FRAME} tokens in \
+             {FRAMES} templates are accepted"
         ));
     }
     Ok(())
@@ -69,7 +69,7 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
 
 /// Combined effect of a component's steps.
 struct Sum {
-    /// Maximum factor by which they can lengthen a text.
+    /// Maximum factor by which the steps can lengthen a text.
     growth: f64,
     steps: usize,
     tables: usize,

@@ -77,8 +77,8 @@ impl Files {
             Some(t) => serde_json::from_str(t).map_err(|e| format!("special tokens: {name}: {e}")),
         };
         let added = parse("added_tokens.json", extras.added_tokens)?;
-        let added: Option<BTreeMap<String, u64>> =
-            serde_json::from_value(added).map_err(|e| format!("added_tokens.json: {e}; it maps tokens to ids"))?;
+        let added: Option<BTreeMap<String, u64>> = serde_json::from_value(added)
+            .map_err(|e| format!("added_tokens.json: {e}; expected an object that maps tokens to ids"))?;
         Ok(Files {
             config: parse("tokenizer_config.json", extras.tokenizer_config)?,
             map: parse("special_tokens_map.json", extras.special_tokens_map)?,
@@ -253,7 +253,7 @@ impl<'a> Vocabulary<'a> {
         in_model || self.added.iter().any(|t| t["id"].as_u64() == Some(id))
     }
 
-    /// First id after the largest.
+    /// Returns the largest id plus one.
     fn next(&self) -> u64 {
         let in_model = match self.model {
             Value::Object(vocab) => vocab.values().filter_map(Value::as_u64).map(|id| id + 1).max(),

@@ -36,8 +36,8 @@ fn false_claims_are_refused_with_the_reason() {
         (vec![1, 2, 3], "too short"),
         (sound[..sound.len() - 1].to_vec(), "truncated"),
         (sound[..20].to_vec(), "truncated"),
-        (huge(10_000_000_000_000_000_000), "claims a header of 10000000000000000000 bytes"),
-        (huge(u64::MAX), "claims a header"),
+        (huge(10_000_000_000_000_000_000), "states a header length of 10000000000000000000 bytes"),
+        (huge(u64::MAX), "states a header length"),
         (huge(99_000_000), "truncated"),
         ([sound.clone(), vec![0]].concat(), "follow the last tensor"),
         (file(json!([1]), 0), "not a JSON object"),
@@ -45,12 +45,12 @@ fn false_claims_are_refused_with_the_reason() {
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 4, 12)}), 12), "overlaps"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 0, 8)}), 8), "overlaps"),
         (file(json!({"a": tensor("F32", &[2], 4, 12)}), 12), "gap"),
-        (file(json!({"a": tensor("F32", &[2], 8, 0)}), 8), "claims bytes 8 to 0"),
-        (file(json!({"a": tensor("F32", &[3], 0, 8)}), 8), "cannot take 8 bytes"),
-        (file(json!({"a": tensor("F32", &[u64::MAX, 4], 0, 8)}), 8), "claims the shape"),
-        (file(json!({"a": tensor("F32", &[1 << 62], 0, u64::MAX)}), 8), "claims bytes"),
+        (file(json!({"a": tensor("F32", &[2], 8, 0)}), 8), "is at bytes 8 to 0"),
+        (file(json!({"a": tensor("F32", &[3], 0, 8)}), 8), "cannot have 8 bytes"),
+        (file(json!({"a": tensor("F32", &[u64::MAX, 4], 0, 8)}), 8), "has the impossible shape"),
+        (file(json!({"a": tensor("F32", &[1 << 62], 0, u64::MAX)}), 8), "is at bytes"),
         (file(json!({"a": tensor("Q4", &[2], 0, 8)}), 8), "header entry 'a'"),
-        (file(json!({"a\u{1b}[2J": tensor("F32", &[3], 0, 8)}), 8), "cannot take"),
+        (file(json!({"a\u{1b}[2J": tensor("F32", &[3], 0, 8)}), 8), "cannot have"),
     ];
     for (bytes, said) in cases {
         let why = refusal(bytes);

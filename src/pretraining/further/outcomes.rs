@@ -13,7 +13,7 @@ use crate::splits::Lot;
 use model::device::Device;
 use model::weights;
 
-/// First line of a file of outcomes, which identifies the model and the settings.
+/// First line of an outcome file, which identifies the model and the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     model: String,
@@ -72,7 +72,7 @@ pub fn mix(
     Ok(())
 }
 
-/// Bookmark of an unfinished mixture, next to the file of outcomes.
+/// Bookmark of an unfinished mixture, next to the outcome file.
 fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
     let key = serde_json::to_string(&(header, diet)).map_err(|e| GalleryError::Internal(e.to_string()))?;
     let mut name = path.as_os_str().to_owned();
@@ -88,7 +88,7 @@ fn folder(diet: Diet) -> String {
     }
 }
 
-/// Maximum size of a file of outcomes in bytes; each line has a few hundred bytes.
+/// Maximum size of an outcome file in bytes; each line has a few hundred bytes.
 const MOST_OUTCOMES: u64 = 64 << 20;
 
 /// Reads the outcomes on file, creating the file if missing. An incomplete last line is ignored.
@@ -109,7 +109,7 @@ fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
     let first: Header = lines
         .next()
         .and_then(|l| serde_json::from_str(l).ok())
-        .ok_or_else(|| wrong("this file was not written by this command"))?;
+        .ok_or_else(|| wrong("it was not written by this command"))?;
     if first != *header {
         return Err(wrong("it belongs to a different model or different settings"));
     }

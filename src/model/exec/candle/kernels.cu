@@ -1,5 +1,5 @@
-// Kernels for NVIDIA GPUs, all in f32. `gpu.rs` launches them and checks what they rely on: contiguous operands, and for
-// those that read float4, widths of multiples of four and beginnings at multiples of 16 bytes.
+// Kernels for NVIDIA GPUs, all in f32. `gpu.rs` launches them and checks their requirements: contiguous operands and, for kernels that read
+// float4, widths that are multiples of four and 16-byte alignment.
 
 typedef unsigned int uint32;
 
@@ -8,7 +8,7 @@ static __device__ float sum_over_warp(float v) {
     return v;
 }
 
-// y = x + b for each row of `width4` fours.
+// y = x + b for each row of `width4` float4 values.
 extern "C" __global__ void add_row(const float4* x, const float4* b, float4* y, uint32 count4, uint32 width4) {
     uint32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count4) return;
@@ -16,7 +16,7 @@ extern "C" __global__ void add_row(const float4* x, const float4* b, float4* y, 
     y[i] = make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w);
 }
 
-// [N, A, B, C] to [N, B, A, C], C being `width4` fours.
+// Transposes [N, A, B, C] to [N, B, A, C], where C is `width4` float4 values.
 extern "C" __global__ void swap_middle(const float4* x, float4* y, uint32 count4, uint32 a, uint32 b, uint32 width4) {
     uint32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count4) return;
@@ -34,7 +34,7 @@ static __device__ float gelu_slope(float x, bool by_tanh) {
     return 0.5f * (1.0f + erff(x * 0.7071067811865476f)) + x * 0.5f * root * expf(-0.5f * x * x);
 }
 
-// Gradient of the input of GELU.
+// Input gradient of GELU.
 extern "C" __global__ void gelu_back(const float4* x, const float4* g, float4* y, uint32 count4, uint32 by_tanh) {
     uint32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count4) return;
@@ -43,7 +43,7 @@ extern "C" __global__ void gelu_back(const float4* x, const float4* g, float4* y
                        v.z * gelu_slope(u.z, by_tanh), v.w * gelu_slope(u.w, by_tanh));
 }
 
-// Gradient of the input of a softmax from its output p; a warp for each row.
+// Input gradient of a softmax, given its output p; one warp per row.
 extern "C" __global__ void softmax_back(const float* p, const float* g, float* y, uint32 rows, uint32 width) {
     uint32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
@@ -60,8 +60,8 @@ static __device__ float mean_over_warp(const float* x, uint32 width) {
     return sum_over_warp(total) / width;
 }
 
-// Layer norm (or RMS norm, where `centres` is 0) with the scale w and, where `shifts` is 1, the shift b; a warp for each
-// row. Computes the variance from the centred values.
+// Layer norm (RMS norm if `centres` is 0) with the scale w and, if `shifts` is 1, the shift b; one warp per row. The
+// variance is computed from the centred values.
 extern "C" __global__ void norm_rows(const float* x, const float* w, const float* b, float* y, uint32 rows, uint32 width,
                                      uint32 centres, uint32 shifts, uint32 eps_bits) {
     uint32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
@@ -73,7 +73,7 @@ extern "C" __global__ void norm_rows(const float* x, const float* w, const float
     for (uint32 i = lane; i < width; i += 32) y[i] = (x[i] - mean) * scale * w[i] + (shifts ? b[i] : 0.0f);
 }
 
-// Gradient of the input of such a norm; a warp for each row.
+// Input gradient of such a norm; one warp per row.
 extern "C" __global__ void norm_back(const float* x, const float* w, const float* g, float* y, uint32 rows, uint32 width,
                                      uint32 centres, uint32 eps_bits) {
     uint32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

@@ -54,7 +54,7 @@ impl CandleExecutor {
     pub(crate) fn new(arch: &Arch, mut params: Params, device: Device, dtype: Dtype) -> Result<CandleExecutor> {
         let opened = open_device(device)?;
         if dtype == Dtype::Bf16 && opened.is_cpu() {
-            let what = "candle does not support bf16 on this device; use the device cpu, or f16 or f32".into();
+            let what = "candle does not support bf16 on this device; use device cpu, or dtype f16 or f32".into();
             return Err(ModelError::Device { device: device.to_string(), what });
         }
         let net = Network::frozen(arch, &mut params, &opened, dtype)?;

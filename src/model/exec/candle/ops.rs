@@ -316,7 +316,7 @@ mod tests {
 
     const WIDTH: usize = 40;
 
-    /// In f32, computing these variances as E[x²] - E[x]² would leave only two correct digits.
+    /// In f32, computing the variances in this test as E[x²] - E[x]² would leave only two correct digits.
     #[test]
     fn a_norm_is_exact_where_the_mean_is_large_beside_the_spread() {
         let named = std::env::var("PROBITY_TEST_DEVICE");

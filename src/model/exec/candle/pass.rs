@@ -235,7 +235,7 @@ impl Network {
         Ok(h)
     }
 
-    /// Frame of the first stack.
+    /// Creates the [`Frame`] of the first stack.
     fn frame(&self, batch: &Batch) -> Result<Frame> {
         let (a, t) = (&self.arch, batch.len());
         let mask = match (batch.is_padded(), a.attention.causal) {

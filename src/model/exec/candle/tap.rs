@@ -21,7 +21,7 @@ pub(super) struct Tap<'a> {
     captured: Vec<Option<Tensor>>,
     /// Values whose gradients are requested.
     watched: Vec<Option<Value>>,
-    /// The values whose sum, weighted by a seed, is the scalar to differentiate; and that seed.
+    /// Values and their weights (the seed of the backward pass); the weighted sum is the scalar to differentiate.
     of: Option<(Value, Tensor)>,
 }
 

@@ -71,7 +71,7 @@ impl Value {
         Value { tensor: self.tensor, node: Some(Node::new(true, inputs)) }
     }
 
-    /// Computes the gradients of the sum of this value times `seed`.
+    /// Computes the gradients of `sum(value * seed)`.
     pub(crate) fn backward(&self, seed: Tensor) -> Result<Gradients> {
         let mut kept = HashMap::new();
         let mut pending: BTreeMap<u64, (&Arc<Node>, Tensor)> = BTreeMap::new();

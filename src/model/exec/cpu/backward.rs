@@ -18,7 +18,7 @@ use kernels::rotary::rotate;
 /// Gradients of weights, if requested.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;
 
-/// The encoder's states and the gradient to which the decoder's backward pass adds.
+/// The encoder's states, and their gradient, to which the decoder's backward pass adds.
 pub(super) type MemoryBack<'a> = Option<(&'a [f32], &'a mut [f32])>;
 
 /// Arguments for the backward pass of one block.
@@ -234,7 +234,7 @@ impl Climb<'_> {
         false
     }
 
-    /// Adds gradients of the weights of queries, keys and values.
+    /// Adds the gradients of the query, key and value weights.
     fn qkv_grads(&self, b: &Level<'_>, back: &mut Back, grads: &mut Grads) {
         let [_, q_end, _, ld] = self.stack.columns();
         let (team, width) = (self.pass.team, self.pass.arch.hidden);

@@ -32,7 +32,7 @@ pub(super) struct Pass<'a> {
     pub first: Stack<'a>,
     /// The decoder of an encoder-decoder.
     pub second: Option<Stack<'a>>,
-    /// True if the part after the last block runs.
+    /// True if the final norm and the head run.
     pub output: bool,
 }
 
@@ -283,7 +283,7 @@ impl Climb<'_> {
             self.pass.linear(map, x, qkv, ld);
             return;
         };
-        // The panel that contains the end of the queries must be computed completely, which includes a few queries.
+        // Products compute whole panels, so the panel with the first keys also computes the last few queries.
         let from = q_end / PANEL * PANEL;
         let right = Right::within(&map.weight, from..ld, 0..d);
         let left = Left::rows(x, rows.count(), d, d);

@@ -79,7 +79,7 @@ impl CpuExecutor {
         4 * groups * group * (encoder + decoder) + batch
     }
 
-    /// Bytes of the weights, and of the working memory of all groups that have run.
+    /// Bytes of the weights, and of the working memory that all groups so far have allocated.
     pub(super) fn held(&self) -> (usize, usize) {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         (self.weights.bytes(), states.iter().map(State::bytes).sum())

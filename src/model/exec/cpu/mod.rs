@@ -133,7 +133,7 @@ impl Executor for CpuExecutor {
 }
 
 impl<'a> Pass<'a> {
-    /// Prepares a pass except for its sentences.
+    /// Prepares everything in a pass that does not depend on the sentence group.
     fn new(
         (arch, weights): (&'a Arch, &'a Weights),
         (batch, input): (&'a Batch, Option<&'a Batch>),

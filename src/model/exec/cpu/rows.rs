@@ -198,7 +198,7 @@ impl Rows {
         (t < to - from).then_some(from + t)
     }
 
-    /// Row of a site among all or the selected rows.
+    /// Row of a site, among all rows or among the selected ones.
     pub(crate) fn row(&self, site: (usize, usize), selected: bool) -> Option<usize> {
         let row = self.full_row(site)?;
         match &self.selected {
@@ -207,7 +207,7 @@ impl Rows {
         }
     }
 
-    /// Local index of a sentence, if it is among these.
+    /// Index of a sentence within this group, if it is in the group.
     pub(crate) fn sentence(&self, b: usize) -> Option<usize> {
         b.checked_sub(self.first).filter(|i| *i < self.spans.len())
     }

@@ -96,7 +96,7 @@ impl Stack<'_> {
         Heads { from: 0, count: self.heads, dim: self.dim }
     }
 
-    /// Columns of the keys by head.
+    /// Key columns of each head.
     pub(crate) fn key_heads(&self) -> Heads {
         Heads { from: self.columns()[1], count: self.kv_heads, dim: self.dim }
     }

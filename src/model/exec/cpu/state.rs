@@ -70,7 +70,7 @@ pub(super) struct Inputs {
     pub(crate) cross_out: Buffer,
     /// Input of the feed-forward part.
     pub up: Buffer,
-    /// Input of its second map.
+    /// Input of the second map of the feed-forward part.
     pub down: Buffer,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct HeadState {
     pub tokens: Vec<u32>,
 }
 
-/// Attention of these sentences to the sentences of a different stack.
+/// Attention from these sentences to the sentences of the other stack.
 #[derive(Default)]
 pub(super) struct CrossSpans {
     /// Rows and visible keys of each sentence.
@@ -125,7 +125,7 @@ pub(super) struct StackState {
     /// Data for gradients of weights, by block.
     pub inputs: Vec<Inputs>,
     pub(crate) embed_norm: KeptNorm,
-    /// Input of the projection of factorised embeddings.
+    /// Input of the projection for factorised embeddings.
     pub narrow: Buffer,
     /// Gradient of the residual stream.
     pub d: Buffer,
@@ -160,7 +160,7 @@ pub(super) struct Back {
     pub out: Buffer,
     /// Gradient of queries, keys and values.
     pub(crate) qkv: Buffer,
-    /// Gradient of the queries of selected rows.
+    /// Gradient of the selected rows' queries.
     pub q: Buffer,
     /// Gradient of attention probabilities.
     pub pattern: Buffer,

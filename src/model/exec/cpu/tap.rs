@@ -90,7 +90,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Calls `f(sentence, row of x, row of an array for these sites)` for all sites among these rows.
+    /// Calls `f(sentence, row of x, row of the array for all sites)` for every site in `rows`.
     fn each_site(&self, sites: &Sites, rows: &Rows, selected: bool, mut f: impl FnMut(usize, usize, usize)) {
         match sites {
             Sites::All => {
@@ -238,7 +238,7 @@ impl<'a> Tap<'a> {
     }
 }
 
-/// Layout of the attention probabilities of these sentences.
+/// Layout of the attention probabilities of a group of sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Patterns<'a> {
     /// Number of query heads.
@@ -252,7 +252,7 @@ pub(super) struct Patterns<'a> {
 }
 
 impl Patterns<'_> {
-    /// Calls `f(sentence, row of an array for these sites, range of probabilities)` for all requested rows; a row of the array is one head
+    /// Calls `f(sentence, row of the array for all sites, range of probabilities)` for every requested row; a row of the array is one head
     /// of one query.
     fn each(&self, sites: &Sites, mut f: impl FnMut(usize, usize, Range<usize>)) {
         let (heads, len) = (self.heads, self.rows.len);

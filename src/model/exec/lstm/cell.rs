@@ -33,12 +33,12 @@ impl Layout {
         layout
     }
 
-    /// Number of sentences that have a word at step `t`; they are the first ones.
+    /// Number of sentences that have a word at step `t`; these come first, because sentences are sorted by length.
     fn active(&self, t: usize) -> usize {
         self.lengths.partition_point(|n| *n > t)
     }
 
-    /// Row of the word of sentence `k` at step `t` in this direction.
+    /// Row of the word that sentence `k` has at step `t` in this direction.
     fn row(&self, k: usize, t: usize, reverse: bool) -> usize {
         self.starts[k] + if reverse { self.lengths[k] - 1 - t } else { t }
     }

@@ -216,7 +216,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Calls `f(row, row of an array for these sites, sentence)` for all sites in a group.
+    /// Calls `f(row, row of the array for all sites, sentence)` for every site in a group.
     fn sites(&self, sites: &Sites, layout: &Layout, mut f: impl FnMut(usize, usize, usize)) {
         match sites {
             Sites::All => self.each(layout, |b, t, row| f(row, b * self.batch.len() + t, b)),

@@ -1,4 +1,5 @@
-//! Tests of the LSTM executor against a plain loop in double precision, finite differences, and itself.
+//! Tests of the LSTM executor: states against a plain loop in double precision, gradients against finite differences, and consistency
+//! between equivalent passes.
 
 use rand::RngExt;
 

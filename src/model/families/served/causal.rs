@@ -420,7 +420,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
         let rows = c.num_attention_heads * head_dim;
         let change = Change::ScaleRotated { rows, head: head_dim, rotated, by };
         changed.push(("self_attn.qkv_proj.weight", change));
-        // The library multiplies frequencies by these factors; transformers divides by them.
+        // The library multiplies frequencies by the longrope factors; transformers divides by them.
         let short_factor: Vec<f32> = long.short_factor.iter().map(|v| 1.0 / v).collect();
         let long_factor = short_factor.clone();
         phi3::RopeScaling { short_factor, long_factor, type_: phi3::RopeScalingType::LongRope }
@@ -452,7 +452,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
 
 /// Common interface of the library's decoders, which share no trait.
 trait Decoder: Send {
-    /// Returns the logits after the last of some tokens, whose first is at position `offset`: `[B, 1, V]`.
+    /// Returns the logits after the last token of `ids`, `[B, 1, V]`. The first token of `ids` is at position `offset`.
     fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
     fn forget(&mut self);
 }

@@ -78,11 +78,11 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let far = f.farthest();
     file.only(
         far > f.position_buckets && far <= 1 << 24,
-        "a largest relative position that does not exceed position_buckets",
+        "a maximum relative position that does not exceed position_buckets",
     )?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings with a width that differs from the usual one")?;
+    file.only(plain, "an attention_head_size or embedding_size other than the default")?;
     hidden_act(file, &f)?;
     Ok(f)
 }

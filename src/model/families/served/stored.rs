@@ -104,7 +104,7 @@ struct View<'s, 'a> {
 }
 
 impl View<'_, '_> {
-    /// Returns the stored name for the library's `name`, or `name` itself if stored.
+    /// Returns the name under which the library's tensor `name` is stored: the name itself, or its renamed form.
     fn name(&self, name: &str) -> String {
         if self.stored.weights.contains(name) {
             return name.to_owned();
