@@ -38,7 +38,7 @@ impl Chosen {
     }
 }
 
-/// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
+/// A cell of the map: the point's `layer` is that of the intervention, its `oracle_layer` that of the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MapFinding {
     /// The scores, as for a single layer.

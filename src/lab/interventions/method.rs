@@ -101,7 +101,8 @@ pub enum InterventionError {
         /// Largest allowed value.
         max: f64,
     },
-    /// Embeddings whose size differs from that of the embeddings used for fitting, or targets that do not match them.
+    /// Embeddings whose size differs from that of the embeddings used for fitting, or a number of targets that differs from the number of
+    /// embeddings.
     #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
     Shape {
         rows: usize,
@@ -128,7 +129,7 @@ pub enum InterventionError {
     /// Examples without a known true counterfactual.
     #[error("the true counterfactual of these examples is not known")]
     NoTwins,
-    /// A user's file that does not fit.
+    /// A user's file that cannot be used.
     #[error("your file of interventions cannot be used: {0}")]
     Given(String),
     /// Directions with NaN or infinity.
@@ -163,8 +164,8 @@ pub struct Method {
     pub applied: &'static [&'static str],
     /// True for a control rather than a method under study.
     pub is_control: bool,
-    /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that a cache keeps one fit. Methods of one family
-    /// can read each other's bytes.
+    /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that the cache stores that fit only once. Methods
+    /// of one family can read each other's cached fits.
     pub family: &'static str,
     /// Set for a fit whose time does not depend on the number of examples; forecasts then measure a short fit.
     pub(crate) short: Option<Short>,
@@ -201,16 +202,16 @@ impl Method {
     }
 }
 
-/// States found for erased features of a kernel, on examples not used in training.
+/// Quality of the states found for a kernel's erased features, on examples not used in training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preimages {
-    /// Share of the variance of the erased features that the states reproduce; negative if their mean would be closer.
+    /// Share of the erased features' variance that the states reproduce; negative if the mean of the features would be closer to them.
     pub reproduced: f64,
     /// Accuracy of a fresh linear classifier on the features of unedited states.
     pub before: f64,
-    /// Its accuracy on the erased features.
+    /// Accuracy of the classifier on the erased features.
     pub erased: f64,
-    /// Its accuracy on the features of the states found.
+    /// Accuracy of the classifier on the features of the states that were found.
     pub found: f64,
 }
 
@@ -242,7 +243,7 @@ pub struct Fitted {
 
 impl Fitted {
     /// Prepares the method for the rows of `h` (n x D). `targets` contains the intended value for each row, used only by counterfactual
-    /// methods; most methods ignore `known`. Work shared by the swept values is done here.
+    /// methods; most methods ignore `known`. Does the work that all swept values share.
     ///
     /// # Errors
     /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or if cancelled.
@@ -314,7 +315,7 @@ pub(crate) fn replace_by(states: Matrix) -> Change<'static> {
     Box::new(move |_, _| Ok(states.clone()))
 }
 
-/// Checks that embeddings and targets match the data on which a method was fitted.
+/// Checks that embeddings and targets match the data to which a method was fitted.
 pub(crate) fn check_rows(
     h: &Matrix,
     targets: &[usize],

@@ -43,8 +43,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// A method's options from its registry entry, preceded by its file if it is externally made; empty if the spec does not run it. A spec may
-/// run a method several times with different options; `nth` selects one.
+/// A method's options from its registry entry, preceded by its file if it takes one; empty if the spec does not run the method. A spec may
+/// run a method several times with different options; `nth` selects one of these entries.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs.file.then(|| own_file(known.id, nth));
@@ -212,8 +212,8 @@ pub fn few_examples(task: &TaskSpec) -> Option<String> {
     })
 }
 
-/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up; `share` is their share
-/// of all examples.
+/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up. `share` is the share of
+/// examples that have this property.
 pub(crate) fn examples_for(share: f64) -> usize {
     (FEW_TO_KEEP as f64 / share / 500.0).ceil() as usize * 500
 }
