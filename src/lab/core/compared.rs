@@ -11,7 +11,7 @@ use stats::special::normal_quantile;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// Name within the group, equal in every run that measures the number.
+    /// Name within the group, the same in every run that measures the number.
     pub name: String,
     /// The model and the judging oracle, used as the heading of rows; empty if the name includes them.
     pub group: String,
@@ -40,8 +40,8 @@ pub struct Common {
 ///
 /// If both runs have equally many models, models in the same position are compared, and names show both. Runs are treated as independent,
 /// because it is unknown which examples they share. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner
-/// 2008), which preserves their asymmetry. Half widths would cover only .83 for differences between proportions of 5 examples, and .91 at
-/// 20.
+/// 2008), which preserves their asymmetry. For differences between proportions of 5 examples, symmetric intervals from half-widths would
+/// cover only 83 %; with 20 examples, 91 %.
 pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Vec<Common> {
     let swapped = of_a.len() == of_b.len() && of_a != of_b;
     let beside = |a: &Number| {

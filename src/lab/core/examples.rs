@@ -85,7 +85,7 @@ impl TaskSpec {
         self.data.is_some() && (!self.keep.is_empty() || !known())
     }
 
-    /// True if the property to preserve is the number of a noun between subject and verb. Only some sentences have one.
+    /// True if the property to preserve is the number of a noun between subject and verb, which only some sentences have.
     pub fn has_attractors(&self) -> bool {
         self.data.is_none() && self.name == "agreement" && self.target == "subject_number"
     }

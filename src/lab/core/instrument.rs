@@ -101,7 +101,7 @@ pub trait Experiment<K, Q>: Send {
     /// Computes everything in the spec and sends findings to the host as they arrive.
     ///
     /// # Errors
-    /// [`Fault`]. Questions about earlier results can still be answered.
+    /// [`Fault`] if the run ends early; questions about earlier results can still be answered.
     fn run(&mut self, host: &mut dyn Channel<K, Q>) -> Result<(), Fault>;
     /// Forecasts [`Self::run`], one entry per model. The run reuses the measurements.
     ///

@@ -136,7 +136,7 @@ impl FurtherLabels {
     }
 }
 
-/// The address of random streams for probes of the property with this role. `classifier` is the kind of probe.
+/// Identifies the random streams for probes of the property with this role. `classifier` is the kind of probe.
 pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
     Purpose::new(seed, &property(labels, role), classifier)
 }

@@ -44,7 +44,7 @@ pub enum StimuliError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Number of examples tokenized between checks for cancellation, which takes a few hundredths of a second.
+/// Number of examples tokenized between checks for cancellation; tokenizing them takes a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
 /// The tokens behind a hidden state.

@@ -102,7 +102,7 @@ impl Results {
         match kind {
             Kind::Configuration(x) => put(&mut self.configurations, finding, x),
             Kind::Comparison(x) => {
-                // A comparison on more items is no longer the one that the question was about.
+                // The question was about a comparison on fewer items, so its answer no longer applies.
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
                     self.answer = None;
                 }

@@ -44,7 +44,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
     all
 }
 
-/// Shown for settings with the paper's value.
+/// Shown for a setting that has the paper's value.
 const USUAL: &str = "usual";
 
 /// The spec's corruption settings. They have an effect only with corruption steps, so the paper's number of steps is set if there are none.
@@ -146,7 +146,7 @@ fn list<T: 'static>(
     )
 }
 
-/// All sizes, for when they are not quarters of the largest.
+/// The list of all sizes, for sizes that are not each a quarter of the next.
 fn steps() -> Setting<Spec> {
     let help = "Training sentences per class at each step, in ascending order, separated by commas.";
     list(

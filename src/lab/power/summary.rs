@@ -16,7 +16,7 @@ use lab::answer::few;
 use stats::Estimate;
 use stats::mcnemar::Test;
 
-/// Formats hundredths with a sign and one decimal: `+5.1`.
+/// Formats a difference between proportions in points, with a sign and one decimal: `+5.1`.
 pub fn points(x: f64) -> String {
     // A number that rounds to 0 is shown without a sign.
     let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
@@ -118,7 +118,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 /// Minimum number of items with which intervals for skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
-/// The doubt about intervals of metrics that are not proportions, over `n` units with this name.
+/// A doubt about an interval for a metric that is not a proportion, from `n` units; `units` is their name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
     few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
 }
@@ -149,7 +149,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// A share of the time in words, without decimals. "More than 99 %" is never rounded to 100 %.
+/// A share of the time in whole per cent; just below 100 %, "more than 99 %".
 pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {

@@ -33,7 +33,7 @@ impl TaskVerdict {
     }
 }
 
-/// Both sides on a task that two folders of results share. `n` of the finding is the number of items.
+/// Both sides on a task that two folders of results share. The finding's `n` is the number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct TaskFinding {
     /// Name of the first side.
@@ -70,7 +70,7 @@ impl TaskFinding {
     }
 }
 
-/// The difference over all tasks of two folders. `n` of the finding is the number of items.
+/// The difference over all tasks of two folders. The finding's `n` is the number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PooledFinding {
     /// Name of the first side.

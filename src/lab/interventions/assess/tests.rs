@@ -259,7 +259,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
 }
 
-/// A further property that the oracle no longer reads is treated like the other property, and is named.
+/// A further property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {
     let (other, further, judged) = with_further(true);
@@ -312,7 +312,7 @@ fn the_optimum_has_no_optimism() {
     assert!(paper > 0.52 && (honest - 0.5).abs() < 0.006, "{paper} {honest}");
 }
 
-/// Small coverage simulation for the wide band of completeness, and for a mean near 0, where resampling alone covers only .7.
+/// Small simulation of coverage: the wide band of completeness, and a mean near 0, for which resampling alone covers only 70 %.
 #[test]
 fn bands_cover() {
     let other = labels(120);

@@ -1,4 +1,4 @@
-//! The audit of every probe of a panel: accuracy on the test examples, and the choice of its settings.
+//! Audits every probe of a panel: its accuracy on the test examples, and the choice of its settings.
 
 use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;

@@ -85,7 +85,7 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
     Ok(Forecast { model, bytes, parts, seconds, range, because, refined: false, tokens_per_batch, limit })
 }
 
-/// Bytes, their parts, and the tokens in a batch.
+/// Peak memory in bytes, its parts, and the number of tokens in a batch.
 type Memory = (u64, Vec<MemoryPart>, usize);
 
 fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
@@ -145,8 +145,8 @@ const MEASURE: &str = "measure";
 fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
-    // The samples of the sweeps use these fits. Otherwise the time of a fit, which exceeds that of the few strengths in a sample, would be
-    // counted as theirs.
+    // Methods are fitted before their sweeps are timed. Otherwise the time of a fit, which is longer than that of the few strengths in a
+    // sample, would be counted as time of the sweep.
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
@@ -190,8 +190,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         let sweep = work.at(&sweep_of(&m.key()));
         let values = strengths(m) as f64;
         let test = bench.test.len();
-        // The model's behaviour is evaluated for the first training run, and for the others if their fits differ and
-        // only the head remains to run.
+        // The model's behaviour is evaluated for the first training run. It is evaluated for the others too if their fits differ and only
+        // the head remains to run.
         let alone = is_shared(method) || method.is_control || !bench.model.ends_at(bench.site.layer);
         let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let full = if alone { test as f64 } else { all };
@@ -220,7 +220,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mu
     let missing: Vec<Slot> =
         bench.slots.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
     for slot in &missing {
-        // Networks of a grid train side by side.
+        // All networks of a grid train at the same time.
         let grid = bench.grid_of(*slot);
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
         grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
@@ -241,7 +241,7 @@ fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
 
-/// Name of the work of one of the spec's methods; rates differ between models.
+/// Name of a kind of work for one of the spec's methods. It contains the model, because rates differ between models.
 pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
@@ -296,7 +296,8 @@ impl<'a> Slices<'a> {
         let split = Split::new(chunk.len(), bench.seed)?;
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
-        // The selection rule prefers the smallest of equally good networks, so this is usually the attacked and judging network.
+        // The selection rule prefers the smallest of equally good networks, so the smallest is usually both the attacked and the judging
+        // network.
         let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
         let mut rng = stream(bench.seed, "slices of work");
         let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
@@ -443,7 +444,7 @@ impl<'a> Slices<'a> {
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
         let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
-        // Every resample costs the same. Timing all 100,000 took more time and memory than the run.
+        // Every resample costs the same, so a few are enough: timing all 100,000 took more time and memory than the run.
         let count = bench.resample_count.min(RESAMPLED);
         let resamples = Resamples::new(other.len(), count, bench.seed);
         let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();

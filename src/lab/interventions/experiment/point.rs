@@ -1,4 +1,4 @@
-//! Answers to the slider: one strength on the subsample, then one example in full.
+//! Answers questions from the slider: one strength on the subsample, then one example in full.
 
 use super::points::{Behaved, Named, kinds};
 use super::prepare::Bench;

@@ -58,7 +58,7 @@ pub(crate) struct Bench {
     pub labels: PropertyLabels,
     /// The examples that train each probe.
     pub split: Split,
-    /// Test rows with a value of the target.
+    /// Test examples that have a value of the target, as rows of the stimuli.
     pub test: Vec<usize>,
     pub site: Site,
     /// Layers of the map, ascending; empty without a map.
@@ -128,7 +128,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     Ok((Site { layer, oracle_layer }, map))
 }
 
-/// Warns of labels that differ only in case, and of a position that reads fewer tokens than its name suggests.
+/// Warns about labels that differ only in case, and about a position that reads fewer tokens than its name suggests.
 fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
     for property in task.labelled().filter(|_| task.is_own()) {
         if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
@@ -225,8 +225,8 @@ impl Bench {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at its own
-    /// layer, the bench's probes are reused without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at the
+    /// bench's own layer, its probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {
@@ -289,7 +289,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Reports how many examples the model reads only in part.
+    /// Reports how many examples exceed the model's maximum length, and what is done with them.
     fn tell_of_long_texts(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let (cut, all, most) = (self.stimuli.long, self.examples.examples.len(), self.model.arch().max_positions);
         if cut == 0 {

@@ -1,5 +1,5 @@
-//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate, with
-//! sliders answered in between.
+//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate. Sliders
+//! are answered between chunks.
 
 use crate::experiment::panel::MOST_RIVALS;
 use crate::experiment::stages::sweep_of;
@@ -81,7 +81,7 @@ impl Sweep {
         self.first_seconds
     }
 
-    /// The first estimate of every strength, with the first panel on the first chunk.
+    /// Makes the first estimate at every strength, with the first panel on the first chunk.
     pub(crate) fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
         let title = self.named.method.title;

@@ -55,7 +55,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// Number of training runs behind the best strengths of a model.
+/// Number of training runs averaged in a model's best strengths.
 fn trainings(results: &Results, model: &str) -> usize {
     results.optima.iter().find(|o| o.model == model).map_or(0, |o| o.value.how.replicates)
 }
@@ -193,8 +193,8 @@ const VERSUS_TITLE: &str =
 const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
-/// The order of the methods with each goal, then each neighbouring pair in it. The share of resamples is that of the
-/// whole order, so that an order of one goal among two has none.
+/// For each goal, the ranking of its methods, then each pair of neighbours in it. The share of resamples refers to the ranking of all
+/// methods, so it is left out if a run has methods of both goals.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for ranking in results.rankings.iter().filter(|r| r.model == model) {
@@ -248,7 +248,7 @@ const DISTANCE_TITLE: &str = "Distance from real states where reliability is hig
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 
-/// The distances of every method at its best strength under the first oracle that has one, otherwise at its largest.
+/// The distances for every method at its best strength under the first oracle with which it has one, otherwise at its largest strength.
 fn distances(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen: Vec<MethodKey> = Vec::new();

@@ -54,7 +54,7 @@ pub struct Walk {
     pub iterations: usize,
 }
 
-/// Final points of the rows.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
     /// Points of the highest loss, row by row.
@@ -316,7 +316,7 @@ pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Each loss leaves its gradient in the row, up to a positive factor for the cross entropy.
+    /// Each loss function replaces a row of logits by its gradient; for the cross entropy, up to a positive factor.
     #[test]
     fn residuals_are_slopes() {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 1 }, Wish { aim: Aim::Towards, class: 2 }];
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The published form for three classes: minus the margin divided by the whole spread.
+    /// The ratio is the published one: for three classes, minus the margin divided by the range of the logits.
     #[test]
     fn the_ratio_is_the_published_one() {
         let mut z = [3.0f32, 1.0, -1.0];

@@ -95,8 +95,8 @@ pub fn pgd<T: Real>(
 /// The rows of one group that still move, packed together; buffers are reused between groups.
 ///
 /// The next point depends only on the current one, so a row that a step leaves in place has converged. In such rows every coordinate is at
-/// the bound of the ball; at small radii this takes epsilon/step steps. They are removed, and the passes through the network cover only the
-/// others.
+/// the bound of the ball; at small radii this takes epsilon/step steps. They are removed, so that passes through the network cover only the
+/// remaining rows.
 struct Walkers<T> {
     pass: Pass<T>,
     /// Index of each row within the group.

@@ -74,7 +74,7 @@ const SETTINGS: [Setting; 5] = [
     SAME_OTHER,
 ];
 
-/// The bases for ranks from 1 up to at most the number of dimensions.
+/// The bases for each rank from 1 to `ranks`, or to the number of dimensions if that is smaller.
 fn search(
     reader: &Mlp<f64>,
     data: &FitData<'_>,

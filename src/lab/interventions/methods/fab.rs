@@ -35,7 +35,7 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Search::new(options.integer("iterations")))]
 }
 
-/// Factor of a step beyond the hyperplane, factor of the step back from across it, and the largest weight of the original point.
+/// Factor by which a step goes beyond the hyperplane, factor of the step back after crossing it, and maximum weight of the original point.
 const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;

@@ -85,7 +85,7 @@ impl Donors {
 
     /// The donors with the target value and this value of the other property; `None` if there are none.
     pub(super) fn group(&self, target: usize, other: Option<usize>) -> Option<&Matrix> {
-        // A value that no donor has is an empty group.
+        // A value of the other property that no donor has leads to an empty group.
         let column = if self.columns == 1 { 0 } else { other.unwrap_or(self.columns - 1) };
         let group = (column < self.columns).then(|| &self.groups[target * self.columns + column]);
         group.filter(|g| g.rows() > 0)

@@ -1,14 +1,14 @@
 //! Kernelised erasure (Ravfogel et al. 2022b): RLACE in the feature space of a kernel, and a network that finds a state for the erased
 //! features.
 //!
-//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace) removes the subspace
-//! that a linear classifier misses most; then no classifier with this kernel finds the property. A network f is trained so that `φ(f(u))`
-//! is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
+//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace) removes from them
+//! the subspace on which a linear classifier depends most; then no classifier with this kernel finds the property. A network f is trained
+//! so that `φ(f(u))` is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
 //!
 //! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
 //! direction of a hundred, it is close to the embedding itself. So the finding reports the accuracy of a fresh classifier with the same
-//! kernel on the original features, on the erased features, and on those of the states found. If they restore the property, a warning is
-//! given. Probes with other kernels may still find the property, as the authors report too.
+//! kernel on three kinds of features: the original ones, the erased ones, and those of the states found. If these states restore the
+//! property, a warning is given. Probes with other kernels may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
 //! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Features,

@@ -4,9 +4,9 @@
 //! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a hidden unit
 //! comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough form, from separate bounds.
 //!
-//! A row whose margin stays above 0 is safe from any attack, and every attack of [`super::across`] returns it unchanged. So a proof changes
-//! no result and saves a futile search, apart from rounding: attacked rows are multiplied in batches, which then lack the proved rows. The
-//! bounds apply to exact arithmetic; an allowance for rounding is subtracted from each.
+//! A row whose margin stays above 0 is safe from any attack, and every attack of [`super::across`] returns it unchanged. So a proof saves a
+//! futile search and changes results only by rounding, because the batches of attacked rows then lack the proved rows. The bounds apply to
+//! exact arithmetic; an allowance for rounding is subtracted from each.
 
 use super::across::{Field, Wish};
 use super::attack::Aim;
@@ -109,8 +109,8 @@ impl Bounds<'_> {
     }
 
     /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th margin of each row, and whether
-    /// the row has that many margins. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin
-    /// of the row's current class.
+    /// the row has that many margins. An attack away from a class succeeds if any one of several margins reaches 0. An attack toward a
+    /// class has one margin, that of the row's current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -282,7 +282,7 @@ mod tests {
         (mlp, h, from)
     }
 
-    /// Targets away from every class and toward every other class.
+    /// Targets for attacks away from every class and toward every other class.
     fn wishes(from: &[usize], classes: usize) -> [Vec<Wish>; 2] {
         let away = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
         let towards = from.iter().map(|c| Wish { aim: Aim::Towards, class: (c + 1) % classes }).collect();

@@ -192,7 +192,7 @@ fn margin(logits: &[f32], wish: Wish) -> f32 {
     let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
     let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
     let margin = if wish.aim == Aim::AwayFrom { gap } else { -gap };
-    // A tie is not a success for a class that would lose it.
+    // With a tie, `margin` would be 0 even for a row that has not reached its target.
     if wish.is_met(logits) { margin.min(0.0) } else { margin.max(f32::MIN_POSITIVE) }
 }
 

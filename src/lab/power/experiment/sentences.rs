@@ -100,7 +100,7 @@ impl Sentences {
             shuffle(&mut rng, &mut rows);
             if !folds.is_empty() {
                 let of = |fold: usize| rows.iter().copied().filter(|r| folds[*r] == fold).collect::<Vec<_>>();
-                // Folds alternate so that smaller sizes contain words from all folds.
+                // Training words come from all folds in turn, so that smaller sizes contain words from every fold.
                 let train: Vec<Vec<usize>> = (0..4).map(of).collect();
                 parts[0].push((0..each[0]).filter_map(|k| train[k % 4].get(k / 4).copied()).collect());
                 parts[1].push(of(4).into_iter().take(each[1]).collect());
@@ -151,7 +151,7 @@ impl Sentences {
     }
 
     /// The same sentences with random labels. They are assigned in the order of the sentences' hashes, and are as balanced in each part as
-    /// those of the task. Follows Hewitt and Liang (2019), with sentences instead of word types.
+    /// the task's labels. Follows Hewitt and Liang (2019), with sentences instead of word types.
     pub(crate) fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {

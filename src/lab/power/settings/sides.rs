@@ -36,7 +36,7 @@ const POOLINGS: [Option<PoolOver>; 6] = [
     Some(PoolOver::Pooler),
 ];
 
-/// Shown for a side with the common task.
+/// Shown for a side that has the common task.
 const SHARED: &str = "the shared task";
 
 fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
