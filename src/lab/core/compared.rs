@@ -158,7 +158,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out.extend(all.unwrap_or_else(|| parts(&fewest, false)));
     if !same.is_empty() {
         out.push(String::new());
-        out.push("The same in both:".into());
+        out.push("The same in both runs:".into());
         out.extend(same.iter().map(|c| format!("  {}: {}", full_name(&c.a), value_of(&c.a, c.a.value.mean))));
     }
     if rows.is_empty() {
@@ -260,7 +260,7 @@ fn section_of(
         rows = rows.into_iter().flat_map(|row| broken(row, left)).collect();
     }
     let of = if group.is_empty() { String::new() } else { format!(": {group}") };
-    section(out, &format!("Numbers of both{of}"), &columns, rows);
+    section(out, &format!("Numbers in both runs{of}"), &columns, rows);
 }
 
 /// Splits a row whose name is longer than `left` into several rows.
@@ -324,7 +324,7 @@ mod tests {
         let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
         let at = |start: &str| printed.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
         let order =
-            ["Numbers of both: m, MLP oracle", "R of a  ", "C of a  ", "Numbers of both: m, linear oracle"].map(at);
+            ["Numbers in both runs: m, MLP oracle", "R of a  ", "C of a  ", "Numbers in both runs: m, linear oracle"].map(at);
         assert!(order.is_sorted(), "{printed:?}");
         // Models in the same position are also matched by their groups.
         let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);

@@ -155,14 +155,15 @@ impl TaskSpec {
         if let Some(phi) = self.phi {
             refuse.outside("task.phi", phi, -0.95..=0.95)?;
             if !task.has_correlation() {
-                let problem = format!("cannot be set for the task `{}`: its properties follow from the words", task.id);
+                let problem =
+                    format!("cannot be set for the task `{}`, whose properties are determined by the words", task.id);
                 return refuse.because("task.phi", problem);
             }
         }
         let Some(data) = &self.data else { return Ok(()) };
         refuse.no_file("task.data", data)?;
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
+            let problem = "cannot be combined with `task.data`: the rows of the file determine it".to_owned();
             return refuse.because("task.phi", problem);
         }
         Ok(())
@@ -180,7 +181,7 @@ impl TaskSpec {
             );
         }
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
+            let problem = "cannot be combined with `task.data`: the rows of the file determine it".to_owned();
             return refuse.because("task.phi", problem);
         }
         refuse.twice("task.keep", &self.keep)?;

@@ -103,7 +103,9 @@ pub enum InterventionError {
     },
     /// Embeddings whose size differs from that of the embeddings used for fitting, or a number of targets that differs from the number of
     /// embeddings.
-    #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
+    #[error(
+        "{rows} embeddings of size {found} with {targets} targets do not match the method, which was fitted to size {wanted}"
+    )]
     Shape {
         rows: usize,
         /// Size of these embeddings.
@@ -127,7 +129,7 @@ pub enum InterventionError {
         target: usize,
     },
     /// Examples without a known true counterfactual.
-    #[error("the true counterfactual of these examples is not known")]
+    #[error("the true counterfactuals of these examples are not known")]
     NoTwins,
     /// A user's file that cannot be used.
     #[error("your file of interventions cannot be used: {0}")]

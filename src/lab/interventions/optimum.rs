@@ -81,7 +81,7 @@ pub enum NoOptimum {
     Undefined,
     /// Some value of the other property does not occur in the test examples.
     #[error(
-        "the test examples show {values} of {classes} values of the other property, so its chance level is unknown"
+        "the test examples contain only {values} of the {classes} values of the other property, so its chance level is unknown"
     )]
     OneValue {
         /// Number of values that occur.
@@ -98,7 +98,9 @@ pub enum NoOptimum {
         chance: f64,
     },
     /// [`Self::OneValue`] for a further property.
-    #[error("the test examples show {values} of {classes} values of {property}, so its chance level is unknown")]
+    #[error(
+        "the test examples contain only {values} of the {classes} values of {property}, so its chance level is unknown"
+    )]
     FurtherValues {
         property: String,
         /// Number of values that occur.
@@ -120,7 +122,7 @@ pub enum NoOptimum {
     NoneTogether,
     /// The oracle reads the other property on all examples, but half of them are too few to show it.
     #[error(
-        "half of the test examples are too few to distinguish the other property from chance after the intervention"
+        "half of the test examples are too few to show that the oracle still reads the other property better than chance"
     )]
     FewExamples,
 }

@@ -82,7 +82,7 @@ pub const EPSILON: Parameter = Parameter {
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
-    doc: "step along the classifiers' directions, relative to the embedding's own component there; 0 is INLP",
+    doc: "step along the classifiers' directions, as a multiple of the embedding's component along them; 0 is INLP",
     grid: &[0.0, 0.01, 0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0],
     scale: Scale::Log,
     min: 0.0,
@@ -136,7 +136,7 @@ pub(crate) const OWN_RANK: Parameter =
 pub const SHIFT: Parameter = Parameter {
     name: "shift",
     symbol: "a",
-    doc: "multiple of the difference of class means to add; 1 moves one mean to the other",
+    doc: "multiple of the difference between class means to add; 1 moves one mean to the other",
     grid: &[0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0],
     scale: Scale::Linear,
     min: 0.0,

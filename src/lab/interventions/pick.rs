@@ -90,7 +90,7 @@ pub fn pick(
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
-    let none = || format!("the session has no points of model {model} with the {oracle} oracle");
+    let none = || format!("the session has no points for model {model} with the {oracle} oracle");
     if name == "pareto" {
         return pareto(results, engine, &model, oracle).ok_or_else(none);
     }
@@ -116,7 +116,7 @@ pub fn pick(
         return drawn.ok_or_else(none);
     }
     if name == "distance" {
-        let none = || format!("no distances of model {model} were measured");
+        let none = || format!("no distances were measured for model {model}");
         let drawn = methods.iter().find_map(|m| distance(results, engine, &model, m));
         return drawn.ok_or_else(none);
     }

@@ -71,7 +71,8 @@ pub struct Point {
 }
 
 /// The reason given for a method whose best strength changes nothing.
-const NO_EDIT: &str = "no strength is shown to beat no edit among those after which the oracle still reads the property to keep better than chance";
+const NO_EDIT: &str =
+    "no edit after which the oracle still reads the property to keep is shown to be better than no change";
 
 /// Converts an optimum at a strength that changes nothing to the finding that there is no optimum. Its scores are means over halves, some
 /// of which chose a strength that does edit, so they describe neither that edit nor the unedited states.

@@ -130,7 +130,7 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the edit changes; the other property should stay unchanged. With a file, any of its labels.",
+        "The property that the edit changes; the other property should stay unchanged. With a file, any label of the file can be the target.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("subject_number"),
             None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),

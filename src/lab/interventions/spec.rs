@@ -172,8 +172,10 @@ impl Spec {
             |m: &&MethodSpec| find(&m.name).is_some_and(|m| m.needs.twins || (m.needs.file && m.id != "directions"));
         let each = [Some(self.task.position), self.task.oracle_position].contains(&Some(Position::Every));
         match self.methods.iter().find(stuck).filter(|_| each) {
-            Some(m) => refuse
-                .because("method.name", format!("{} cannot run at every token: it has one state per text", m.name)),
+            Some(m) => refuse.because(
+                "method.name",
+                format!("{} cannot run at every token: it has only one state per text", m.name),
+            ),
             None => Ok(()),
         }
     }

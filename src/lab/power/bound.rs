@@ -151,7 +151,7 @@ impl Score {
 
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
-    #[error("the gap is {0}; no number of examples is recommended below {LEAST_GAP:e}")]
+    #[error("the gap is {0}; no number of examples is recommended for gaps below {LEAST_GAP:e}")]
     Gap(f64),
     #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
     Large(f64, f64),

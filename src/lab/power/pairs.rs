@@ -204,7 +204,7 @@ pub enum MatchError {
         known: String,
     },
     /// No item is common to both sides.
-    #[error("no item is in both: for example, the first side has `{a}` and the second has `{b}`")]
+    #[error("the sides have no item in common: for example, the first has `{a}` and the second has `{b}`")]
     Disjoint {
         /// An identifier from the first side.
         a: String,

@@ -303,7 +303,9 @@ pub fn collapse(
         let up = gaps.iter().filter(|g| **g > 0.0).count();
         let down = gaps.iter().filter(|g| **g < 0.0).count();
         if up > 0 && down > 0 {
-            reasons.push(format!("its sign changes over the {what} ({up} for the first, {down} for the second)"));
+            reasons.push(format!(
+                "the sign of the difference changes over the {what} ({up} for the first, {down} for the second)"
+            ));
         }
     }
     // Small samples may have little power but still show a difference that the largest sample confirms.

@@ -240,7 +240,7 @@ pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Te
 /// The reason why no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
-        "the observed difference is 0, and no number of items would be enough"
+        "the observed difference is 0, so no number of items would be enough"
     } else {
         "no number of items would be enough"
     }
@@ -391,7 +391,7 @@ pub fn surface(results: &Results) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let mut text = format!("baselines on the same sentences, %: {}", all.join(", "));
+    let mut text = format!("accuracy of baselines on the same sentences, %: {}", all.join(", "));
     let largest = results.configurations.iter().map(|c| c.value.n_train).max();
     let sides = results.configurations.iter().map(|c| &c.value).filter(|v| Some(v.n_train) == largest);
     for v in sides {

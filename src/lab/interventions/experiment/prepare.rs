@@ -114,7 +114,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
         let (edit, read) = (spec.task.position.title(), read.title());
         return Err(Problem::new(
             format!(
-                "at layer {layer}, an edit at one position ({edit}) has not yet reached the other ({read}), where oracles read"
+                "at layer {layer}, an edit at one position ({edit}) has not yet reached the position where the oracles read ({read})"
             ),
             "task.oracle_position",
             "set site.layer to an earlier layer and site.oracle_layer to a later one",
@@ -136,8 +136,7 @@ fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
         }
     }
     if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
-        let what =
-            "with every token, probes are trained and judged on one token of each text, drawn by a hash of its tokens";
+        let what = "if every token is edited, probes are trained and judged on one token per text, drawn by a hash of the text's tokens";
         let hint = "the guide's page on interventions lists the tokens of each position";
         host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
     }
@@ -321,7 +320,7 @@ impl Bench {
             host.notice(
                 NoticeLevel::Info,
                 Problem::new(format!(
-                        "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                        "{dropped} of {} examples were dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
                          texts cannot be read, {dropped_repeats} give the model the same input as another example)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),

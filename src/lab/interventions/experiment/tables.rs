@@ -36,10 +36,9 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
             let level = (l * 1e4).round() / 1e2;
             match trainings(results, &data.model) {
                 few if is_few(few) => format!(
-                    "Highest reliability (with the values of {few} training runs: {ENOUGH_TRAININGS} or more give an \
-                     interval; elsewhere {level} % intervals)"
+                    "Highest reliability (in parentheses: the values of {few} training runs, as an interval needs {ENOUGH_TRAININGS}; in brackets: {level} % intervals)"
                 ),
-                _ => format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)"),
+                _ => format!("Highest reliability ({level} % intervals: over examples and training runs, then over examples only)"),
             }
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
@@ -189,7 +188,7 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
 }
 
 const VERSUS_TITLE: &str =
-    "Which is more reliable, among methods that set another value and among those that remove the property";
+    "Ranking by reliability, separately for methods that set another value and for those that remove the property";
 const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
@@ -244,7 +243,7 @@ fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
     oracles.into_iter().map(row).collect()
 }
 
-const DISTANCE_TITLE: &str = "Distance from real states where reliability is highest, else at the largest strength (in brackets: unedited states)";
+const DISTANCE_TITLE: &str = "Distance from real states at the highest reliability, or else at the largest strength (in brackets: unedited states)";
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 

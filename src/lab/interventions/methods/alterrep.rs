@@ -34,7 +34,7 @@ pub(crate) const ALTERREP: Method = Method {
 
 const SETTINGS: [Setting; 4] = {
     let [c, intercept, min_accuracy] = CLASSIFIER;
-    let doc = "number of INLP classifiers; the paper does not give it, and 8 is its best rank for INLP";
+    let doc = "number of INLP classifiers; the paper does not give it, but reports 8 as the best rank of INLP";
     [Setting::whole("classifiers", "classifiers", doc, 8.0, MOST_ITERATIONS as f64), c, intercept, min_accuracy]
 };
 

@@ -35,7 +35,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::real(
         "c",
         "Regularisation C",
-        "weight of the data against the L2 penalty of the logistic regression (scikit-learn's default)",
+        "weight of the data relative to the L2 penalty of the logistic regression (scikit-learn's default)",
         1.0,
         [1e-6, 1e6],
     ),

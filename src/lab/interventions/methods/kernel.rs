@@ -57,7 +57,7 @@ const SETTINGS: [Setting; 8] = [
     Setting::real(
         "gamma",
         "γ · D",
-        "γ of the kernel times the size of the embeddings, which have unit variance",
+        "γ of the kernel times the number of dimensions, for embeddings scaled to unit variance",
         1.0,
         [1e-6, 100.0],
     ),
@@ -68,7 +68,13 @@ const SETTINGS: [Setting; 8] = [
         256.0,
         4_096.0,
     ),
-    Setting::whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
+    Setting::whole(
+        "rank",
+        "rank",
+        "directions of feature space to remove: k - 1 times this number for k values",
+        1.0,
+        40.0,
+    ),
     Setting::whole("steps", "steps", "maximum number of steps of the R-LACE game", 5_000.0, 1e7),
     Setting::whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
     Setting::whole(

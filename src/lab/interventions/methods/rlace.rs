@@ -35,7 +35,7 @@ use probe::{Dense, Labelled, Matrix, Subspace};
 pub const RLACE: Method = Method {
     id: "rlace",
     title: "RLACE",
-    doc: "removes the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)",
+    doc: "removes the subspace on which a linear classifier depends most, found in an adversarial game (Ravfogel et al. 2022)",
     goal: Goal::Nullifying,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &ERASED_RANK,
@@ -89,7 +89,7 @@ const SETTINGS: [Setting; 9] = [
     Setting::real(
         "tolerance",
         "tolerance",
-        "ends when the accuracy is this close to the majority's (authors' code)",
+        "the game ends when the accuracy is this close to the majority share (authors' code)",
         0.0015,
         [0.0, 1.0],
     ),
