@@ -434,7 +434,7 @@ fn metrics_that_are_not_compared_are_told_of() {
     let spec = probity.file("metrics.toml", spec);
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     let said = text(&output.stderr) + &text(&output.stdout);
-    assert!(said.contains("acc is compared; other metrics left out: only, other"), "{said}");
+    assert!(said.contains("acc is compared; other metrics are left out: only, other"), "{said}");
 }
 
 #[test]

@@ -324,7 +324,8 @@ mod tests {
         let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
         let at = |start: &str| printed.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
         let order =
-            ["Numbers in both runs: m, MLP oracle", "R of a  ", "C of a  ", "Numbers in both runs: m, linear oracle"].map(at);
+            ["Numbers in both runs: m, MLP oracle", "R of a  ", "C of a  ", "Numbers in both runs: m, linear oracle"]
+                .map(at);
         assert!(order.is_sorted(), "{printed:?}");
         // Models in the same position are also matched by their groups.
         let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);

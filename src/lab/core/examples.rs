@@ -79,7 +79,7 @@ impl Default for TaskSpec {
 }
 
 impl TaskSpec {
-    /// True if the target and the properties to preserve are labels in the spec's file instead of a built-in task's.
+    /// True if the target and the properties to preserve are labels in the spec's file instead of properties of a built-in task.
     pub fn is_own(&self) -> bool {
         let known = || TASKS.iter().any(|t| t.id == self.name && t.property(&self.target).is_some());
         self.data.is_some() && (!self.keep.is_empty() || !known())
@@ -192,7 +192,7 @@ impl TaskSpec {
         Positions { changed: self.position, read: self.oracle_position }
     }
 
-    /// The position at which oracles read, if it differs from the changed one.
+    /// The position at which oracles read, if states are changed at a different one.
     pub fn read_elsewhere(&self) -> Option<Position> {
         self.oracle_position.filter(|read| *read != self.position)
     }

@@ -19,7 +19,8 @@ use stats::special::normal_quantile;
 pub struct Readable {
     /// Recall for each value, averaged over replicates; NaN for a value without examples.
     pub recalls: Vec<f64>,
-    /// Mean of the recalls. The interval is symmetric. Each recall enters as the centre of its Wilson interval, so the width is never 0.
+    /// Mean of the recalls, with a symmetric interval. Its width is computed from the centres of the recalls' Wilson intervals, so it is
+    /// never 0.
     pub balanced: Estimate,
     /// True if the lower end of the interval is above chance. Otherwise the oracle can no longer read the property: its selectivity is that
     /// of a constant answer, and the strength cannot be an optimum.

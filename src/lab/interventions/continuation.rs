@@ -112,8 +112,8 @@ pub(crate) struct Continued {
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1). Edited states later replace the states `before` (rows x D; needed only for
-    /// means) at a position and at the tokens of `rest`.
+    /// Runs the stimuli `rows` up to block `layer` (from 1). Edited states can then be written at the position `changed` and at the tokens
+    /// of `rest`. `before` (rows x D) contains the unedited states and is needed only for means.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,

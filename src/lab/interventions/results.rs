@@ -108,7 +108,7 @@ impl Results {
             Kind::Versus(x) => put(&mut self.versus, finding, x),
             Kind::Ranking(x) => put(&mut self.rankings, finding, x),
             Kind::Distance(x) => put(&mut self.distances, finding, x),
-            // A map has one strength per layer.
+            // A map has one strength per layer, so a cell with a new strength replaces the old one.
             Kind::Map(x) => replace(&mut self.map, Tagged::new(finding, x), |a, b| {
                 let key = |t: &Tagged<MapFinding>| {
                     let p = &t.value.point;

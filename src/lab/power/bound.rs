@@ -169,7 +169,7 @@ pub enum BoundError {
 pub struct Recommended {
     /// Number of training examples, truncated to an integer as in the published tables.
     pub n_train: u64,
-    /// Half the gap.
+    /// Half the difference between the scores.
     pub epsilon: f64,
 }
 

@@ -169,8 +169,8 @@ pub struct ComparisonFinding {
     /// True if the sides have different items, as with two tasks; the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Number of differing clusters, or of differing items with several seeds; absent for a binary metric with one run per side, and for
-    /// non-binary metrics.
+    /// Number of clusters (without clusters: of items, if there are several seeds) on which the sides differ; absent for a binary metric
+    /// with one run per side, and for non-binary metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
     /// True if the interval of `difference` is a bound because all units have the same difference.

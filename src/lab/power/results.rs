@@ -25,7 +25,7 @@ pub struct Results {
     /// Requirements by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// Counts of all items, for each comparison on a different number of items.
+    /// Counts of all items, one entry for each number of items that was compared.
     #[serde(default)]
     pub wholes: Vec<Tagged<TallyFinding>>,
     /// The sequential test, by increasing number of items.
@@ -131,7 +131,7 @@ impl Results {
             Kind::Baseline(x) => put(&mut self.baselines, finding, x),
             Kind::Task(x) => put(&mut self.tasks, finding, x),
             Kind::Pooled(x) => put(&mut self.pooled, finding, x),
-            // A run reports an item once.
+            // A run reports each item only once, so nothing is replaced.
             Kind::Flip(x) => self.flips.push(Tagged::new(finding, x)),
             Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
             Kind::Tally(x) => self.take_tally(finding, x),

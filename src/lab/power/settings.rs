@@ -107,7 +107,7 @@ fn data() -> Setting<Spec> {
 
 /// The largest size. Each smaller size is a quarter of the next.
 fn sizes() -> Setting<Spec> {
-    let help = "Training sentences per class in the largest step; each earlier step has a quarter of the next.";
+    let help = "Training sentences per class at the largest size; each smaller size is a quarter of the next.";
     row("task.sizes", "Train per class", help).count(
         &[64, 256, 1_024, 4_096, 16_384],
         SIZES.0..=SIZES.1,
@@ -287,7 +287,7 @@ fn by() -> Setting<Spec> {
 }
 
 fn planned_items() -> Setting<Spec> {
-    let help = "For a plan: the number of test items at which the result counts; with early stopping, the maximum.";
+    let help = "Number of test items after which the result of a plan counts; with early stopping, the maximum number.";
     row("plan.n", "Planned items", help).count_or(
         "all items",
         &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],

@@ -45,7 +45,7 @@ pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Increased when a change of the program changes cached probes.
 const PROBE_VERSION: u32 = 3;
 
-/// One model at one layer, with all judges and all examples to edit.
+/// One model at one layer, with all probes and all examples to edit.
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub model: Arc<Model>,
@@ -68,7 +68,7 @@ pub(crate) struct Bench {
     pub(crate) slots: Vec<Slot>,
     /// The chosen settings for each probe, with all trials.
     pub chosen: Vec<(Slot, SlotProbe)>,
-    /// True if the choice came from the cache.
+    /// For each probe, true if its settings came from the cache.
     pub(crate) was_stored: Vec<bool>,
     /// Prepared test examples; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,

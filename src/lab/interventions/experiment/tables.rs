@@ -36,7 +36,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
             let level = (l * 1e4).round() / 1e2;
             match trainings(results, &data.model) {
                 few if is_few(few) => format!(
-                    "Highest reliability (in parentheses: the values of {few} training runs, as an interval needs {ENOUGH_TRAININGS}; in brackets: {level} % intervals)"
+                    "Highest reliability (in parentheses: the values of {few} training runs, since an interval needs {ENOUGH_TRAININGS} or more; in brackets: {level} % intervals)"
                 ),
                 _ => format!("Highest reliability ({level} % intervals: over examples and training runs, then over examples only)"),
             }

@@ -57,10 +57,10 @@ pub struct Walk {
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
-    /// Points of the highest loss, row by row.
+    /// The point with the highest loss for each row.
     pub best: Vec<f32>,
     pub losses: Vec<f32>,
-    /// The last point that reached its row's target, row by row; the start if none did.
+    /// For each row, the last point that reached its target; the start if none did.
     pub met: Vec<f32>,
     /// True for a row that never reached its target.
     pub robust: Vec<bool>,
@@ -193,7 +193,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Computes losses, gradients and success at x.
+    /// Computes losses, gradients and success at the current points.
     fn look(&mut self) {
         self.pass.forward(self.mlp, &self.x);
         let (losses, meets) = (&mut self.losses, &mut self.meets);

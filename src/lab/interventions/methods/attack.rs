@@ -138,7 +138,7 @@ impl<T: Real> Walkers<T> {
         self.before = vec![T::from_f64(f64::NAN); h.len()];
         self.h = h.to_vec();
         self.gradient = first.to_vec();
-        // `first` contains steps, whose sign already follows the aim. Later entries are gradients, which descent subtracts.
+        // The first step uses the signs in `first`, which already follow the aim; later steps use gradients, which descent subtracts.
         let mut along = schedule.step;
         for step in 0..schedule.steps {
             pulse.beat()?;

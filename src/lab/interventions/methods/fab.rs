@@ -145,7 +145,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// The `slot`-th class that a row can be driven to, and the class it is driven from.
+    /// The `slot`-th class to which a row can be moved, and the class that it leaves.
     fn pair(&self, row: usize, slot: usize) -> (usize, usize) {
         let wish = self.wishes[row];
         match wish.aim {

@@ -36,7 +36,7 @@ pub(crate) const INTERCHANGE: Method = Method {
     },
 };
 
-/// Choice of donors.
+/// The option that restricts the choice of donors.
 pub(super) const SAME_OTHER: Setting = Setting::flag(
     "same_other",
     "same other value",
@@ -131,7 +131,7 @@ impl Donors {
     }
 }
 
-/// FNV-1a over the bits of an embedding.
+/// FNV-1a hash of the bits of an embedding.
 fn content(h: &[f32]) -> u64 {
     let bytes = h.iter().flat_map(|x| x.to_bits().to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))

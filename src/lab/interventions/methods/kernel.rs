@@ -96,7 +96,7 @@ const SETTINGS: [Setting; 8] = [
 /// Number of examples per training step of the pre-image network.
 const BATCH: usize = 128;
 
-/// The features, the subspace removed from them, and the network that maps back.
+/// The features, the subspace removed from them, and the network that maps features back to embeddings.
 struct Eraser {
     classes: usize,
     features: Features,

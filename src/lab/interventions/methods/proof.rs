@@ -289,7 +289,8 @@ mod tests {
         [away, towards]
     }
 
-    /// Nothing proved safe crosses the boundary: neither hundreds of random corners and points of the ball, nor the attacks.
+    /// No row that is proved safe can be moved across the boundary: not by hundreds of random corners and points of the ball, and not by
+    /// the attacks.
     #[test]
     fn what_is_proved_to_stand_stands() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];

@@ -1,9 +1,9 @@
 //! Square: random search for a point across the boundary, using only the probe's outputs (Andriushchenko et al. 2020).
 //!
-//! The search starts at a random corner of the ball. Each query sets a window of coordinates to the same random side and is kept if the
-//! margin falls. The method was written for images with square windows; neither its paper nor the one on probes defines windows for
-//! vectors. Here a window is a run of `max(1, round(p D))` neighbouring coordinates. With square windows in an artificial image, robust
-//! accuracy changes by tens of points, so results of Square are not comparable between programs.
+//! The search starts at a random corner of the ball. Each query moves a window of coordinates to one random side of the ball, and the
+//! result is kept if the margin falls. The method was written for images with square windows; neither its paper nor the one on probes
+//! defines windows for vectors. Here a window is a run of `max(1, round(p D))` neighbouring coordinates. With square windows in an
+//! artificial image, robust accuracy changes by tens of points, so results of Square are not comparable between programs.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;

@@ -66,7 +66,7 @@ impl Bench<'_> {
             shortfall::measure(self.spec, (first, side), trained, (self.pace, reporter), host)?;
         }
         if !also.noise.is_empty() && !also.noise.contains(&self.spec.b.noise) {
-            // The comparison itself is a point of the curve and needs no training.
+            // The comparison with the spec's own noise is one point of the noise curve and needs no further training.
             for (size, pairs) in self.steps {
                 self.under((self.spec.b.noise, true), *size, pairs, reporter, host)?;
             }

@@ -115,7 +115,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     let mut others: Vec<&str> = shared.iter().skip(1).map(String::as_str).collect();
     others.extend(lacking.iter().map(String::as_str));
     if spec.test.metric.is_none() && !others.is_empty() {
-        let what = format!("{metric} is compared; other metrics left out: {}", others.join(", "));
+        let what = format!("{metric} is compared; other metrics are left out: {}", others.join(", "));
         let hint =
             "set test.metric to compare a different one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use stats::rng::{below, stream, unit};
 
-/// Weight of the judge's penalty on the mean loss, as in the authors' code.
+/// Weight of the judge's penalty relative to the mean loss, as in the authors' code.
 const ALPHA: f64 = 1e-4;
 /// A penalty that only keeps the weights finite.
 const NEARLY_NONE: f64 = 1e-8;
@@ -65,7 +65,7 @@ impl<'a> Judge<'a> {
 /// Both players and their state.
 pub(super) struct Game<'a> {
     train: &'a Labelled,
-    /// The subspace player's point of the Fantope.
+    /// The subspace player's point in the Fantope.
     pub(super) point: Fantope,
     /// The classifier: one row for two values, k rows for k > 2.
     weight: Dense<f64>,
