@@ -177,9 +177,9 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
 
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";
-/// Method for runs that differ only in their models.
+/// Explains the comparison of runs that differ only in their models.
 const SAME_EXAMPLES: &str = "Both runs test the same examples but store no result per example. The test therefore treats the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
-/// Method for all other runs.
+/// Explains the comparison of all other runs.
 const OTHER_EXAMPLES: &str = "The settings that differ may change the examples, so the runs are compared as independent samples (Newcombe 1998).";
 
 impl Common {
@@ -346,7 +346,7 @@ mod tests {
             let row = printed.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
             row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
         };
-        // Two-sided Holm: the smaller p is doubled, the larger one is unchanged.
+        // Holm's adjustment of two p-values: the smaller one is doubled, the larger one is unchanged.
         assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
     }
 

@@ -35,7 +35,7 @@ pub struct TaskSpec {
     pub base: PathBuf,
     /// Number of examples before the 40/40/20 split; with `data`, the maximum number used.
     pub examples: usize,
-    /// Correlation (phi) of target and environment among examples with both; `None` keeps the natural correlation.
+    /// Correlation (phi) of the target and the other property among examples that have both; `None` keeps the natural correlation.
     pub phi: Option<f64>,
     /// Name of the property to intervene on.
     pub target: String,

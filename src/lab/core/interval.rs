@@ -54,7 +54,7 @@ pub fn resamples_for(level: f64) -> usize {
 }
 
 impl IntervalSpec {
-    /// Checks both ranges, and that there are enough resamples for the level.
+    /// Checks the ranges of the level and of the number of resamples, and that there are enough resamples for the level.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Self { level, resamples } = *self;
         if !(0.5..1.0).contains(&level) {

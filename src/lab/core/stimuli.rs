@@ -266,7 +266,7 @@ impl Stimuli {
     }
 }
 
-/// Writes the mean of each stimulus's vectors to its row of `out`. `vectors` follow the order of `sites`, whose rows are those of `group`.
+/// Writes the mean vector of each stimulus in `group` to its row of `out`. Vector i belongs to entry i of `sites`.
 pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: &mut Matrix) {
     let mut counts = vec![0usize; group.len()];
     sites.iter().for_each(|(k, _)| counts[*k] += 1);

@@ -122,7 +122,8 @@ impl Outcome {
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// For each shift, the intended value of every example and the prepared intervention. A property with k values has k - 1 shifts.
+    /// For each of the k - 1 other values of a property with k values, in cyclic order from the true one: the intended value of every
+    /// example, and the prepared intervention.
     shifts: Vec<(Vec<usize>, Prepared<'a>)>,
 }
 

@@ -222,8 +222,8 @@ impl DistanceFinding {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// Names and distances, each divided by the distance of the unedited states, or absolute where that is 0. The counterpart is the true
-    /// counterfactual.
+    /// Names and distances, each divided by the distance of the unedited states, or absolute where that is 0. `counterpart` is the distance
+    /// to the true counterfactual.
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
             let unit = if unit > 0.0 { unit } else { 1.0 };

@@ -55,8 +55,7 @@ pub enum Kind {
     /// Distances between real states and states edited by one method at one strength.
     #[interval]
     Distance(DistanceFinding),
-    /// The front, which consists of the settings that no other setting of any method dominates in completeness and selectivity, and its
-    /// knee.
+    /// The front of completeness and selectivity over the settings of all methods, and its knee.
     #[interval]
     Front(FrontFinding),
     /// The scores of one method that edits one layer and is judged at that layer or a later one.
@@ -239,7 +238,7 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness with an intended value that differs from the predicted value instead of from the true one.
+    /// Completeness if the intended value is chosen to differ from the predicted value, not from the true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.

@@ -92,7 +92,7 @@ pub enum InterventionError {
         classes: usize,
     },
     /// A parameter value out of range.
-    #[error("{parameter} = {value} is outside {min} to {max}")]
+    #[error("{parameter} = {value} is out of range: must be from {min} to {max}")]
     Value {
         parameter: &'static str,
         value: f64,
@@ -145,7 +145,7 @@ pub enum InterventionError {
 /// Result of fitting a method, or of reading a fit.
 pub(crate) type Learning = Result<Box<dyn Learnt>, InterventionError>;
 
-/// Returns the options of a short fit, and the factor by which a fit with the given options should take longer.
+/// Returns the options of a short fit, and how many times longer a fit with the given options should take.
 pub(crate) type Short = fn(&Options) -> (Options, f64);
 
 /// An intervention method, as used by the picker, the help, the command line and the sweep.

@@ -51,7 +51,7 @@ pub struct Optimum {
     pub value: f64,
     /// Reliability on examples not used for the choice, with bands that account for the choice.
     pub reliability: Bands,
-    /// Completeness and selectivity on the same examples; reliability is their harmonic mean.
+    /// Completeness and selectivity on those examples; reliability is their harmonic mean.
     pub held_out: [Bands; 2],
     /// Share of each strength among the choices on all halves.
     pub chosen: Vec<f64>,

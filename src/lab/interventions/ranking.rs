@@ -88,7 +88,7 @@ pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     Contrast::new(&less(theta_a, theta_b), &rows)
 }
 
-/// Mean over drawn replicates, with their deviations from the mean widened as above.
+/// Mean over the drawn replicates. Their deviations from the mean of all replicates are widened (see the module).
 fn resampled(theta: Option<&[f64]>, drawn: &[usize]) -> f64 {
     let Some(theta) = theta else { return f64::NEG_INFINITY };
     let (mean, k) = (average(theta), theta.len());
@@ -153,7 +153,7 @@ mod tests {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // The comparison with a method whose replicates agree shows the spread, which is wider than that of plain draws of four from four.
+        // Against a method whose replicates agree, only the spread of `a` counts. It is wider than that of plain draws of four from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");

@@ -255,9 +255,7 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the \
-                property (`target` of a row, or the difference from its twin), every token by itself (probes are \
-                trained and judged on one token per text), or the mean of the tokens.";
+    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property, every token separately, or the mean of all tokens. In a file, `target` marks the words; without it, they are those that differ from the twin. With every token, probes use one token per text.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
         .shown(|spec, _| spec.task.position.title().into())
@@ -374,8 +372,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "Number of training runs of all probes and fits on the same data: bands then cover sampling and \
-                training. Use 5 for a quick look, 20 for claims in print.";
+    let help = "Number of training runs of all probes and fits on the same data; with several, bands cover sampling and training. Use 5 for a quick look, 20 for publication.";
     row("probe.replicates", "Training runs", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,

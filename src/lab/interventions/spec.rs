@@ -148,8 +148,7 @@ impl Spec {
         spec
     }
 
-    /// The same experiment with other options for one method: the spec that a slider's answer has. A method that the spec does not run is
-    /// added.
+    /// The same experiment with other options for one method: the spec of a slider's answer. A method that the spec does not run is added.
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();
         if spec.methods.iter().any(|m| m.key() == *key) {

@@ -324,7 +324,7 @@ fn centre(values: impl Iterator<Item = f64> + Clone) -> Centre {
     Centre { mean: if n == 0 { 0.0 } else { mean }, constant }
 }
 
-/// Clamps to [0, 1] against rounding; NaN stays NaN.
+/// Clamps to [0, 1], because rounding can lead outside; NaN stays NaN.
 fn held(value: f64) -> f64 {
     if value.is_nan() { value } else { value.clamp(0.0, 1.0) }
 }

@@ -66,7 +66,7 @@ pub struct RivalFinding {
     /// Strength of the method.
     #[id]
     pub value: f64,
-    /// Number of these settings, from 1: their rank among each probe's settings that validate equally well.
+    /// Rank of these settings, from 1, among each probe's settings that validate equally well.
     #[id]
     pub rival: usize,
     /// Settings of the probes: oracle of the target, oracles of the properties to keep, attacked probe.

@@ -198,7 +198,7 @@ fn draws(level: f64) -> usize {
 
 /// Adjusts a run's p-values for the number of comparisons.
 ///
-/// The p-values of differences are adjusted among themselves by Holm, independent of the margin. An equivalence significant at `alpha` is
+/// The p-values of differences are adjusted among themselves by Holm, independently of the margin. An equivalence significant at `alpha` is
 /// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();

@@ -147,7 +147,7 @@ pub struct ComparisonFinding {
     /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
-    /// The anytime-valid p-value, given until all items are known if items are the steps of the sequential test.
+    /// The anytime-valid p-value, if items are the steps of the sequential test; absent once all items are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_p: Option<f64>,
     /// The deciding test, and the method used for the interval.
@@ -327,7 +327,7 @@ pub struct MdlFinding {
     pub method: String,
     /// Total length in bits, as the mean over seeds.
     pub codelength: f64,
-    /// Standard deviation over seeds, which determine orders of the examples or searches; absent for a single seed.
+    /// Standard deviation over seeds, which determine the order of the examples or the search; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of codes with different seeds.
@@ -367,9 +367,9 @@ pub struct ControlFinding {
 }
 
 /// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first part is
-/// the loss of the trained probe compared with the best probe on the same training examples. The second is the loss of that probe compared
-/// with the best possible one, for which the best probe on the training examples of the largest size is used. The finding's `n` is the
-/// number of test items at the largest size.
+/// the loss of the trained probe compared with the best probe on the same training examples. The second is the loss of this best probe
+/// compared with the best possible probe, for which the best probe on the training examples of the largest size is used. The finding's `n`
+/// is the number of test items at the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.

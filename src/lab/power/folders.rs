@@ -43,7 +43,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
                 "{task} occurs twice, as {one} and {other}: give a folder with one run of each task"
             )));
         }
-        notes.push(format!("{}: a later run of the same task is used", older.display()));
+        notes.push(format!("{}: not used, because there is a later run of the same task", older.display()));
     }
     let all: Vec<_> = by_task
         .par_iter()

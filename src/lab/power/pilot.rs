@@ -113,7 +113,8 @@ impl Pilot {
         }
     }
 
-    /// Creates a pilot for McNemar's test. `table` covers all seeds, with the effective number of items divided by `design`.
+    /// Creates a pilot for McNemar's test. The counts in `table`, which cover all seeds, are divided by `design` to give effective numbers
+    /// of items.
     fn by_mcnemar(n: usize, table: &Table, (design, interval): (f64, Estimate), level: f64) -> Option<Self> {
         let share = |count: u64| count as f64 / table.n() as f64;
         let seen = Discord::new(share(table.only_b), share(table.only_a)).ok()?;
@@ -282,7 +283,7 @@ fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
     (open.lo.max(0.0), open.hi)
 }
 
-/// Decides whether no number should be recommended, with reasons from subsamples and folds.
+/// Decides whether to recommend no number of items, with reasons from subsamples and folds.
 pub fn collapse(
     comparisons: &[&ComparisonFinding],
     folds: &[f64],
@@ -398,8 +399,8 @@ mod tests {
         assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
     }
 
-    /// Regression: power used to be computed at the observed difference, which may be significant by luck. It reported results to be 1.2
-    /// times too large when the true factor is 2.
+    /// Regression: the type M error used to be computed at the observed difference, which may be significant by luck. It was reported as a
+    /// factor of 1.2 when the true factor is 2.
     #[test]
     fn errors_of_size_are_those_of_the_near_end() {
         let t = table(60, 14, 4, 22);

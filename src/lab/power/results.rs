@@ -60,7 +60,7 @@ pub struct Results {
 
 /// Two systems with their tasks.
 pub struct Pair<'r> {
-    /// The model name of their findings: `A,B`.
+    /// The model name in the pair's findings: `A,B`.
     pub of: &'r str,
     pub tasks: Vec<&'r Tagged<TaskFinding>>,
     /// The deciding mean: over tasks, or over items if there are too few tasks.

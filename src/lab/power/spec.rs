@@ -175,7 +175,7 @@ pub struct TestSpec {
     pub target: f64,
     /// Differences within this margin count as none.
     pub margin: f64,
-    /// The deciding test for one run of each side on independent items, for which power is also computed.
+    /// The deciding test for one run of each side on independent items. Power is computed for the same test.
     pub by: Test,
     /// The bound for recommended training examples.
     pub bound: Bound,

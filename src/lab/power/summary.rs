@@ -72,7 +72,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     })
 }
 
-/// The better side and its lead, as a sentence. It says "beats" only if the test rejects at `alpha`.
+/// A sentence that names the better side and its lead. It says "beats" only if the test rejects at `alpha`.
 pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -309,7 +309,7 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
 
 /// Outcome of a plan that can stop early: its decision, or the state of the test.
 fn early(results: &Results) -> String {
-    // The finding of the run counts: a level chosen afterwards does not change the plan.
+    // The run's own finding is used, because a level chosen afterwards does not change the plan.
     let word = results.sequential.iter().find(|s| s.value.planned);
     let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
     match (word, results.stop()) {

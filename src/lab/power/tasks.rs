@@ -95,7 +95,7 @@ pub struct PooledFinding {
 /// Minimum number of tasks with which the mean over items, with tasks as clusters, keeps its level even if tasks differ greatly in size.
 const ENOUGH_TASKS: usize = 60;
 
-/// The doubt about the interval for a mean over items with this number of tasks as clusters.
+/// A doubt about the interval for a mean over items, with this number of tasks as clusters.
 pub fn few_clusters(tasks: usize) -> Option<String> {
     few(tasks, ENOUGH_TASKS, "tasks as clusters", "90.6 % of cases with 10 tasks of 20 to 400 items and 92.5 % with 20")
 }

@@ -18,8 +18,8 @@ const ATTACK: u128 = 40;
 /// Number of values of a typical property.
 const CLASSES: usize = 2;
 
-/// Number of multiply-adds for running texts through the model up to the layer, training probes, and applying and judging every strength up
-/// to the model's own prediction.
+/// Number of multiply-adds for running texts through the model up to the layer, training probes, and applying and judging every strength,
+/// including the model's own prediction.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let examples = spec.task.examples as u128;
     let (test, replicates) = (examples / 5, spec.probe.replicates as u128);

@@ -38,17 +38,17 @@ use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 use stats::rng::stream;
 
-/// Number of test rows in a timed sample of reading.
+/// Number of test examples that are read to time the reading of hidden states.
 const SLICE: usize = 192;
-/// Number of steps in a timed sample of training.
+/// Number of steps that are run to time training.
 const STEPS: usize = 100;
-/// Number of steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
+/// Number of steps after which most networks of a grid have converged, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
-/// Number of strengths in a timed sample of a sweep, spread over the grid.
+/// Number of strengths, spread over the grid, that are applied to time a sweep.
 const APPLIED: usize = 6;
-/// Number of strengths in a timed sample of assessment.
+/// Number of strengths that are assessed to time an assessment.
 const ASSESSED: usize = 8;
-/// Maximum number of resamples in a timed sample of assessment.
+/// Maximum number of resamples drawn to time an assessment.
 const RESAMPLED: usize = 1_000;
 /// Cost of all assessments of a sweep relative to the last one, including the interim bands and the rivals on part of the examples.
 const ASSESSMENTS: f64 = 2.6;
@@ -341,7 +341,7 @@ impl<'a> Slices<'a> {
         let ready = begun.elapsed().as_secs_f64();
         let h = &self.bench.chunks[0].h;
         std::hint::black_box(meter.measure(h, h, None));
-        // The run makes its meter only once, so this returns the units that would have taken as long at the run's rate.
+        // The run makes its meter only once, so this returns the number of units that the run would do in the same time.
         let all = begun.elapsed().as_secs_f64();
         Ok(all / (all - ready).max(f64::MIN_POSITIVE))
     }
@@ -413,8 +413,8 @@ impl<'a> Slices<'a> {
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        // The run prepares the rows once for all strengths, but this sample prepares them for a few. Returns the units that would have
-        // taken as long at the run's rate.
+        // The run prepares the rows once for all strengths, but this sample prepares them for a few. Returns the number of units that the
+        // run would do in the same time.
         let all = begun.elapsed().as_secs_f64();
         let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
         let unit = (all - ready) / count.max(1) as f64 + ready / strengths;

@@ -45,8 +45,8 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Number of examples for which the model prefers the correct form only before the intervention, and number for which it does so only
-    /// afterwards.
+    /// Number of examples for which the model prefers the correct form only before the intervention, and the number for which it does so
+    /// only afterwards.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
@@ -93,7 +93,7 @@ pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of training runs with these oracle outputs: by training run, then oracle, on every chunk.
+/// The baselines over training runs, each given by the outputs of its oracles on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,

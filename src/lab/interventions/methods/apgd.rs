@@ -154,7 +154,7 @@ struct Walker<'a> {
     met: Vec<f32>,
     standing: Vec<bool>,
     steps: Vec<f32>,
-    /// Loss of the previous step, and how often it rose since the last checkpoint.
+    /// Loss at the previous step, and number of times that it has risen since the last checkpoint.
     last: Vec<f32>,
     rises: Vec<usize>,
     /// Highest loss at the last checkpoint, and whether the step was halved there.

@@ -62,8 +62,8 @@ impl Attack for Search {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
-        // Products of batches are rounded by their size. Processing whole groups of rows makes a row's point independent of the other
-        // attacked rows.
+        // Rounding depends on the number of rows in a batch. Whole groups of rows are processed, so that a row's point does not depend on
+        // which other rows are attacked.
         let mut wanted: Vec<usize> = rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
         wanted.dedup();
         let of = |group: usize| group * CHUNK..((group + 1) * CHUNK).min(field.h.rows());

@@ -187,7 +187,7 @@ mod tests {
             let again = INTERCHANGE.load(&fitted.to_bytes(), &Options::defaults(&INTERCHANGE)).unwrap();
             assert!(identical(&moved(&again, &s.test, &targets, &[]), &got));
             assert!(INTERCHANGE.load(&fitted.to_bytes()[1..], &Options::defaults(&INTERCHANGE)).is_err());
-            // The draw of a row does not depend on its neighbours.
+            // The donor drawn for a row does not depend on the other rows.
             let last = s.test.select_rows(&[targets.len() - 1]);
             let alone = moved(&fitted, &last, &targets[targets.len() - 1..], &[]);
             assert_eq!(alone.row(0), got.row(targets.len() - 1));

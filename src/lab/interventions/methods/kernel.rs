@@ -5,10 +5,10 @@
 //! the subspace on which a linear classifier depends most; then no classifier with this kernel finds the property. A network f is trained
 //! so that `φ(f(u))` is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
 //!
-//! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
-//! direction of a hundred, it is close to the embedding itself. So the finding reports the accuracy of a fresh classifier with the same
-//! kernel on three kinds of features: the original ones, the erased ones, and those of the states found. If these states restore the
-//! property, a warning is given. Probes with other kernels may still find the property, as the authors report too.
+//! There may be no state with exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
+//! direction of a hundred, the nearest state is close to the embedding itself. So the finding reports the accuracy of a fresh classifier
+//! with the same kernel on three kinds of features: the original ones, the erased ones, and those of the states found. If these states
+//! restore the property, a warning is given. Probes with other kernels may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
 //! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Features,

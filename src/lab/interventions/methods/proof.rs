@@ -188,7 +188,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// A lower bound, over the ball, on functions of hidden-layer outputs before layer `layer`.
+    /// Lower bounds over the ball on linear functions of the outputs that layer `layer` reads.
     fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
         for below in (0..layer).rev() {
             linear.relax(&ranges[below]);
@@ -358,7 +358,7 @@ mod tests {
             weight: Matrix::from_vec(rows, bias.len(), weight).unwrap(),
             bias: bias.to_vec(),
         };
-        // margin = relu(x) + relu(-x) + 0.5 against 0: at least .5 everywhere; the lines give relu >= 0 where x crosses 0.
+        // The margin is relu(x) + relu(-x) + 0.5, which is at least .5 everywhere. Where x changes sign, the lower line of a ReLU is 0.
         let mlp = Mlp::from_layers(vec![
             layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
             layer(vec![1.0, 0.0, 1.0, 0.0], 2, &[0.5, 0.0]),

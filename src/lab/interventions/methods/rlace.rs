@@ -321,7 +321,7 @@ mod tests {
         -shares.iter().map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// After the game a classifier finds little, far less than after removing the same number of random directions.
+    /// After the game, a classifier recovers little of the property, far less than after removal of the same number of random directions.
     #[test]
     fn the_game_takes_the_property_out() {
         for classes in [2, 3] {

@@ -159,8 +159,8 @@ impl Seeker {
         }
     }
 
-    /// Keeps the candidate if its margin is lower. One that seems to be across the boundary is recomputed in full, because the many updates
-    /// of the first layer accumulate rounding errors.
+    /// Keeps the candidate if its margin is lower. A candidate that seems to be across the boundary is recomputed in full, because the many
+    /// updates of the first layer accumulate rounding errors.
     fn judge(&mut self, logits: &[f32], field: &Field<'_>) {
         let margin = margin(logits, field.wishes[self.row]);
         if margin >= self.margin {

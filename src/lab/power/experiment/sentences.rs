@@ -134,7 +134,8 @@ impl Sentences {
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
-            // Grouped sentences alternate, so the remainder after division by four is at the end of the training part and is left out.
+            // The sentences of a grouped task alternate between folds, so the remainder after division by four is at the end of the
+            // training part and is left out.
             let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
             let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
             for (at, row) in each.take(FOLDS * quarter).enumerate() {

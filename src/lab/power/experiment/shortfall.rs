@@ -216,7 +216,7 @@ mod tests {
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));
         let (runs, truth) = (300, 0.8 * lost - 0.2 * 0.3 * lost);
         let held = (0..runs).filter(|_| {
-            // Every training run loses hard items four times as often as easy ones.
+            // Every training run turns answers to hard items wrong four times as often as answers to easy ones.
             let items: Vec<(bool, f64)> =
                 (0..n).map(|_| (unit(&mut rng) < 0.8, if unit(&mut rng) < 0.5 { 1.6 } else { 0.4 })).collect();
             let best = items.iter().map(|(right, _)| f64::from(u8::from(*right))).collect::<Vec<_>>();

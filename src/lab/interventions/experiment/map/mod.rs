@@ -33,7 +33,7 @@ use lab::fault::Fault;
 /// Oracle outputs of a training run for every chunk.
 type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
-/// The oracles at or after the layer of the intervention, by replicate, with their outputs before it.
+/// The oracles of one layer, at or after that of the intervention, by replicate, with their outputs on unedited states.
 struct Judge {
     layer: usize,
     replicates: Vec<(Arc<Vec<Oracle>>, OracleOutputs)>,
