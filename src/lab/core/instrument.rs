@@ -59,7 +59,7 @@ pub type Pick<R> = fn(&str, &Details<'_>, &R, Option<&EngineInfo>) -> Result<Fig
 /// A built-in experiment with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// Unique across labs.
+    /// The name, unique across labs.
     pub name: &'static str,
     pub title: &'static str,
     pub toml: &'static str,

@@ -47,7 +47,7 @@ pub enum StimuliError {
 /// Number of examples tokenized between checks for cancellation; tokenizing them takes a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
-/// The tokens behind a hidden state.
+/// The tokens from which a hidden state is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spot {
     /// A single token.
@@ -116,7 +116,7 @@ impl Stimulus {
 /// All examples usable with a model, and counts of the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimuli {
-    /// Ordered like the examples.
+    /// The stimuli, in the order of the examples.
     pub list: Vec<Stimulus>,
     /// Number of examples dropped because a form is not a single token of the model.
     pub dropped_forms: usize,

@@ -70,7 +70,7 @@ pub fn key(ids: &[u32], position: usize) -> Key {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// Rows that were not stored.
+    /// Indices of the rows without a stored vector.
     pub missing: Vec<usize>,
     /// Number of damaged vectors.
     pub damaged: usize,

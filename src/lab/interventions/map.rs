@@ -81,7 +81,7 @@ impl NoMapFinding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
-    /// Harmonic mean of the other two.
+    /// Harmonic mean of completeness and selectivity.
     #[default]
     Reliability,
     /// Degree to which the target changed.

@@ -108,7 +108,7 @@ pub enum InterventionError {
     )]
     Shape {
         rows: usize,
-        /// Size of these embeddings.
+        /// Size of the given embeddings.
         found: usize,
         targets: usize,
         /// Size of the embeddings used for fitting.

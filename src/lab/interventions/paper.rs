@@ -19,7 +19,7 @@ const fn row(method: &'static str, [completeness, selectivity, reliability, valu
     Published { method, completeness, selectivity, reliability, value }
 }
 
-/// Table 3, in its order.
+/// Table 3, in the printed order.
 pub(crate) const TABLE_3: [Published; 6] = [
     row("fgsm", [0.8923, 0.3994, 0.5518, 0.112]),
     row("pgd", [0.7343, 0.3897, 0.5092, 0.112]),

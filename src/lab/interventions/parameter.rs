@@ -117,7 +117,7 @@ pub(crate) const RANK: Parameter = Parameter {
 
 /// Number of directions that RLACE removes; for k classes it removes k - 1 times as many, like INLP at the same rank.
 pub(crate) const ERASED_RANK: Parameter = Parameter {
-    doc: "directions removed: r for two classes, r (k - 1) for k, as many as INLP removes in r iterations",
+    doc: "number of directions removed: r for two classes, r (k - 1) for k classes, as many as INLP removes in r iterations",
     ..RANK
 };
 

@@ -234,12 +234,12 @@ fn sigmas() -> Setting<Spec> {
 }
 
 fn filter() -> Setting<Spec> {
-    let help = "For results from files: the filter of lm-evaluation-harness, needed if a file has several.";
+    let help = "Filter of lm-evaluation-harness for results from files; needed if a file has several filters.";
     row("test.filter", "Filter", help).text("any", |s: &Spec| s.test.filter.clone(), |s, filter| s.test.filter = filter)
 }
 
 fn metric() -> Setting<Spec> {
-    let help = "For results from files: the metric; by default the first one.";
+    let help = "Metric of results from files; by default the first one.";
     row("test.metric", "Metric", help).text(
         "first",
         |s: &Spec| s.test.metric.clone(),

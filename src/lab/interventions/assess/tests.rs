@@ -238,7 +238,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         let (c, r) = (s.completeness.narrow.mean, s.reliability.unwrap().narrow.mean);
         assert!((r - reliability(c, mean(s))).abs() < 0.01, "{r}");
         assert_eq!((s.n_c, s.n_s, s.eligible()), (600, 600, Some(true)));
-        // The width must be more than half that of the noisier property, and less than that width.
+        // The width must be between half and all of the noisier property's width.
         let width = |s: &Strength| s.selectivity.unwrap().narrow.hi - s.selectivity.unwrap().narrow.lo;
         assert!(width(s) > 0.4 * width(a).max(width(b)) && width(s) < width(a).max(width(b)));
     }

@@ -52,7 +52,7 @@ const ASSESSED: usize = 8;
 const RESAMPLED: usize = 1_000;
 /// Cost of all assessments of a sweep relative to the last one, including the interim bands and the rivals on part of the examples.
 const ASSESSMENTS: f64 = 2.6;
-/// Number of strengths at which fresh probes are trained, and of probes at each.
+/// Number of strengths at which fresh probes are trained, and number of probes at each.
 const LEAKS: (f64, f64) = (2.0, 2.0);
 
 /// Forecasts a run on this bench, within the host's memory limit if there is one.

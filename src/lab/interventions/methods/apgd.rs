@@ -26,7 +26,7 @@ pub(crate) const APGD: Method = Method {
     ..AUTOATTACK
 };
 
-/// Steps of APGD and of FAB.
+/// The option for the number of steps of APGD and of FAB.
 pub(crate) const ITERATIONS: Setting = Setting::whole(
     "iterations",
     "iterations",

@@ -189,7 +189,7 @@ mod tests {
         assert!(identical(&at(&fitted, 0.0), &s.test));
         let two = Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 2 { 0.0 } else { s.test.row(i)[j] });
         assert!(close(&at(&fitted, 2.0), &two) && identical(&at(&again, 2.0), &at(&fitted, 2.0)));
-        // Lengths and angles do not matter, and excess ranks remove everything.
+        // Lengths of directions and angles between them do not matter, and a rank beyond their number removes all of them.
         assert!(close(
             &at(&fitted, 40.0),
             &Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 3 { 0.0 } else { s.test.row(i)[j] })

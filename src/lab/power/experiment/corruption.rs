@@ -20,7 +20,7 @@ const STEPS: usize = 8;
 pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
-    /// The key for storing its state.
+    /// The key under which its state is stored.
     key: String,
     first: bool,
 }
