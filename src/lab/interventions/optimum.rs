@@ -90,7 +90,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// The oracle no longer reads the other property, at any strength.
-    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {} [{}, {}], by chance {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
+    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     Ruined {
         /// The highest balanced accuracy at any strength.
         best: Estimate,
@@ -109,7 +109,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// Like [`Self::Ruined`], for a further property.
-    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}], by chance {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
+    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     FurtherRuined {
         property: String,
         /// The highest balanced accuracy at any strength.

@@ -123,7 +123,7 @@ pub(crate) const ERASED_RANK: Parameter = Parameter {
 
 /// Dimension of the subspace that DAS exchanges.
 pub(crate) const SWAPPED_RANK: Parameter = Parameter {
-    doc: "dimension of the subspace whose content is taken from the donor; the whole space is an interchange",
+    doc: "dimension of the subspace whose content is taken from the donor; with the whole space, this is an interchange",
     default: 1.0,
     ..RANK
 };
