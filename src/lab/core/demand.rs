@@ -9,7 +9,7 @@ use base::size::show;
 use base::{Problem, numbers};
 use model::{Model, ModelError};
 
-/// A piece of real work that returns the number of units done.
+/// Does a piece of real work and returns the number of units done.
 pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
 
 /// Number of units of work of each kind.

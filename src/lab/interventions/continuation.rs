@@ -15,7 +15,7 @@ pub(crate) struct Continuation {
     parts: Vec<Part>,
     /// The verb forms of all sentences of the task: the vocabulary rows to score.
     vocab: Vec<u32>,
-    /// Columns of the two forms, per row.
+    /// For each row, the indices of its two forms in `vocab`.
     columns: Vec<[usize; 2]>,
     /// The unedited states, if a mean is edited; the change of the mean is then added to every token.
     means: Option<Matrix>,

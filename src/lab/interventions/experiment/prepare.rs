@@ -63,7 +63,7 @@ pub(crate) struct Bench {
     pub site: Site,
     /// Layers of the map, ascending; empty without a map.
     pub map: Vec<usize>,
-    /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
+    /// Trained probes: the replicates in order, then the rivals; until these are trained, a single provisional panel.
     pub panels: Vec<Panel>,
     pub(crate) slots: Vec<Slot>,
     /// The chosen settings for each probe, with all trials.
