@@ -59,7 +59,7 @@ fn sides_that_are_level_have_no_difference_to_see() {
     for file in [&a, &b] {
         let printed = text(&probity.run(&["compare", file, file]).stdout);
         assert!(
-            printed.contains("0.0 % of the time\nthe observed difference is 0, and no number of items"),
+            printed.contains("0.0 % of the time\nthe observed difference is 0, so no number of items"),
             "{printed}"
         );
     }
@@ -155,7 +155,7 @@ fn files_that_cannot_be_compared_are_refused() {
     let a = probity.file("a.jsonl", &rows(true));
     let other = probity.file("other.jsonl", "{\"id\": \"x\", \"correct\": 1}\n");
     let twice = probity.file("twice.jsonl", "{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 1}\n");
-    refused(&probity.run(&["compare", &a, &other]), 2, &["no item is in both", "`x`"]);
+    refused(&probity.run(&["compare", &a, &other]), 2, &["the sides have no item in common", "`x`"]);
     refused(&probity.run(&["compare", &a, &twice]), 2, &["twice.jsonl, line 2", "occurs twice"]);
     refused(&probity.run(&["compare", &a, "/no/such.jsonl"]), 2, &["/no/such.jsonl"]);
     refused(&probity.run(&["compare", &a, "/"]), 2, &["/ is a folder"]);
@@ -176,7 +176,7 @@ fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
     let count = |key: &str| v[key].as_u64();
     assert_eq!((count("matched"), count("unmatched_a"), count("unmatched_b")), (Some(30), Some(10), Some(20)));
     let apart = probity.file("apart.jsonl", &some(100, 140));
-    refused(&probity.run(&["compare", &a, &apart]), 2, &["no item is in both"]);
+    refused(&probity.run(&["compare", &a, &apart]), 2, &["the sides have no item in common"]);
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn metrics_that_are_not_compared_are_told_of() {
     let spec = probity.file("metrics.toml", spec);
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     let said = text(&output.stderr) + &text(&output.stdout);
-    assert!(said.contains("acc is compared; left out: only, other"), "{said}");
+    assert!(said.contains("acc is compared; other metrics are left out: only, other"), "{said}");
 }
 
 #[test]

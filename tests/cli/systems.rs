@@ -254,7 +254,7 @@ fn a_folder_with_two_runs_of_a_task_says_which() {
     let later = format!("{a}/model/samples_task0_2025-01-01T00-00-00.000001.jsonl");
     std::fs::copy(format!("{b}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl"), later).unwrap();
     let output = probity.run(&["compare", &a, &b, "--json"]);
-    assert!(text(&output.stderr).contains("a later run of the same task is used"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("there is a later run of the same task"), "{}", text(&output.stderr));
     assert_eq!(json_lines(&output.stdout)[0]["difference"]["mean"].as_f64(), Some(0.0));
     std::fs::rename(format!("{b}/model"), format!("{a}/other")).unwrap();
     let c = folder(&probity, "c", 1, |_, _| true);

@@ -1,5 +1,5 @@
 //! Live questions to an experiment. A pending question is answered between batches, first on a subset of the examples and then on all of
-//! them. If both answers would be the same, it is computed once.
+//! them. If both answers would be the same, only one is computed.
 
 use super::fault::Fault;
 use super::finding::Finding;

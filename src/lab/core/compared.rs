@@ -11,7 +11,7 @@ use stats::special::normal_quantile;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// Name within the group, equal in every run that measures the number.
+    /// Name within the group, the same in every run that measures the number.
     pub name: String,
     /// The model and the judging oracle, used as the heading of rows; empty if the name includes them.
     pub group: String,
@@ -40,8 +40,8 @@ pub struct Common {
 ///
 /// If both runs have equally many models, models in the same position are compared, and names show both. Runs are treated as independent,
 /// because it is unknown which examples they share. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner
-/// 2008), which preserves their asymmetry. Half widths would cover only .83 for differences between proportions of 5 examples, and .91 at
-/// 20.
+/// 2008), which preserves their asymmetry. For differences between proportions of 5 examples, symmetric intervals from half-widths would
+/// cover only 83 %; with 20 examples, 91 %.
 pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Vec<Common> {
     let swapped = of_a.len() == of_b.len() && of_a != of_b;
     let beside = |a: &Number| {
@@ -158,7 +158,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out.extend(all.unwrap_or_else(|| parts(&fewest, false)));
     if !same.is_empty() {
         out.push(String::new());
-        out.push("The same in both:".into());
+        out.push("The same in both runs:".into());
         out.extend(same.iter().map(|c| format!("  {}: {}", full_name(&c.a), value_of(&c.a, c.a.value.mean))));
     }
     if rows.is_empty() {
@@ -177,9 +177,9 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
 
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";
-/// Method for runs that differ only in their models.
+/// Explains the comparison of runs that differ only in their models.
 const SAME_EXAMPLES: &str = "Both runs test the same examples but store no result per example. The test therefore treats the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
-/// Method for all other runs.
+/// Explains the comparison of all other runs.
 const OTHER_EXAMPLES: &str = "The settings that differ may change the examples, so the runs are compared as independent samples (Newcombe 1998).";
 
 impl Common {
@@ -260,7 +260,7 @@ fn section_of(
         rows = rows.into_iter().flat_map(|row| broken(row, left)).collect();
     }
     let of = if group.is_empty() { String::new() } else { format!(": {group}") };
-    section(out, &format!("Numbers of both{of}"), &columns, rows);
+    section(out, &format!("Numbers in both runs{of}"), &columns, rows);
 }
 
 /// Splits a row whose name is longer than `left` into several rows.
@@ -324,7 +324,8 @@ mod tests {
         let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
         let at = |start: &str| printed.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
         let order =
-            ["Numbers of both: m, MLP oracle", "R of a  ", "C of a  ", "Numbers of both: m, linear oracle"].map(at);
+            ["Numbers in both runs: m, MLP oracle", "R of a  ", "C of a  ", "Numbers in both runs: m, linear oracle"]
+                .map(at);
         assert!(order.is_sorted(), "{printed:?}");
         // Models in the same position are also matched by their groups.
         let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);
@@ -345,7 +346,7 @@ mod tests {
             let row = printed.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
             row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
         };
-        // Two-sided Holm: the smaller p is doubled, the larger one is unchanged.
+        // Holm's adjustment of two p-values: the smaller one is doubled, the larger one is unchanged.
         assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
     }
 

@@ -9,7 +9,7 @@ use base::size::show;
 use base::{Problem, numbers};
 use model::{Model, ModelError};
 
-/// A piece of real work that returns the number of units done.
+/// Does a piece of real work and returns the number of units done.
 pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
 
 /// Number of units of work of each kind.
@@ -93,7 +93,7 @@ impl Seconds {
 /// Assumed words per sentence, for counting work before sentences exist.
 pub const WORDS: u128 = 12;
 
-/// Size of a network, computed from its description without loading it.
+/// Size of a network, computed from its description without loading the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub blocks: usize,
@@ -126,7 +126,7 @@ pub struct Forecast {
     /// Parts of the memory, largest first.
     pub parts: Vec<MemoryPart>,
     pub seconds: f64,
-    /// Minimum and maximum time in seconds while the quantity that determines it is unknown; `None` once it is known.
+    /// Minimum and maximum time in seconds, while a quantity that determines the time is still unknown; `None` once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// Basis of the range, if it was estimated from a sample.

@@ -35,7 +35,7 @@ pub struct TaskSpec {
     pub base: PathBuf,
     /// Number of examples before the 40/40/20 split; with `data`, the maximum number used.
     pub examples: usize,
-    /// Correlation (phi) of target and environment among examples with both; `None` keeps the natural correlation.
+    /// Correlation (phi) of the target and the other property among examples that have both; `None` keeps the natural correlation.
     pub phi: Option<f64>,
     /// Name of the property to intervene on.
     pub target: String,
@@ -79,13 +79,13 @@ impl Default for TaskSpec {
 }
 
 impl TaskSpec {
-    /// True if the target and the properties to preserve are labels in the spec's file instead of a built-in task's.
+    /// True if the target and the properties to preserve are labels in the spec's file instead of properties of a built-in task.
     pub fn is_own(&self) -> bool {
         let known = || TASKS.iter().any(|t| t.id == self.name && t.property(&self.target).is_some());
         self.data.is_some() && (!self.keep.is_empty() || !known())
     }
 
-    /// True if the property to preserve is the number of a noun between subject and verb. Only some sentences have one.
+    /// True if the property to preserve is the number of a noun between subject and verb, which only some sentences have.
     pub fn has_attractors(&self) -> bool {
         self.data.is_none() && self.name == "agreement" && self.target == "subject_number"
     }
@@ -155,14 +155,15 @@ impl TaskSpec {
         if let Some(phi) = self.phi {
             refuse.outside("task.phi", phi, -0.95..=0.95)?;
             if !task.has_correlation() {
-                let problem = format!("cannot be set for the task `{}`: its properties follow from the words", task.id);
+                let problem =
+                    format!("cannot be set for the task `{}`, whose properties are determined by the words", task.id);
                 return refuse.because("task.phi", problem);
             }
         }
         let Some(data) = &self.data else { return Ok(()) };
         refuse.no_file("task.data", data)?;
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
+            let problem = "cannot be combined with `task.data`: the rows of the file determine it".to_owned();
             return refuse.because("task.phi", problem);
         }
         Ok(())
@@ -180,7 +181,7 @@ impl TaskSpec {
             );
         }
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
+            let problem = "cannot be combined with `task.data`: the rows of the file determine it".to_owned();
             return refuse.because("task.phi", problem);
         }
         refuse.twice("task.keep", &self.keep)?;
@@ -191,7 +192,7 @@ impl TaskSpec {
         Positions { changed: self.position, read: self.oracle_position }
     }
 
-    /// The position at which oracles read, if it differs from the changed one.
+    /// The position at which oracles read, if states are changed at a different one.
     pub fn read_elsewhere(&self) -> Option<Position> {
         self.oracle_position.filter(|read| *read != self.position)
     }

@@ -2,8 +2,8 @@
 //!
 //! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, or the sizes of one comparison.
 //! Within a family, p-values are adjusted by Holm (1979). Across families, Simes' test (1986) and the procedure of Benjamini and Hochberg
-//! (1995) select R of m families at q. Selected families are tested inside at q R / m (Benjamini and Bogomolov 2014); their findings are
-//! exploratory. The planned comparisons of a run form a separate family, always tested at α.
+//! (1995) select R of m families at q. Tests within the selected families are at level q R / m (Benjamini and Bogomolov 2014); their
+//! findings are exploratory. The planned comparisons of a run form a separate family, always tested at α.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +20,7 @@ pub const ALPHA: f64 = 0.05;
 pub struct Comparison {
     pub lab: LabId,
     pub spec: String,
-    /// The question that it addresses. Comparisons of a run with the same question form a family.
+    /// The question that the comparison addresses. Comparisons of a run with the same question form a family.
     #[serde(default)]
     pub question: String,
     /// Description of the comparison, identical for identical comparisons.
@@ -85,8 +85,7 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength such that the p-values at it and all larger strengths are at most `level`. Strengths are tested from the
-    /// largest down.
+    /// The smallest strength at which, as at all larger ones, the p-value is at most `level`. Strengths are tested from the largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }

@@ -27,7 +27,7 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
     family.join(new(64, 0.5, false));
     family.join(new(200, 0.64, true));
     assert_eq!(family.len(), 1, "looks on the way are the same question");
-    // Order of a run: interim comparisons, then all final ones again.
+    // A run reports its interim comparisons first, then all final ones again.
     for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)] {
         family.join(next);
     }
@@ -67,7 +67,7 @@ fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family()
     assert!(near(method.adjusted().unwrap(), 0.012) && method.from == Some(20.0), "{method:?}");
 }
 
-/// Families selected by Simes, R of m at q, are tested inside at q R / m. A planned family is not counted in m.
+/// If Simes' test selects R of m families at q, tests within these are at level q R / m. A planned family is not counted in m.
 #[test]
 fn families_are_selected_and_tested_inside_at_their_share() {
     let of = |question: &str, what: &str, p: f64| Comparison {

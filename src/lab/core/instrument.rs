@@ -59,7 +59,7 @@ pub type Pick<R> = fn(&str, &Details<'_>, &R, Option<&EngineInfo>) -> Result<Fig
 /// A built-in experiment with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// Unique across labs.
+    /// The name, unique across labs.
     pub name: &'static str,
     pub title: &'static str,
     pub toml: &'static str,
@@ -101,7 +101,7 @@ pub trait Experiment<K, Q>: Send {
     /// Computes everything in the spec and sends findings to the host as they arrive.
     ///
     /// # Errors
-    /// [`Fault`]. Questions about earlier results can still be answered.
+    /// [`Fault`] if the run ends early; questions about earlier results can still be answered.
     fn run(&mut self, host: &mut dyn Channel<K, Q>) -> Result<(), Fault>;
     /// Forecasts [`Self::run`], one entry per model. The run reuses the measurements.
     ///

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::spec::{Refuse, SpecError};
 use stats::Estimate;
 
-/// Training runs from which a number has an interval over them. With two, Student's t has one degree of freedom, and an interval can span
-/// most of the range of a score: their two values are reported instead.
+/// Minimum number of training runs for an interval over training runs. With two, Student's t has one degree of freedom, and an interval can
+/// span most of a score's range, so the two values are reported instead.
 pub const ENOUGH_TRAININGS: usize = 3;
 
-/// True for several training runs that are too few for an interval. One training run has an interval over examples alone.
+/// True if there are several training runs, but too few for an interval over them. With one training run there is an interval over examples
+/// alone.
 pub fn is_few(trainings: usize) -> bool {
     (2..ENOUGH_TRAININGS).contains(&trainings)
 }
@@ -25,7 +26,7 @@ pub fn level_title(level: Option<f64>) -> String {
     format!("{} %", (level.unwrap_or(0.95) * 1e4).round() / 1e2)
 }
 
-/// The text beside a mean: its interval in square brackets, or the values of two training runs in round ones.
+/// The text shown after a mean: its interval in square brackets, or the values of two training runs in parentheses.
 pub fn beside(interval: Estimate, values: Option<[f64; 2]>, show: impl Fn(f64) -> String) -> String {
     match values {
         Some([a, b]) => format!("({}, {})", show(a), show(b)),
@@ -53,7 +54,7 @@ pub fn resamples_for(level: f64) -> usize {
 }
 
 impl IntervalSpec {
-    /// Checks both ranges, and that there are enough resamples for the level.
+    /// Checks the ranges of the level and of the number of resamples, and that there are enough resamples for the level.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Self { level, resamples } = *self;
         if !(0.5..1.0).contains(&level) {

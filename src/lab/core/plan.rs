@@ -99,12 +99,12 @@ impl PropertyLabels {
         }
     }
 
-    /// Counts over `rows` by target value (rows) and other value (columns, last one undefined).
+    /// Number of examples among `rows` by target value (rows) and value of the other property (columns, the last for undefined).
     pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
         self.table_with(Roles::Other, rows)
     }
 
-    /// Counts over `rows` by target value (rows) and value of the property with `role` (columns, last one undefined).
+    /// Number of examples among `rows` by target value (rows) and value of the property with `role` (columns, the last for undefined).
     pub fn table_with(&self, role: Roles, rows: &[usize]) -> Vec<Vec<usize>> {
         let (values, classes) = self.of(role);
         let mut table = vec![vec![0; classes + 1]; self.target_classes];
@@ -136,7 +136,7 @@ impl FurtherLabels {
     }
 }
 
-/// The address of random streams for probes of the property with this role. `classifier` is the kind of probe.
+/// Identifies the random streams for probes of the property with this role. `classifier` is the kind of probe.
 pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
     Purpose::new(seed, &property(labels, role), classifier)
 }
@@ -176,7 +176,7 @@ pub struct Material {
     pub train: usize,
     /// Number of examples for selecting probe settings.
     pub validation: usize,
-    /// Kept examples by target value (rows) and other value (columns, last one undefined).
+    /// Number of remaining examples by target value (rows) and value of the other property (columns, the last for undefined).
     pub kept: Vec<Vec<usize>>,
     /// Remaining association of the two properties, counting "none" as a value.
     pub phi: f64,

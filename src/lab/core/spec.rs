@@ -128,8 +128,8 @@ impl<'a> Refuse<'a> {
         self.twice("models", list)
     }
 
-    /// Refuses a missing folder and one model under two spellings. A word close to a built-in name counts as a misspelling, not as a hub
-    /// id.
+    /// Refuses a missing folder, and a list with two spellings of the same model. A word close to a built-in name counts as a misspelling,
+    /// not as a hub id.
     pub fn models(&self, list: &[String]) -> Result<(), SpecError> {
         let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
         let mut seen: Vec<(ModelSource, &str)> = Vec::new();

@@ -44,10 +44,10 @@ pub enum StimuliError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Number of examples tokenized between checks for cancellation, which takes a few hundredths of a second.
+/// Number of examples tokenized between checks for cancellation; tokenizing them takes a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
-/// The tokens behind a hidden state.
+/// The tokens from which a hidden state is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spot {
     /// A single token.
@@ -116,7 +116,7 @@ impl Stimulus {
 /// All examples usable with a model, and counts of the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimuli {
-    /// Ordered like the examples.
+    /// The stimuli, in the order of the examples.
     pub list: Vec<Stimulus>,
     /// Number of examples dropped because a form is not a single token of the model.
     pub dropped_forms: usize,
@@ -266,7 +266,7 @@ impl Stimuli {
     }
 }
 
-/// Writes the mean of each stimulus's vectors to its row of `out`. `vectors` follow the order of `sites`, whose rows are those of `group`.
+/// Writes the mean vector of each stimulus in `group` to its row of `out`. Vector i belongs to entry i of `sites`.
 pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: &mut Matrix) {
     let mut counts = vec![0usize; group.len()];
     sites.iter().for_each(|(k, _)| counts[*k] += 1);

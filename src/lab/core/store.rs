@@ -58,7 +58,7 @@ pub fn instructions(dtype: Dtype) -> String {
     if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
 }
 
-/// The key of a token of a text. The position of a pooled sentence is `usize::MAX`.
+/// The key of a token's vector in a text. For the vector of a pooled sentence, the position is `usize::MAX`.
 pub fn key(ids: &[u32], position: usize) -> Key {
     let mut hash = Sha256::new();
     hash.update((position as u64).to_le_bytes());
@@ -70,7 +70,7 @@ pub fn key(ids: &[u32], position: usize) -> Key {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// Rows that were not stored.
+    /// Indices of the rows without a stored vector.
     pub missing: Vec<usize>,
     /// Number of damaged vectors.
     pub damaged: usize,

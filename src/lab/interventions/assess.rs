@@ -1,7 +1,7 @@
 //! Assessment of a sweep: both bands at every strength, readability of the other property, and the optimum.
 //!
 //! One call of [`assess`] covers one method under one oracle with all replicates. It uses only per-example scores, not hidden states or
-//! probes, so it can be repeated whenever a replicate arrives.
+//! probes, so it can be repeated after each new replicate.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +19,11 @@ use stats::special::normal_quantile;
 pub struct Readable {
     /// Recall for each value, averaged over replicates; NaN for a value without examples.
     pub recalls: Vec<f64>,
-    /// Mean of the recalls. The interval is symmetric. Each recall enters as the centre of its Wilson interval, so the width is never 0.
+    /// Mean of the recalls, with a symmetric interval. Its width is computed from the centres of the recalls' Wilson intervals, so it is
+    /// never 0.
     pub balanced: Estimate,
-    /// True if the lower end is above chance. Otherwise the oracle no longer reads the property, its selectivity is that of a constant
-    /// answer, and the strength cannot be an optimum.
+    /// True if the lower end of the interval is above chance. Otherwise the oracle can no longer read the property: its selectivity is that
+    /// of a constant answer, and the strength cannot be an optimum.
     pub eligible: bool,
 }
 
@@ -51,9 +52,9 @@ pub struct Strength {
     pub readable: Option<Readable>,
     /// Scores by property if there are several: the other property, then the further properties.
     pub kept: Vec<KeptStrength>,
-    /// Number of examples behind completeness.
+    /// Number of examples used for completeness.
     pub n_c: usize,
-    /// Number of examples behind selectivity.
+    /// Number of examples used for selectivity.
     pub n_s: usize,
 }
 
@@ -74,15 +75,15 @@ pub struct Assessment {
     pub optimum: Result<Optimum, NoOptimum>,
     /// The paper's optimum, chosen and reported on all examples; `None` without selectivity.
     pub paper: Option<Paper>,
-    /// The optimum's reliability in every resample, for comparing methods.
+    /// The optimum's reliability in every resample, used to compare methods.
     pub draws: Draws,
 }
 
-/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` belong to the test examples; methods can be compared because all
-/// of them share these. `None` without replicates, strengths or examples.
+/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` are drawn from the test examples and shared by all methods, so
+/// that methods can be compared. `None` without replicates, strengths or examples.
 ///
 /// # Panics
-/// If scores, resamples or halves do not fit the examples.
+/// If scores, resamples or halves are for a different number of examples.
 pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: f64) -> Option<Assessment> {
     if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;
@@ -102,10 +103,10 @@ pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: 
     Some(Assessment { strengths, optimum, paper, draws })
 }
 
-/// Computes only the bands, at a fraction of the cost, while replicates are still arriving.
+/// Computes only the bands, which is much cheaper than a full assessment, while replicates are still running.
 ///
 /// # Panics
-/// If scores or resamples do not fit the examples.
+/// If scores or resamples are for a different number of examples.
 pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec<Strength>> {
     if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;
@@ -117,7 +118,7 @@ pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec
     strengths(&table, sweep.values, &totals, &drawn, level)
 }
 
-/// Assesses every strength from the sums over all examples and the statistics of each resample.
+/// Assesses every strength from the column sums over all examples (`totals`) and the statistics of each resample (`drawn`).
 fn strengths(table: &Table, values: &[f64], totals: &[f64], drawn: &[Vec<f64>], level: f64) -> Option<Vec<Strength>> {
     let point = table.statistics(totals);
     let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
@@ -178,7 +179,7 @@ fn strength(
     })
 }
 
-/// Range of the harmonic mean when one mean moves to an end of its exact bound and the other is fixed.
+/// Range of the harmonic mean when one mean moves to either end of its exact bound while the other is fixed.
 fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Option<Estimate> {
     let (ec, es) = (of_c.unwrap_or(Estimate::exact(c)), of_s.unwrap_or(Estimate::exact(s)));
     (of_c.is_some() || of_s.is_some()).then(|| Estimate {
@@ -188,7 +189,7 @@ fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Op
     })
 }
 
-/// Readability of property `j` at strength `m`, from the sums of a set of examples.
+/// Readability of property `j` at strength `m`, from column sums over a set of examples.
 fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -> Option<Readable> {
     let present = table.present(totals, j);
     let right = &totals[table.of(table.rights(m), j)];
@@ -203,8 +204,8 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     Some(Readable { recalls, balanced, eligible })
 }
 
-/// Balanced accuracy of (right, all) counts by class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k` where r_j is
-/// the centre of the recall's Wilson interval. NaN if a class has no example.
+/// Balanced accuracy from counts (right, total) per class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k`, where
+/// r_j is the centre of the Wilson interval of class j's recall. NaN if a class has no examples.
 pub(super) fn balanced(counts: impl Iterator<Item = (f64, f64)>, z: f64) -> (f64, f64) {
     let (mut sum, mut variance, mut classes) = (0.0, 0.0, 0.0);
     for (right, n) in counts {

@@ -1,4 +1,4 @@
-//! A score with its bands, as in findings: variation over other examples and over other training runs.
+//! A score with its bands, as stored in findings: the variation due to the choice of examples and to training.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,8 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
 
-/// A mean over replicates. `lo` and `hi` are the wide band (sampling and training), or the narrow one with a single replicate.
+/// A mean over replicates. `lo` and `hi` are the ends of the wide band (sampling and training) or, for a single replicate, of the narrow
+/// band.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Banded {
     /// Mean over replicates.
@@ -24,13 +25,13 @@ pub struct Banded {
     /// The narrow band: sampling of examples only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<[f64; 2]>,
-    /// Smallest and largest value of a single replicate: the range that single runs would have reported.
+    /// Smallest and largest value of any replicate: the range of results that single training runs would have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Standard deviation of single replicates on these examples; `None` with one replicate.
+    /// Standard deviation over replicates on these examples; `None` with one replicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Distribution behind the wide band; `None` without one.
+    /// Distribution used for the wide band; `None` without a wide band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
 }
@@ -44,22 +45,22 @@ impl Banded {
         self.estimate().half_width()
     }
 
-    /// The values of the single training runs, if they are too few for an interval.
+    /// The values of two training runs, which are too few for an interval; `None` for other numbers of training runs.
     pub fn values(&self, trainings: usize) -> Option<[f64; 2]> {
         self.range.filter(|_| is_few(trainings))
     }
 
-    /// The mean with its band, clipped to the range of a score. Reports show [`Self::reported`].
+    /// The mean with its band, clipped to the range from 0 to 1. For reports, use [`Self::reported`].
     pub fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, lo: self.lo.max(0.0), hi: self.hi.min(1.0) }
     }
 
-    /// The mean with its interval; NaN ends if there are too few training runs.
+    /// The mean with its interval, whose ends are NaN if there are too few training runs.
     pub fn reported(&self, trainings: usize) -> Estimate {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// The text beside the mean: its interval `[.83, .86]`, or the values of two training runs `(.83, .87)`.
+    /// The text shown after the mean: its interval `[.83, .86]`, or the values of two training runs `(.83, .87)`.
     pub fn spread(&self, trainings: usize) -> String {
         match (is_few(trainings), self.values(trainings)) {
             (true, None) => "–".into(),

@@ -34,10 +34,10 @@ pub struct BehaviourFinding {
     pub correct_before: Banded,
     /// Probability of the correct form after the intervention, relative to both forms.
     pub correct_after: Banded,
-    /// Number of training runs behind the values; 0 if unknown.
+    /// Number of training runs averaged; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
-    /// Ranks and the paired test; absent in recordings made by older versions.
+    /// Ranks and the paired test; absent from recordings made by older versions.
     #[serde(flatten)]
     pub told: Option<Told>,
 }
@@ -51,14 +51,14 @@ pub struct Told {
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Number of examples for which the model prefers the correct form before but not after, in the first training run.
+    /// Number of examples for which the model prefers the correct form before the intervention but not after it, in the first training run.
     pub lost: u64,
-    /// Number of examples for which the model prefers the correct form after but not before.
+    /// Number of examples for which the model prefers the correct form after the intervention but not before it, in the first training run.
     pub won: u64,
     /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
-    /// p-value for no change at any strength of the sweep, by max-T over all strengths. Absent before the sweep is complete, and in
-    /// recordings made by older versions.
+    /// p-value for the hypothesis that the preference changes at no strength of the sweep, by max-T over all strengths. Absent before the
+    /// sweep is complete, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Chunk {
     pub rows: Vec<usize>,
     /// Hidden states (n x D) at the layer and position of the intervention.
     pub h: Matrix,
-    /// Hidden states at the layer and position of the oracle.
+    /// Hidden states (n x D) at the layer and position of the oracle.
     pub(crate) oracle_h: Matrix,
     /// True value of the target, per example.
     pub target: Vec<usize>,
@@ -53,7 +53,7 @@ pub(crate) struct Chunk {
     /// The grammatically correct form of each example.
     pub correct: Vec<usize>,
     pub distance: Distance,
-    /// The other tokens, if every token of a text is edited.
+    /// The other tokens of each text, if every token is edited.
     rest: Option<Rest>,
     continuation: Continuation,
     /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None` without a language model
@@ -70,7 +70,7 @@ pub struct Scores {
     pub prior: Vec<f64>,
     /// 1 if the oracle still reads the other property correctly, for examples that have it.
     pub right: Vec<Option<f64>>,
-    /// Completeness toward a value other than the oracle's earlier prediction, for counterfactual methods.
+    /// Completeness toward a value other than the one that the oracle predicted before the intervention, for counterfactual methods.
     pub predicted: Vec<f64>,
     /// Confusion matrix of the other property's oracle, with true values as rows.
     pub(crate) confusion: Vec<Vec<f64>>,
@@ -104,7 +104,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Empty scores for `oracles` oracles.
+    /// Empty scores for this number of oracles.
     pub fn empty(oracles: usize) -> Self {
         Self { scores: vec![Scores::default(); oracles], behaviour: None, distances: Distances::default() }
     }
@@ -122,12 +122,13 @@ impl Outcome {
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// For each shift, the intended value of every example and the prepared intervention. A property with k values has k - 1 shifts.
+    /// For each of the k - 1 other values of a property with k values, in cyclic order from the true one: the intended value of every
+    /// example, and the prepared intervention.
     shifts: Vec<(Vec<usize>, Prepared<'a>)>,
 }
 
 impl Chunk {
-    /// Runs the test rows `rows`, each with a value of the target, up to the layer of the intervention.
+    /// Runs the test examples `rows`, all of which have a value of the target, through the model up to the layer of the intervention.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -208,7 +209,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal, shifts })
     }
 
-    /// The edited states that represent the texts (n x D).
+    /// The edited states that represent the texts: one per text (n x D), even if every token is edited.
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
         match &self.rest {
             Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),
@@ -245,7 +246,7 @@ impl Chunk {
         Ok(self.continuation.run(model, h, later, pulse)?.later)
     }
 
-    /// Probabilities of the first example's two forms over the whole vocabulary, with the hidden states `h`.
+    /// Probabilities of the first example's two forms, from a softmax over the whole vocabulary, with the hidden states `h`.
     pub(crate) fn words(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         self.continuation.probabilities(model, h)
     }
@@ -258,7 +259,7 @@ pub(crate) struct Judges<'a> {
     pub oracles: &'a [Oracle],
     /// Outputs of each oracle before the intervention, in the order of `oracles`.
     pub before: &'a [OracleOutput],
-    /// Share of each target value in the data, for the prior variant of nullifying completeness.
+    /// Share of each target value in the data, for nullifying completeness toward the prior.
     pub prior: &'a [f64],
     pub site: Site,
     /// True to evaluate the model's own behaviour too.
@@ -279,7 +280,7 @@ pub struct Reader<'a> {
 }
 
 impl Applied<'_> {
-    /// Edited hidden states of all edited tokens, for the first target value.
+    /// Hidden states of all edited tokens after the edit, for the first target value.
     pub(crate) fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }
@@ -388,7 +389,7 @@ impl Scores {
     }
 }
 
-/// Joins logits and ranks of the two forms, row by row.
+/// Combines logits and ranks of the two forms, row by row.
 fn paired(forms: Option<Vec<[f32; 2]>>, ranks: Option<Vec<[u32; 2]>>) -> Option<Vec<([f32; 2], [u32; 2])>> {
     forms.zip(ranks).map(|(forms, ranks)| forms.into_iter().zip(ranks).collect())
 }
@@ -443,7 +444,7 @@ impl Chunk {
     }
 
     fn behaviour(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> ModelBehaviour {
-        // The probability of the first form relative to both is the logistic function of the difference of logits.
+        // The probability of the first form relative to both is the logistic function of the difference between the logits.
         let first = |l: &[f32; 2]| 1.0 / (1.0 + f64::from(l[1] - l[0]).exp());
         let mut behaviour = ModelBehaviour { forms: self.continuation.form_count(), ..ModelBehaviour::default() };
         for (((before, rank_before), (after, rank_after)), y) in before.iter().zip(after).zip(&self.correct) {

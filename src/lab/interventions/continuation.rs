@@ -1,5 +1,5 @@
-//! Continues the model from an edited hidden state: the rest of the forward pass, from the layer of the intervention. In a decoder a pass
-//! cannot be resumed, so it runs again with the hidden state replaced.
+//! Continues the forward pass from an edited hidden state at the layer of the intervention. A decoder's pass cannot be resumed, so it runs
+//! again with the hidden state replaced.
 
 use base::Pulse;
 use base::matrix::Matrix;
@@ -15,13 +15,13 @@ pub(crate) struct Continuation {
     parts: Vec<Part>,
     /// The verb forms of all sentences of the task: the vocabulary rows to score.
     vocab: Vec<u32>,
-    /// Columns of the two forms, per row.
+    /// For each row, the indices of its two forms in `vocab`.
     columns: Vec<[usize; 2]>,
-    /// The states before the edit, if a mean is edited: its change is then added to every token.
+    /// The unedited states, if a mean is edited; the change of the mean is then added to every token.
     means: Option<Matrix>,
 }
 
-/// The edited tokens besides the representative ones, if every token is edited.
+/// The edited tokens other than the representative one of each text, if every token is edited.
 #[derive(Debug, Clone)]
 pub(crate) struct Rest {
     /// Hidden states of all edited tokens: first the representative ones, then the others.
@@ -40,7 +40,8 @@ impl Rest {
         self.tokens.iter().map(|(place, _)| each[*place]).collect()
     }
 
-    /// Reads the other tokens of the stimuli `rows`; `h` are the states of the representative ones. `None` if one token per text is edited.
+    /// Reads the hidden states of the other tokens of the stimuli `rows`; `h` contains those of the representative tokens. `None` if only
+    /// one token per text is edited.
     pub(crate) fn read(
         model: &Model,
         stimuli: &Stimuli,
@@ -99,7 +100,7 @@ struct Part {
     hidden: Option<Array>,
 }
 
-/// Result of continuing from edited hidden states.
+/// Output of the model after edited hidden states.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Continued {
     /// Logits of the two forms, per row; `None` without a language model head.
@@ -111,8 +112,8 @@ pub(crate) struct Continued {
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1). Edited states later replace the states `before` (rows x D; needed only for
-    /// means) at a position and at the tokens of `rest`.
+    /// Runs the stimuli `rows` up to block `layer` (from 1). Edited states can then be written at the position `changed` and at the tokens
+    /// of `rest`. `before` (rows x D) contains the unedited states and is needed only for means.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -236,7 +237,7 @@ impl Continuation {
 
     fn resume(&self, part: &Part, h: &Matrix) -> Plan {
         let d = h.cols();
-        // Tokens without a given state keep the model's own.
+        // Tokens for which no state is given keep the model's state.
         let written = || part.written.iter().filter(|(i, _)| *i < h.rows());
         if self.at.in_decoder() {
             let sites: Vec<(usize, usize)> = written().map(|(_, site)| *site).collect();
@@ -319,8 +320,8 @@ mod tests {
         }
     }
 
-    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family. BART's encoder is
-    /// followed by its decoder, not its head.
+    /// Continuing from the model's own hidden states reproduces the model's output, after every block and for every family. BART's encoder
+    /// is followed by its decoder, not its head.
     #[test]
     fn going_on_from_unchanged_states_is_the_model_itself() {
         let examples = Task::named("agreement").unwrap().examples(24, 5, &Frequencies::natural()).unwrap();

@@ -5,11 +5,11 @@
 //!
 //! - the Euclidean distance to the nearest real state,
 //! - the Mahalanobis distance from the mean of the real states, `sqrt((h - m)' S⁻¹ (h - m))`, with S shrunk as in LEACE; for a real state
-//!   it is about the root of the dimension,
-//! - the ratio of the norms after and before,
+//!   this is about the square root of the dimension,
+//! - the norm after the edit divided by the norm before it,
 //! - the Euclidean distance to the state of the example's true counterfactual, if it has one.
 //!
-//! The real states are those on which interventions are fitted.
+//! The real states are those to which interventions are fitted.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,8 @@ impl Meter {
         self.real.rows()
     }
 
-    /// Measures the rows of `h` (n x D), with their states `before` (n x D) and true counterfactuals `twins` (n x D).
+    /// Measures the edited states `h`, given the states `before` the edit and the true counterfactuals `twins` of the same examples (each n
+    /// x D).
     ///
     /// # Panics
     /// If the shapes differ.
@@ -88,7 +89,7 @@ impl Meter {
         let whitened = centred.dot(&self.whiten);
         let products = h.dot_t(&self.real);
         let nearest = |i: usize| {
-            // Single precision finds the nearest state; its distance is then computed without cancellation.
+            // Single precision is enough to find the nearest state; its distance is then computed without cancellation.
             let gaps = products.row(i).iter().zip(&self.halves).map(|(product, half)| half - product);
             let found = gaps.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
             found.map_or(f64::NAN, |(k, _)| apart(h.row(i), self.real.row(k)))
@@ -133,8 +134,8 @@ impl Distances {
     }
 }
 
-/// Distances of one method's states at one strength from real ones, for one training run of the method. `n` of the
-/// finding is the number of measured examples; intervals are by Student's t over them.
+/// Distances between real states and states edited by one method at one strength, for one training run. The finding's `n` is the number of
+/// measured examples; intervals are by Student's t over these examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Name of the method in the registry.
@@ -156,14 +157,14 @@ pub struct DistanceFinding {
     pub nearest: Estimate,
     /// Mean Mahalanobis distance from the mean of the real states.
     pub mahalanobis: Estimate,
-    /// Mean ratio of the norms after and before.
+    /// Mean of the norm after the edit divided by the norm before it.
     pub norm_ratio: Estimate,
     /// Mean Euclidean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Estimate>,
     /// Mean distances of the same examples before the edit.
     pub before: Unchanged,
-    /// Number of real states.
+    /// Number of real states used for comparison.
     pub real_states: usize,
 }
 
@@ -198,7 +199,7 @@ pub struct Held {
 }
 
 impl DistanceFinding {
-    /// The finding of one strength.
+    /// The finding for one strength.
     pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held) -> Self {
         let mean = |v: &[f64]| mean_within(v, (0.0, f64::INFINITY), held.level);
         let (layer, parameter, value) = place;
@@ -221,8 +222,8 @@ impl DistanceFinding {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// The distances relative to those of the unedited states, with their names; absolute if those are 0. The counterpart is the true
-    /// counterfactual.
+    /// Names and distances, each divided by the distance of the unedited states, or absolute where that is 0. `counterpart` is the distance
+    /// to the true counterfactual.
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
             let unit = if unit > 0.0 { unit } else { 1.0 };

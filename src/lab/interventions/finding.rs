@@ -24,7 +24,7 @@ use stats::estimate::{Estimate, number_or_null};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
-    /// The data behind the run and their split.
+    /// The run's data and their split.
     Data(DataFinding),
     /// A trained probe and its audit.
     #[interval]
@@ -52,13 +52,13 @@ pub enum Kind {
     /// Accuracy of fresh probes after a nullifying method.
     #[interval]
     Leak(LeakFinding),
-    /// Distances of one method's states at one strength from real ones.
+    /// Distances between real states and states edited by one method at one strength.
     #[interval]
     Distance(DistanceFinding),
-    /// The settings of all methods that are not dominated in completeness and selectivity, and their knee.
+    /// The front of completeness and selectivity over the settings of all methods, and its knee.
     #[interval]
     Front(FrontFinding),
-    /// The scores of one method that writes at one layer, judged at that layer or a later one.
+    /// The scores of one method that edits one layer and is judged at that layer or a later one.
     #[interval]
     Map(MapFinding),
     /// The reason why a row of the map is empty.
@@ -85,15 +85,15 @@ pub struct DataFinding {
     pub layers: usize,
     /// Width of the hidden states.
     pub dim: usize,
-    /// Number of test examples by value of the target (rows) and of the other property (columns; the last one for undefined).
+    /// Number of test examples by value of the target (rows) and of the other property (columns, the last for examples without it).
     pub counts: Vec<Vec<usize>>,
     /// Names of the target's values.
     pub target_values: Vec<String>,
     /// Names of the values of the other property.
     pub other_values: Vec<String>,
-    /// Number of training examples of the oracles before and after decorrelation.
+    /// Number of training examples for the oracles before and after decorrelation.
     pub n_oracle: (usize, usize),
-    /// Number of training examples of the interventions.
+    /// Number of training examples for the interventions.
     pub n_intervention: usize,
     /// Number of test examples.
     pub n_test: usize,
@@ -112,7 +112,7 @@ pub struct DataFinding {
     pub long: usize,
 }
 
-/// A trained probe. `n` of the finding is the number of test examples behind its accuracy.
+/// A trained probe. The finding's `n` is the number of test examples used for its accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ProbeFinding {
     /// `oracle` or `interventional`.
@@ -140,14 +140,14 @@ pub struct ProbeFinding {
     pub calibration_error: f64,
     /// True if the probe came from the cache.
     pub cached: bool,
-    /// Description of the grid from which it was chosen, for example `small: 12 of the paper's 36 points`.
+    /// Description of the grid from which the classifier was chosen, for example `small: 12 of the paper's 36 points`.
     pub grid: String,
-    /// The choice of its settings, and the variation between its training runs.
+    /// The choice of the classifier's settings, and the variation between its training runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceFinding>,
 }
 
-/// Choice of probe settings, and the variation between training runs with them.
+/// Choice of probe settings, and the variation between training runs with these settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
     /// Number of replicates over which the audit averages.
@@ -158,7 +158,7 @@ pub struct ChoiceFinding {
     pub calibration_range: [f64; 2],
     /// Accuracy of the chosen settings on the validation examples, and the best of all settings.
     pub validation: [f64; 2],
-    /// Number of Adam steps up to the chosen validation.
+    /// Number of Adam steps up to the validation at which the weights were kept.
     pub steps: usize,
     /// Other settings that validate as well as the chosen ones, the simplest first.
     pub rivals: Vec<String>,
@@ -205,22 +205,22 @@ pub struct ReliabilityFinding {
     pub selectivity: Banded,
     /// Reliability: harmonic mean of `completeness` and `selectivity`; 0 if both are 0.
     pub reliability: Banded,
-    /// Number of examples behind completeness.
+    /// Number of examples used for completeness.
     pub n_c: usize,
-    /// Number of examples behind selectivity: those with a property to keep.
+    /// Number of examples used for selectivity: those with a property to keep.
     pub n_s: usize,
-    /// Mean of the examples' own harmonic means, for comparison.
+    /// Mean over examples of each example's harmonic mean, for comparison with `reliability`.
     #[serde(deserialize_with = "number_or_null")]
     pub mean_harmonic: f64,
     /// For nullifying methods: completeness toward the class prior instead of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
-    /// Number of training runs behind the point, and its further scores.
+    /// Number of training runs averaged for the point, and its further scores.
     #[serde(flatten)]
     pub beside: Beside,
 }
 
-/// Number of training runs behind a point, and its further scores; absent from the oldest recordings.
+/// Number of training runs averaged for a point, and its further scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
     /// Number of training runs judged so far; 0 if unknown.
@@ -238,7 +238,7 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness toward a value other than the predicted value (instead of the true value).
+    /// Completeness if the intended value is chosen to differ from the predicted value, not from the true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.
@@ -247,11 +247,11 @@ pub struct Beside {
     /// Balanced accuracy of the other property's oracle after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ze_balanced_accuracy: Option<Estimate>,
-    /// Confusion matrix of the other property's oracle after the intervention, with true values as rows and mean counts over training runs.
+    /// Confusion matrix of the other property's oracle after the intervention: rows are true values, counts are means over training runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
-    /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals). Otherwise this strength
-    /// cannot be an optimum.
+    /// True if the oracle still reads every property to keep better than chance, judged by the lower ends of the intervals. Otherwise this
+    /// strength cannot be an optimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<bool>,
     /// Selectivity by property, if there are several to keep.
@@ -307,22 +307,22 @@ pub struct OptimumFinding {
 /// The choice of an optimum, and the optimum chosen as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
-    /// Number of training runs behind the values; 0 if unknown.
+    /// Number of training runs averaged; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
-    /// `held_out`: chosen on one half of the examples and measured on the other.
+    /// `held_out`: the strength is chosen on one half of the examples and its scores are measured on the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
-    /// Share of the strengths that were eligible on all examples.
+    /// Share of the strengths that are eligible, judged on all examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<f64>,
-    /// Strengths chosen on halves of the examples, each with its share of the choices.
+    /// Strengths chosen on halves of the examples, each with its share of all choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<(f64, f64)>,
     /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// The optimum as in the paper: chosen and measured on the same examples.
+    /// The optimum by the paper's rule: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
     /// Selectivity by property at this strength, if there are several to keep.
@@ -372,7 +372,7 @@ pub struct ExampleFinding {
     pub value: f64,
     /// Output of the oracles: for each property its name and the probability of each value.
     pub oracle: Vec<(String, Vec<Shift>)>,
-    /// Properties undefined for the example; the oracles still output a value.
+    /// Properties that are undefined for the example, although the oracles output probabilities for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
     /// The model's own probabilities of the two forms (full softmax over its vocabulary).

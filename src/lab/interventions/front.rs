@@ -1,13 +1,14 @@
-//! The Pareto front: the settings of all methods that trade completeness for selectivity, and the settings that they dominate.
+//! The Pareto front of completeness and selectivity over the settings of all methods, and the settings that others dominate.
 //!
 //! Scores are estimates, and the outermost of many noisy points form a spurious front. So one setting dominates another only if the
-//! intervals show it. On one axis the lower end of its interval must exceed the upper end of the other's by more than [`MARGIN`]. On the
-//! other axis, by the same comparison, it must not be worse by more than [`MARGIN`]. Each setting has a separate interval, so a difference
-//! must be larger than for a paired test, which also guards against the many pairs compared.
+//! intervals show it. On one axis (completeness or selectivity), the lower end of the first setting's interval must exceed the upper end of
+//! the second setting's interval by more than [`MARGIN`]. On the other axis, it must not be below that upper end by more than [`MARGIN`].
+//! Separate intervals require a larger difference than a paired test would, which also guards against false positives among the many pairs.
 //!
-//! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the others are
-//! indistinguishable from it. Dominance has no cycles: in a cycle, each axis would have to lose more than it gains. Where the oracle no
-//! longer reads the other property, selectivity is that of a constant answer. Such a setting is not on the front and dominates nothing.
+//! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the rest cannot be
+//! distinguished from the front. Dominance has no cycles, because along a cycle each score would have to fall by more than it rises. If the
+//! oracle no longer reads the other property after an edit, selectivity is that of a constant answer. Such a setting is not on the front
+//! and dominates nothing.
 //!
 //! The knee is the setting furthest above the straight line between the front's ends (Das 1999).
 
@@ -21,7 +22,7 @@ use super::key::MethodKey;
 use super::oracle::OracleKind;
 use stats::Estimate;
 
-/// Largest difference of completeness or selectivity that does not make a setting better.
+/// Difference in completeness or selectivity up to which two settings count as equally good.
 pub const MARGIN: f64 = 0.01;
 
 /// The rule on one line, for figures and tables.
@@ -54,7 +55,7 @@ pub struct Front {
     pub knee: Result<Knee, NoKnee>,
 }
 
-/// The setting from which moving in either direction costs most.
+/// The setting with the best trade-off: in either direction along the front, moving away from it costs most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knee {
     /// Index among the settings.
@@ -157,7 +158,7 @@ fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
     Ok(Knee { at, distance, ties })
 }
 
-/// The front of all settings of a run in one model under one oracle. `n` of the finding is the number of test examples.
+/// The front of all settings of a run in one model under one oracle. The finding's `n` is the number of test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FrontFinding {
     /// The judging oracle.
@@ -171,7 +172,7 @@ pub struct FrontFinding {
     pub oracle_layer: usize,
     /// Number of settings (method, options and strength).
     pub settings: usize,
-    /// Margin by which a setting must be better to dominate, and by which it may be worse.
+    /// Margin by which a dominating setting must be better on one score, and up to which it may be worse on the other.
     pub margin: f64,
     /// Number of dominated settings.
     pub dominated: usize,
@@ -212,7 +213,7 @@ pub struct KneeFinding {
     pub setting: FrontSetting,
     /// Distance above the line between the front's ends.
     pub distance: Estimate,
-    /// Number of further settings on the front with the same distance, within the intervals.
+    /// Number of further settings on the front whose distance is the same within the intervals.
     pub ties: usize,
 }
 

@@ -10,9 +10,9 @@ use stats::estimate::Estimate;
 pub struct FurtherData {
     pub property: String,
     pub values: Vec<String>,
-    /// Number of test examples by value of the target (rows) and of this property (columns; the last one for undefined).
+    /// Number of test examples by value of the target (rows) and of this property (columns, the last for examples without it).
     pub counts: Vec<Vec<usize>>,
-    /// Number of training examples of its oracles after decorrelation from the target.
+    /// Number of training examples for the property's oracles after decorrelation from the target.
     pub n_oracle: usize,
     /// Association with the target (phi, or Cramér's V) in the oracles' training data, before and after decorrelation.
     pub phi: (f64, f64),
@@ -25,14 +25,14 @@ pub struct OnFinding {
     pub property: String,
     /// Mean over the test examples that have the property.
     pub selectivity: Banded,
-    /// Number of those examples.
+    /// Number of test examples that have the property.
     pub n: usize,
     /// Selectivity of an oracle that always answers the majority value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s_floor: Option<f64>,
-    /// Balanced accuracy of its oracle after the intervention.
+    /// Balanced accuracy of the property's oracle after the intervention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balanced_accuracy: Option<Estimate>,
-    /// True if the lower end of the interval of that accuracy is above chance.
+    /// True if the lower end of that accuracy's interval is above chance.
     pub eligible: bool,
 }

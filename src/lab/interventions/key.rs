@@ -19,7 +19,7 @@ pub struct MethodKey {
 }
 
 impl MethodKey {
-    /// The method with these options, without those equal to the default, so that equal settings have equal keys.
+    /// The method with these options. Options equal to their defaults are dropped, so that equal settings have equal keys.
     pub fn new(name: &str, options: &BTreeMap<String, f64>) -> Self {
         let settings = find(name).map_or(&[][..], |m| m.settings);
         let is_default = |key: &str, value: f64| settings.iter().any(|s| s.name == key && s.default == value);

@@ -1,8 +1,8 @@
 //! Fresh probes on edited hidden states, which show how much of a property remains after its removal.
 //!
-//! An oracle is trained on unedited states. A property that it no longer reads may still be encoded elsewhere. Fresh probes, a linear and a
-//! multilayer one, are trained on edited states of the oracle part and tested on edited states of the test part. They show what another
-//! probe could still find.
+//! An oracle is trained on unedited states. A property that the oracle no longer reads may still be encoded elsewhere. Fresh probes, a
+//! linear and a multilayer one, are trained on edited states of the oracle part and tested on edited states of the test part. They show
+//! what another probe could still find.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct Leak {
 pub type Condition<'a, R> = (&'a TrainingData<R>, &'a Labelled);
 
 /// Trains fresh probes on unedited and on edited states, with intervals at `level`. The perceptrons use the random streams of `purpose`,
-/// whose classifier should name the method, so that no other probe shares them.
+/// whose classifier name should contain the method, so that no other probe uses the same streams.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled or if a perceptron diverged.

@@ -1,7 +1,7 @@
 //! The logit lens: the model's prediction if the hidden states of a layer were those of the last layer.
 //!
-//! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist 2020). The result is
-//! shown next to that of a linear oracle on the same states, which may read information that the head does not use.
+//! The final norm and the head are applied to the states of each layer at the position where the model predicts the form (nostalgebraist
+//! 2020). The result is shown next to that of a linear oracle on the same states, which may read information that the head does not use.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! Interventions on hidden states and their reliability (Canby et al. 2024).
 //!
 //! A [`Method`] is fitted on the intervention part of the data, applied to test embeddings and swept over its parameter. [`score`] measures
-//! how completely and selectively it changed what oracles read. To add a method, add a file in `methods/` and a line in [`registry()`].
+//! how completely and selectively the method changed what oracles read. To add a method, add a file in `methods/` and a line in
+//! [`registry()`].
 
 pub mod answer;
 pub mod assess;

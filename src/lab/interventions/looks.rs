@@ -36,8 +36,8 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// Number that determines a method's look. A method missing from the table (from a newer program's session) gets a number derived from its
-/// name: always the same, and not in the table.
+/// Number that determines a method's look. A method missing from the table (from a newer program's session) gets a fixed number, derived
+/// from its name, that no method in the table has.
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
     LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash)

@@ -38,7 +38,7 @@ impl Chosen {
     }
 }
 
-/// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
+/// A cell of the map: the point's `layer` is that of the intervention, its `oracle_layer` that of the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MapFinding {
     /// The scores, as for a single layer.
@@ -81,7 +81,7 @@ impl NoMapFinding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
-    /// Harmonic mean of the other two.
+    /// Harmonic mean of completeness and selectivity.
     #[default]
     Reliability,
     /// Degree to which the target changed.

@@ -92,7 +92,7 @@ pub enum InterventionError {
         classes: usize,
     },
     /// A parameter value out of range.
-    #[error("{parameter} = {value} is outside {min} to {max}")]
+    #[error("{parameter} = {value} is out of range: must be from {min} to {max}")]
     Value {
         parameter: &'static str,
         value: f64,
@@ -101,11 +101,14 @@ pub enum InterventionError {
         /// Largest allowed value.
         max: f64,
     },
-    /// Embeddings whose size differs from that of the embeddings used for fitting, or targets that do not match them.
-    #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
+    /// Embeddings whose size differs from that of the embeddings used for fitting, or a number of targets that differs from the number of
+    /// embeddings.
+    #[error(
+        "{rows} embeddings of size {found} with {targets} targets do not match the method, which was fitted to size {wanted}"
+    )]
     Shape {
         rows: usize,
-        /// Size of these embeddings.
+        /// Size of the given embeddings.
         found: usize,
         targets: usize,
         /// Size of the embeddings used for fitting.
@@ -126,9 +129,9 @@ pub enum InterventionError {
         target: usize,
     },
     /// Examples without a known true counterfactual.
-    #[error("the true counterfactual of these examples is not known")]
+    #[error("the true counterfactuals of these examples are not known")]
     NoTwins,
-    /// A user's file that does not fit.
+    /// A user's file that cannot be used.
     #[error("your file of interventions cannot be used: {0}")]
     Given(String),
     /// Directions with NaN or infinity.
@@ -142,7 +145,7 @@ pub enum InterventionError {
 /// Result of fitting a method, or of reading a fit.
 pub(crate) type Learning = Result<Box<dyn Learnt>, InterventionError>;
 
-/// Returns the options of a short fit, and the factor by which a fit with the given options should take longer.
+/// Returns the options of a short fit, and how many times longer a fit with the given options should take.
 pub(crate) type Short = fn(&Options) -> (Options, f64);
 
 /// An intervention method, as used by the picker, the help, the command line and the sweep.
@@ -163,8 +166,8 @@ pub struct Method {
     pub applied: &'static [&'static str],
     /// True for a control rather than a method under study.
     pub is_control: bool,
-    /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that a cache keeps one fit. Methods of one family
-    /// can read each other's bytes.
+    /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that the cache stores that fit only once. Methods
+    /// of one family can read each other's cached fits.
     pub family: &'static str,
     /// Set for a fit whose time does not depend on the number of examples; forecasts then measure a short fit.
     pub(crate) short: Option<Short>,
@@ -201,16 +204,16 @@ impl Method {
     }
 }
 
-/// States found for erased features of a kernel, on examples not used in training.
+/// Quality of the states found for a kernel's erased features, on examples not used in training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preimages {
-    /// Share of the variance of the erased features that the states reproduce; negative if their mean would be closer.
+    /// Share of the erased features' variance that the states reproduce; negative if the mean of the features would be closer to them.
     pub reproduced: f64,
     /// Accuracy of a fresh linear classifier on the features of unedited states.
     pub before: f64,
-    /// Its accuracy on the erased features.
+    /// Accuracy of the classifier on the erased features.
     pub erased: f64,
-    /// Its accuracy on the features of the states found.
+    /// Accuracy of the classifier on the features of the states that were found.
     pub found: f64,
 }
 
@@ -242,7 +245,7 @@ pub struct Fitted {
 
 impl Fitted {
     /// Prepares the method for the rows of `h` (n x D). `targets` contains the intended value for each row, used only by counterfactual
-    /// methods; most methods ignore `known`. Work shared by the swept values is done here.
+    /// methods; most methods ignore `known`. Does the work that all swept values share.
     ///
     /// # Errors
     /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or if cancelled.
@@ -314,7 +317,7 @@ pub(crate) fn replace_by(states: Matrix) -> Change<'static> {
     Box::new(move |_, _| Ok(states.clone()))
 }
 
-/// Checks that embeddings and targets match the data on which a method was fitted.
+/// Checks that embeddings and targets match the data to which a method was fitted.
 pub(crate) fn check_rows(
     h: &Matrix,
     targets: &[usize],

@@ -1,15 +1,15 @@
 //! The optimum of a sweep, without selection bias.
 //!
 //! The largest of 29 noisy numbers tends to exceed the largest of the 29 true ones, so a strength chosen and reported on the same examples
-//! looks too good. Here it is chosen on one half of the examples and reported on the other, both ways, and averaged over random halvings.
-//! The choice is repeated in every resample, so the interval accounts for it. The paper's optimum, chosen and reported on all examples, is
-//! reported too.
+//! looks too good. Here it is chosen on one half of the examples and reported on the other, then the reverse; results are averaged over
+//! many random halvings. The choice is repeated in every resample, so the interval accounts for it. The paper's optimum, chosen and
+//! reported on all examples, is reported too.
 //!
 //! One strength is chosen in each half, by the mean over training runs. C and S are means over halves and training runs, and R is the
 //! harmonic mean of the two.
 //!
-//! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than chance. An oracle
-//! with a constant answer has a selectivity of about the majority share.
+//! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than chance. Without this
+//! rule, an oracle with a constant answer would do well: its selectivity is about the majority share.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub enum End {
 }
 
 impl End {
-    /// The end of the grid at index `index` of `count` strengths; a single strength has none.
+    /// The end of the grid at `index` of `count` strengths; `None` in between, and for a single strength.
     pub fn of(index: usize, count: usize) -> Option<Self> {
         match index {
             _ if count < 2 => None,
@@ -51,9 +51,9 @@ pub struct Optimum {
     pub value: f64,
     /// Reliability on examples not used for the choice, with bands that account for the choice.
     pub reliability: Bands,
-    /// Completeness and selectivity on the same examples; the reliability is their harmonic mean.
+    /// Completeness and selectivity on those examples; reliability is their harmonic mean.
     pub held_out: [Bands; 2],
-    /// Share of each strength among all choices over the halves.
+    /// Share of each strength among the choices on all halves.
     pub chosen: Vec<f64>,
     /// Share of halves without an eligible strength.
     pub none: f64,
@@ -61,7 +61,7 @@ pub struct Optimum {
     pub end: Option<End>,
 }
 
-/// The optimum as in the paper: chosen and reported on the same examples, regardless of the other property.
+/// The optimum by the paper's rule: chosen and reported on the same examples, even if the oracle no longer reads the other property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paper {
     /// Index among the strengths.
@@ -81,7 +81,7 @@ pub enum NoOptimum {
     Undefined,
     /// Some value of the other property does not occur in the test examples.
     #[error(
-        "the test examples show {values} of {classes} values of the other property, so its chance level is unknown"
+        "the test examples contain only {values} of the {classes} values of the other property, so its chance level is unknown"
     )]
     OneValue {
         /// Number of values that occur.
@@ -90,15 +90,17 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// The oracle no longer reads the other property, at any strength.
-    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {} [{}, {}], by chance {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
+    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     Ruined {
-        /// The best balanced accuracy of any strength.
+        /// The highest balanced accuracy at any strength.
         best: Estimate,
-        /// One divided by the number of values.
+        /// Chance level: one divided by the number of values.
         chance: f64,
     },
-    /// [`Self::OneValue`] for a further property.
-    #[error("the test examples show {values} of {classes} values of {property}, so its chance level is unknown")]
+    /// Like [`Self::OneValue`], for a further property.
+    #[error(
+        "the test examples contain only {values} of the {classes} values of {property}, so its chance level is unknown"
+    )]
     FurtherValues {
         property: String,
         /// Number of values that occur.
@@ -106,21 +108,21 @@ pub enum NoOptimum {
         /// Number of values of the property.
         classes: usize,
     },
-    /// [`Self::Ruined`] for a further property.
-    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}], by chance {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
+    /// Like [`Self::Ruined`], for a further property.
+    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     FurtherRuined {
         property: String,
-        /// The best balanced accuracy of any strength.
+        /// The highest balanced accuracy at any strength.
         best: Estimate,
-        /// One divided by the number of values.
+        /// Chance level: one divided by the number of values.
         chance: f64,
     },
-    /// Each property is read at some strength, but no strength leaves all of them readable.
+    /// Each property is readable at some strength, but no strength leaves all of them readable.
     #[error("at no strength does the oracle read all properties to keep better than chance")]
     NoneTogether,
     /// The oracle reads the other property on all examples, but half of them are too few to show it.
     #[error(
-        "half of the test examples are too few to distinguish the other property from chance after the intervention"
+        "half of the test examples are too few to show that the oracle still reads the other property better than chance"
     )]
     FewExamples,
 }
@@ -145,7 +147,7 @@ impl Draws {
 }
 
 impl Paper {
-    /// The strength of the highest reliability; `None` if it is undefined everywhere.
+    /// The strength with the highest reliability; `None` if reliability is undefined at every strength.
     pub(super) fn of(strengths: &[Strength]) -> Option<Self> {
         let at = |s: &Strength| s.reliability.map(|r| r.narrow.mean);
         let index = best(strengths.iter().map(at))?;
@@ -154,7 +156,7 @@ impl Paper {
     }
 }
 
-/// Index of the largest value, the first on ties.
+/// Index of the largest value; the first one on ties.
 fn best(values: impl Iterator<Item = Option<f64>>) -> Option<usize> {
     let mut found: Option<(usize, f64)> = None;
     for (i, value) in values.enumerate() {
@@ -231,8 +233,8 @@ impl<'a> Halved<'a> {
         chosen
     }
 
-    /// Number of columns needed for the choice: counts, completeness and selectivity on each property by strength and replicate, shares
-    /// read correctly.
+    /// Number of columns needed for the choice: counts, completeness and selectivity on each property by strength and replicate, and shares
+    /// of examples read correctly.
     fn slim_width(&self) -> usize {
         let t = self.table;
         1 + t.classes + t.strengths * (self.scores() + t.classes)
@@ -260,7 +262,7 @@ impl<'a> Halved<'a> {
         slim
     }
 
-    /// First slim column of a strength.
+    /// Index of a strength's first column among those needed for the choice.
     fn slim_at(&self, m: usize) -> usize {
         1 + self.table.classes + m * (self.scores() + self.table.classes)
     }

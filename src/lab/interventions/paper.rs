@@ -10,7 +10,7 @@ pub struct Published {
     pub method: &'static str,
     pub completeness: f64,
     pub selectivity: f64,
-    /// AlterRep's .8346 is not the harmonic mean of its two scores (.8790), unlike the others'.
+    /// In AlterRep's row, .8346 is not the harmonic mean of the two scores (.8790); in all other rows it is.
     pub reliability: f64,
     pub value: f64,
 }
@@ -19,7 +19,7 @@ const fn row(method: &'static str, [completeness, selectivity, reliability, valu
     Published { method, completeness, selectivity, reliability, value }
 }
 
-/// Table 3, in its order.
+/// Table 3, in the printed order.
 pub(crate) const TABLE_3: [Published; 6] = [
     row("fgsm", [0.8923, 0.3994, 0.5518, 0.112]),
     row("pgd", [0.7343, 0.3897, 0.5092, 0.112]),
@@ -29,7 +29,7 @@ pub(crate) const TABLE_3: [Published; 6] = [
     row("rlace", [0.2961, 0.7782, 0.4290, 33.0]),
 ];
 
-/// The row of a method with its default options; `None` if the paper has none.
+/// The row of a method with its default options; `None` if the paper has no such row.
 pub fn published(method: &str) -> Option<&'static Published> {
     TABLE_3.iter().find(|p| p.method == method)
 }
@@ -44,7 +44,7 @@ pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
-    /// The name by which it can be requested.
+    /// The name by which the figure can be requested.
     pub name: &'static str,
     /// Names of the methods in the registry.
     pub methods: &'static [&'static str],
@@ -71,7 +71,7 @@ mod tests {
     use crate::registry::find;
     use crate::score::reliability;
 
-    /// Reliability follows from the other two scores to the fourth digit, except AlterRep's.
+    /// Reliability is the harmonic mean of the other two scores to four digits, except in AlterRep's row.
     #[test]
     fn the_published_rows_are_as_printed() {
         for p in TABLE_3 {

@@ -40,16 +40,16 @@ impl Parameter {
     }
 }
 
-/// The 29 radii of Canby et al. (their ".07…76" is taken as .076).
+/// The 29 radii of Canby et al.; their ".07…76" is read as .076.
 pub const EPSILONS: [f64; 29] = [
     0.005, 0.006, 0.007, 0.009, 0.011, 0.013, 0.016, 0.019, 0.024, 0.029, 0.035, 0.042, 0.051, 0.062, 0.076, 0.092,
     0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
-/// The radii of Canby et al., continued with the ratio of their last two. Their grid suits embeddings with coordinates near 1; models with
-/// larger coordinates (such as GPT-2) have not reached their plateau at 5. At 61 all built-in models have; the last one is gpt2-mini, whose
-/// coordinates vary five times as much as those of bert-mini. The grid does not depend on the data, because radii fitted to the embeddings
-/// could not be compared between models.
+/// The radii of Canby et al., continued with the ratio of the last two. Their grid ends at 5, which suits embeddings with coordinates near
+/// 1. With larger coordinates (such as GPT-2's), scores have not reached their plateau there. At 61 the scores of all built-in models have;
+/// the last is gpt2-mini, whose coordinates vary five times as much as those of bert-mini. The grid does not depend on the data, because
+/// results at radii fitted to the embeddings could not be compared between models.
 pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
@@ -77,12 +77,12 @@ pub const EPSILON: Parameter = Parameter {
     default: 0.112,
 };
 
-/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid. This grid is ours: it is fine where completeness rises (.1 to 1)
-/// and long enough to reach the plateau.
+/// Strengths of AlterRep. The paper reports an optimum of .1 but no grid. This grid is fine where completeness rises (.1 to 1) and long
+/// enough to reach the plateau.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
-    doc: "step along the classifiers' directions, relative to the embedding's own component there; 0 is INLP",
+    doc: "step along the classifiers' directions, as a multiple of the embedding's component along them; 0 is INLP",
     grid: &[0.0, 0.01, 0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0],
     scale: Scale::Log,
     min: 0.0,
@@ -103,7 +103,7 @@ pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {
     ranks
 };
 
-/// Number of classifiers (for two classes, of directions) removed.
+/// Number of classifiers removed; with two classes, each is one direction.
 pub(crate) const RANK: Parameter = Parameter {
     name: "rank",
     symbol: "r",
@@ -115,15 +115,15 @@ pub(crate) const RANK: Parameter = Parameter {
     default: 8.0,
 };
 
-/// Number of directions that RLACE removes; for k classes, k - 1 times as many, like INLP at the same rank.
+/// Number of directions that RLACE removes; for k classes it removes k - 1 times as many, like INLP at the same rank.
 pub(crate) const ERASED_RANK: Parameter = Parameter {
-    doc: "directions removed: r for two classes, r (k - 1) for k, as many as INLP removes in r iterations",
+    doc: "number of directions removed: r for two classes, r (k - 1) for k classes, as many as INLP removes in r iterations",
     ..RANK
 };
 
 /// Dimension of the subspace that DAS exchanges.
 pub(crate) const SWAPPED_RANK: Parameter = Parameter {
-    doc: "dimension of the subspace whose content is taken from the donor; the whole space is an interchange",
+    doc: "dimension of the subspace whose content is taken from the donor; with the whole space, this is an interchange",
     default: 1.0,
     ..RANK
 };
@@ -136,7 +136,7 @@ pub(crate) const OWN_RANK: Parameter =
 pub const SHIFT: Parameter = Parameter {
     name: "shift",
     symbol: "a",
-    doc: "multiple of the difference of class means to add; 1 moves one mean to the other",
+    doc: "multiple of the difference between class means to add; 1 moves one mean to the other",
     grid: &[0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0],
     scale: Scale::Linear,
     min: 0.0,

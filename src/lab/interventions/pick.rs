@@ -58,7 +58,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("map-selectivity", "Selectivity of one method by layer of the edit and layer of the oracle."),
 ];
 
-/// Picks and draws a figure; an omitted choice means the first possibility.
+/// Picks and draws a figure; an omitted choice means the first one available.
 ///
 /// # Errors
 /// A message that lists the choices.
@@ -90,7 +90,7 @@ pub fn pick(
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
-    let none = || format!("the session has no points of model {model} with the {oracle} oracle");
+    let none = || format!("the session has no points for model {model} with the {oracle} oracle");
     if name == "pareto" {
         return pareto(results, engine, &model, oracle).ok_or_else(none);
     }
@@ -98,7 +98,7 @@ pub fn pick(
     let mut parameters: Vec<&str> = Vec::new();
     let wanted = detail("method").map_or(vec![None], |list| list.split(',').map(Some).collect());
     for method in wanted {
-        // All settings of the named method, or the first of all methods; a control only if there is nothing else.
+        // The curves of the named method; without a name, the first curve that is not a control, or else the first of all.
         let found = match method {
             None => vec![*judged.iter().find(|c| !is_control(c)).unwrap_or(first)],
             named => narrowed("method", named, &judged, |c| c.key.method.name.clone())?,
@@ -116,7 +116,7 @@ pub fn pick(
         return drawn.ok_or_else(none);
     }
     if name == "distance" {
-        let none = || format!("no distances of model {model} were measured");
+        let none = || format!("no distances were measured for model {model}");
         let drawn = methods.iter().find_map(|m| distance(results, engine, &model, m));
         return drawn.ok_or_else(none);
     }
@@ -144,7 +144,7 @@ fn is_control(curve: &Curve) -> bool {
     find(&curve.key.method.name).is_some_and(|method| method.is_control)
 }
 
-/// The curves with the requested name; without a name, those with the first model or oracle.
+/// The curves whose `key` is the requested name; without a name, those with the first curve's key.
 fn narrowed<'a>(
     what: &str,
     wanted: Option<&str>,
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Regression: figures of the identity used to show one point each.
+    /// Regression: figures of the identity control used to show one point per curve.
     #[test]
     fn a_control_whose_scores_are_all_equal_is_drawn_on_demand_only() {
         let mut results = sample::results();
@@ -187,7 +187,7 @@ mod tests {
         assert!(named(&pick("reliability", &details, &results, None).unwrap()));
     }
 
-    /// Regression: a spec with its control first used to get figures of a constant.
+    /// Regression: if a spec listed its control first, the figures used to show the control's constant line.
     #[test]
     fn a_control_is_drawn_only_where_there_is_nothing_else() {
         let mut results = sample::results();

@@ -1,4 +1,4 @@
-//! Questions during and after an experiment.
+//! Questions that the lab answers during and after an experiment.
 
 use std::collections::BTreeMap;
 

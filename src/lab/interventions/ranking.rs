@@ -1,8 +1,8 @@
 //! Comparison of methods by reliability, and its certainty.
 //!
-//! Methods are compared on the same resamples of examples and of replicates, so shared effects (of the drawn examples, of a strict oracle)
-//! cancel. In each resample every method's strength is chosen again (see [`super::optimum`]). The spread between K replicates is too small
-//! by (K-1)/K, so deviations from their mean are widened by sqrt(K/(K-1)).
+//! Methods are compared on the same resamples of examples and of replicates, so effects that they share (of the drawn examples or a strict
+//! oracle) cancel. In each resample every method's strength is chosen again (see [`super::optimum`]). The variance over K replicates is too
+//! small by the factor (K-1)/K, so deviations from their mean are multiplied by sqrt(K/(K-1)).
 
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,8 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods. While replicates are still
-    /// arriving, a method with fewer of them gets separate draws.
+    /// Compares methods by the draws of their optima. `seed` determines the draws of replicates, which are the same for all methods. While
+    /// replicates are still running, a method with fewer of them gets separate draws.
     ///
     /// # Panics
     /// If the methods have different numbers of resamples.
@@ -60,7 +60,7 @@ impl Ranking {
         Self { order, better, places, stability: same }
     }
 
-    /// Pairs (a, b) in which a is better here, but b is better under the other oracle or other probe settings.
+    /// Pairs (a, b) in which a is better in this comparison, but b is better in `other` (the other oracle or other probe settings).
     pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, row) in self.better.iter().enumerate() {
@@ -88,7 +88,7 @@ pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     Contrast::new(&less(theta_a, theta_b), &rows)
 }
 
-/// Mean over drawn replicates, with widened deviations.
+/// Mean over the drawn replicates. Their deviations from the mean of all replicates are widened (see the module).
 fn resampled(theta: Option<&[f64]>, drawn: &[usize]) -> f64 {
     let Some(theta) = theta else { return f64::NEG_INFINITY };
     let (mean, k) = (average(theta), theta.len());
@@ -147,20 +147,20 @@ mod tests {
         }
     }
 
-    /// Effects shared by training runs cancel: the same training runs are drawn for both methods.
+    /// The same training runs are drawn for both methods, so effects that the methods share cancel.
     #[test]
     fn replicates_are_drawn_jointly() {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // In a comparison with a method whose replicates agree, the spread is visible and wider than that of four draws from four.
+        // Against a method whose replicates agree, only the spread of `a` counts. It is wider than that of plain draws of four from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
     }
 
-    /// Five training runs of two methods that differ only by training: the contrast has the difference and the t test of the paired
-    /// differences.
+    /// Two methods with five training runs each, which differ only in training: the contrast is the mean of the paired differences, with
+    /// their t test.
     #[test]
     fn a_contrast_is_that_of_paired_trainings() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));

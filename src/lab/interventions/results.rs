@@ -17,7 +17,7 @@ use lab::results::{Tagged, put, replace};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The data behind the run, one entry per model.
+    /// The run's data, one entry per model.
     pub data: Vec<Tagged<DataFinding>>,
     /// Probes in the order of their training.
     pub probes: Vec<Tagged<ProbeFinding>>,
@@ -58,7 +58,7 @@ pub struct Curve {
     pub points: Vec<Tagged<ReliabilityFinding>>,
 }
 
-/// The answer to a slider.
+/// The answer to a question from a slider.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Point {
     pub ticket: u64,
@@ -70,11 +70,12 @@ pub struct Point {
     pub example: Option<Tagged<ExampleFinding>>,
 }
 
-/// The reason of a method whose best strength changes nothing.
-const NO_EDIT: &str = "no strength is shown to beat no edit among those after which the oracle still reads the property to keep better than chance";
+/// The reason given for a method whose best strength changes nothing.
+const NO_EDIT: &str =
+    "no edit after which the oracle still reads the property to keep is shown to be better than no change";
 
-/// An optimum whose strength changes nothing, as the lack of one. Its scores are means over halves, some of which chose an
-/// edit, so they belong neither to that edit nor to none.
+/// Converts an optimum at a strength that changes nothing to the finding that there is no optimum. Its scores are means over halves, some
+/// of which chose a strength that does edit, so they describe neither that edit nor the unedited states.
 fn without_edit(best: &OptimumFinding) -> Option<NoOptimumFinding> {
     let method = find(&best.method).filter(|method| !method.is_control)?;
     method.parameter.is_no_edit(best.value).then(|| NoOptimumFinding {
@@ -107,7 +108,7 @@ impl Results {
             Kind::Versus(x) => put(&mut self.versus, finding, x),
             Kind::Ranking(x) => put(&mut self.rankings, finding, x),
             Kind::Distance(x) => put(&mut self.distances, finding, x),
-            // A map has one strength per layer.
+            // A map has one strength per layer, so a cell with a new strength replaces the old one.
             Kind::Map(x) => replace(&mut self.map, Tagged::new(finding, x), |a, b| {
                 let key = |t: &Tagged<MapFinding>| {
                     let p = &t.value.point;
@@ -152,15 +153,15 @@ impl Results {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
-    /// Numbers of examples behind completeness and selectivity of an optimum, taken from the point on its curve.
+    /// Numbers of examples used for an optimum's completeness and selectivity, taken from the point on its curve.
     pub fn counts(&self, o: &Tagged<OptimumFinding>) -> (usize, usize) {
         let curve = self.curve(&o.model, &o.value.method_key(), o.value.oracle);
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         point.map_or((o.n, o.n), |p| (p.value.n_c, p.value.n_s))
     }
 
-    /// The largest p-value of a sweep from this strength up: strengths are tested in order, the largest first. `None` for a strength above
-    /// all of them, and before the sweep is complete.
+    /// The largest p-value at this strength and all larger ones, because strengths are tested from the largest down. `None` if there is no
+    /// such strength with a final p-value.
     pub fn p_from(&self, at: &Tagged<BehaviourFinding>) -> Option<f64> {
         let key = at.value.method_key();
         let mine = self.behaviour.iter().filter(|b| {

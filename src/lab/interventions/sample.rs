@@ -182,7 +182,8 @@ pub fn results() -> Results {
     results
 }
 
-/// Adds a map of PGD over four layers: the third has no strength, and an edit at the first is doubtful at the last.
+/// Adds a map of PGD over four layers. The third layer has no best strength, and after an edit at the first layer the oracle of the last
+/// one no longer reads the other property.
 pub fn mapped() -> Results {
     let mut results = results();
     let curve = results.curves.iter().find(|c| c.key.method == MethodKey::named("pgd")).expect("a curve");

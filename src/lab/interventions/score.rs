@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stats::bootstrap::harmonic_mean;
 use stats::distance::{jensen_shannon, total_variation};
 
-/// Distance between distributions behind the scores.
+/// Distance between probability distributions, from which the scores are computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distance {
@@ -120,8 +120,8 @@ pub fn selectivity(distance: Distance, before: &Dense<f64>, after: &Dense<f64>) 
     before.iter_rows().zip(after.iter_rows()).map(one).collect()
 }
 
-/// The oracle's predicted values, shifted by `shift` (modulo their number). As targets they give completeness toward a value other than the
-/// *predicted* one; [`counterfactual_completeness`] normally gets values other than the true one.
+/// The oracle's predicted values, shifted by `shift` (modulo the number of values). As targets they give completeness toward a value other
+/// than the *predicted* one; [`counterfactual_completeness`] normally gets values other than the true one.
 pub(crate) fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
     before.iter_rows().map(|p| (argmax(p) + shift) % p.len().max(1)).collect()
 }

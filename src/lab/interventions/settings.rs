@@ -43,8 +43,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// A method's options from its registry entry, preceded by its file if it is externally made; empty if the spec does not run it. A spec may
-/// run a method several times with different options; `nth` selects one.
+/// A method's options from its registry entry, preceded by its file if it takes one; empty if the spec does not run the method. A spec may
+/// run a method several times with different options; `nth` selects one of these entries.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs.file.then(|| own_file(known.id, nth));
@@ -130,7 +130,7 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the edit changes; the other property should stay unchanged. With a file, any of its labels.",
+        "The property that the edit changes; the other property should stay unchanged. With a file, any label of the file can be the target.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("subject_number"),
             None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
@@ -212,8 +212,8 @@ pub fn few_examples(task: &TaskSpec) -> Option<String> {
     })
 }
 
-/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up; `share` is their share
-/// of all examples.
+/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up. `share` is the share of
+/// examples that have this property.
 pub(crate) fn examples_for(share: f64) -> usize {
     (FEW_TO_KEEP as f64 / share / 500.0).ceil() as usize * 500
 }
@@ -255,9 +255,7 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the \
-                property (`target` of a row, or the difference from its twin), every token by itself (probes are \
-                trained and judged on one token per text), or the mean of the tokens.";
+    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property, every token separately, or the mean of all tokens. In a file, `target` marks the words; without it, they are those that differ from the twin. With every token, probes use one token per text.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
         .shown(|spec, _| spec.task.position.title().into())
@@ -374,8 +372,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "Number of training runs of all probes and fits on the same data: bands then cover sampling and \
-                training. Use 5 for a quick look, 20 for claims in print.";
+    let help = "Number of training runs of all probes and fits on the same data; with several, bands cover sampling and training. Use 5 for a quick look, 20 for publication.";
     row("probe.replicates", "Training runs", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,

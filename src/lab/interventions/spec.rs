@@ -73,7 +73,7 @@ pub struct SiteSpec {
 pub struct ProbeSpec {
     /// Name of the hyperparameter grid: `small` or `paper` (36 points).
     pub grid: String,
-    /// Judging oracles; the first one is drawn by default.
+    /// The oracles that judge interventions; screens and figures show the first one by default.
     pub oracles: Vec<OracleKind>,
     /// Number of training runs of oracles, attacked probe and method fits on the same data.
     pub replicates: usize,
@@ -105,7 +105,7 @@ pub struct MethodSpec {
     /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, f64>,
-    /// The file with externally made directions or states, for a method that needs one; a relative path is relative to the spec's.
+    /// The file with externally made directions or states, for a method that needs one; a relative path starts at the spec's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Folder of the spec's file; not part of the hash.
@@ -141,15 +141,14 @@ fn procedure() -> u32 {
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The same experiment with this oracle as the first one, if it has it: its answer is by that oracle.
+    /// The same experiment with `oracle` first in the list of oracles, if the list contains it, so that the answer is by that oracle.
     pub fn judged_by(&self, oracle: OracleKind) -> Self {
         let mut spec = self.clone();
         spec.probe.oracles.sort_by_key(|one| *one != oracle);
         spec
     }
 
-    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec
-    /// does not run is added.
+    /// The same experiment with other options for one method: the spec of a slider's answer. A method that the spec does not run is added.
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();
         if spec.methods.iter().any(|m| m.key() == *key) {
@@ -172,8 +171,10 @@ impl Spec {
             |m: &&MethodSpec| find(&m.name).is_some_and(|m| m.needs.twins || (m.needs.file && m.id != "directions"));
         let each = [Some(self.task.position), self.task.oracle_position].contains(&Some(Position::Every));
         match self.methods.iter().find(stuck).filter(|_| each) {
-            Some(m) => refuse
-                .because("method.name", format!("{} cannot run at every token: it has one state per text", m.name)),
+            Some(m) => refuse.because(
+                "method.name",
+                format!("{} cannot run at every token: it has only one state per text", m.name),
+            ),
             None => Ok(()),
         }
     }

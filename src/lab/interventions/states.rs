@@ -146,7 +146,7 @@ mod tests {
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
-        // Counterfactuals have different states; a property that the swap leaves unchanged has no label for them.
+        // Counterfactuals have different states, and exist only if the target is the number of the subject.
         assert!(states.twins.unwrap() != states.h);
         spec.task.also = vec!["subject_animacy".into()];
         let bytes = read(&spec, &model, &mut NoPulse).unwrap().to_bytes().unwrap();

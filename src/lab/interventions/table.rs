@@ -1,9 +1,9 @@
 //! The scores of a sweep as one table of columns over examples, so that a resample of the examples needs only one matrix product.
 //!
-//! For every replicate k and strength m the table has columns of completeness, of completeness where the other property is defined, and of
-//! selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a property
-//! correctly, by value. Indicators of the defined values appear once. Every statistic of a set of examples (all, a half, a resample) is a
-//! function of the sums of these columns.
+//! The columns for each replicate k and strength m are completeness, completeness where the other property is defined, and selectivity for
+//! each value of each property to keep. The columns for each strength are the shares of replicates whose oracle still reads such a property
+//! correctly, by value. One further set of columns indicates each example's values. Every statistic of a set of examples (all, one half, a
+//! resample) is a function of the sums of these columns.
 
 use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;
@@ -12,8 +12,8 @@ use base::matrix::Matrix;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Judged {
     pub scores: ExampleScores,
-    /// 1 if the oracle still reads the other property correctly after the intervention, 0 if not (a mean over several counterfactual
-    /// values); see [`super::score::right`]. Defined where the other property is.
+    /// 1 if the oracle still reads the other property correctly after the intervention, 0 if not; for several counterfactual values, the
+    /// mean. See [`super::score::right`]. Defined where the other property is.
     pub right: Vec<Option<f64>>,
     pub further: Vec<Kept>,
 }
@@ -34,7 +34,8 @@ pub struct Sweep<'a> {
     /// The strengths, ascending.
     pub values: &'a [f64],
     pub replicates: usize,
-    /// Scores of a replicate at a strength, by their indices. Requested one at a time, so that they need not all be in memory.
+    /// Returns the scores for the indices of a replicate and a strength. They are requested one at a time, so that they need not all be in
+    /// memory.
     pub judged: &'a dyn Fn(usize, usize) -> Judged,
     /// True value of the other property of each example.
     pub other: &'a [Option<usize>],
@@ -77,12 +78,12 @@ impl Statistic {
     }
 }
 
-/// A property to keep, as in the table.
+/// A property to keep, and where its values are among the columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stays {
     /// Number of values.
     pub(super) classes: usize,
-    /// Total number of values of the properties before it.
+    /// Total number of values of the preceding properties to keep.
     from: usize,
     /// Number of examples with the property.
     pub(super) defined: usize,
@@ -105,7 +106,7 @@ pub(super) struct Table {
     pub(super) strengths: usize,
     /// The properties to keep: the other property, then the further properties.
     pub(super) stays: Vec<Stays>,
-    /// Total number of their values.
+    /// Total number of values of the properties to keep.
     pub(super) classes: usize,
     pub(super) examples: usize,
     /// Number of examples with a value of at least one property to keep.
@@ -118,7 +119,7 @@ pub(super) struct Table {
 
 impl Table {
     /// # Panics
-    /// If the lengths of lists differ from the number of the sweep's examples.
+    /// If a list in the sweep has a different length from its number of examples.
     pub(super) fn new(sweep: &Sweep<'_>) -> Self {
         let (replicates, strengths) = (sweep.replicates, sweep.values.len());
         let n = sweep.other.len();
@@ -231,7 +232,8 @@ impl Table {
         totals
     }
 
-    /// All statistics of a set from its sums, by statistic, strength, replicate. NaN if a statistic applies to no example of the set.
+    /// All statistics of a set of examples from its column sums, by statistic, strength and replicate. NaN if a statistic applies to no
+    /// example of the set.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
         let rows = totals[0];
         let defined: f64 = self.present(totals, 0).iter().sum();
@@ -268,7 +270,7 @@ impl Table {
         out
     }
 
-    /// Number of statistics: with a single property, its selectivity is the mean.
+    /// Number of statistics. A single property has no separate statistic, because its selectivity is the mean.
     fn followed(&self) -> usize {
         Statistic::COUNT + if self.stays.len() > 1 { self.stays.len() } else { 0 }
     }
@@ -322,7 +324,7 @@ fn centre(values: impl Iterator<Item = f64> + Clone) -> Centre {
     Centre { mean: if n == 0 { 0.0 } else { mean }, constant }
 }
 
-/// Clamps to [0, 1] against rounding; NaN stays NaN.
+/// Clamps to [0, 1], because rounding can lead outside; NaN stays NaN.
 fn held(value: f64) -> f64 {
     if value.is_nan() { value } else { value.clamp(0.0, 1.0) }
 }

@@ -11,7 +11,7 @@ pub struct Tally {
     selectivity: Vec<f32>,
     right: Vec<f32>,
     harmonics: f64,
-    /// Number of examples behind `harmonics`.
+    /// Number of examples summed in `harmonics`.
     with_both: usize,
     prior: Option<f64>,
     predicted: f64,
@@ -78,10 +78,10 @@ impl Tally {
         self.completeness.is_empty()
     }
 
-    /// The scores by example. `other` is the true value of the other property of each; `further` are the further properties.
+    /// The scores by example. `other` contains each example's true value of the other property; `further` contains the further properties.
     ///
     /// # Panics
-    /// If `other` does not fit the examples.
+    /// If `other` has a different number of examples.
     pub fn judged(&self, other: &[Option<usize>], further: &[Further]) -> Judged {
         assert_eq!(other.len(), self.len(), "labels do not fit the examples");
         let spread = |list: &[f32], labels: &[Option<usize>]| -> Vec<Option<f64>> {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(judged.right, [None, Some(0.0), Some(1.0), Some(0.0)]);
         assert_eq!((tally.prior(), tally.predicted()), (Some(0.375), 0.375));
         assert_eq!(tally.confusion(), [[2.0, 0.0], [0.0, 2.0]]);
-        // By example: S .25 of one property; .5 of the other; .75 and .5; .5 and .75.
+        // Selectivity by example: .25 on the first property only; .5 on the second only; .75 and .5; .5 and .75.
         let harmonic = (0.25 + 0.5 + reliability(0.5, 0.625) + reliability(0.75, 0.625)) / 4.0;
         assert!((tally.mean_harmonic() - harmonic).abs() < 1e-12);
     }

@@ -41,8 +41,8 @@ pub struct NoOptimumFinding {
     pub paper: Option<PaperFinding>,
 }
 
-/// One strength under probes with different settings that validate as well as the chosen ones: one training run on `n` of the test
-/// examples.
+/// Scores of one strength from one training run of probes whose settings differ from the chosen ones but validate as well. The finding's
+/// `n` is the number of test examples used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
     /// Name of the method in the registry.
@@ -66,16 +66,16 @@ pub struct RivalFinding {
     /// Strength of the method.
     #[id]
     pub value: f64,
-    /// Number of the other settings, from 1: the rank of each probe's settings among those that validate equally well.
+    /// Rank of these settings, from 1, among each probe's settings that validate equally well.
     #[id]
     pub rival: usize,
     /// Settings of the probes: oracle of the target, oracles of the properties to keep, attacked probe.
     pub recipes: Vec<String>,
     /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean selectivity over the examples among these that have the other property; null if there are none.
+    /// Mean selectivity over the examples that have the other property; null if there are none.
     pub selectivity: Option<f64>,
-    /// Harmonic mean of the two means.
+    /// Harmonic mean of `completeness` and `selectivity`.
     pub reliability: Option<f64>,
 }
 
@@ -91,31 +91,30 @@ pub struct VersusFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
-    /// Share of resamples of examples and replicates in which `a` is more reliable, with the strengths chosen again in each; ties count
-    /// half. This is not the probability that `a` is more reliable.
+    /// Share of resamples of examples and replicates in which `a` is more reliable. The strengths are chosen again in each resample, and
+    /// ties count half. This is not the probability that `a` is more reliable.
     pub p_greater: f64,
-    /// Reliability of `a` minus that of `b`, with its interval over examples and training runs. Null if one has no
-    /// optimum, with a single training run, and in recordings made by older versions.
+    /// Reliability of `a` minus that of `b`, with its interval over examples and training runs. Null if either method has no optimum, for a
+    /// single training run, and in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value for the hypothesis of no difference, by Student's t on the paired differences of training runs. In recordings made by older
-    /// versions, without `difference`: twice the smaller share of resamples.
+    /// p-value for the hypothesis of no difference, by Student's t on the differences between paired training runs. In recordings made by
+    /// older versions, which lack `difference`, it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from recordings made by
-    /// older versions.
+    /// `p` adjusted by Holm over all pairs of methods under this oracle. Absent without `p`, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
     /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a
     /// single test at .05. Absent without `difference`, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
-    /// Changes that reverse the verdict and make it uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.
+    /// Changes that reverse the verdict, which is therefore uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns_with: Vec<String>,
 }
 
-/// The methods by reliability at their optima under one oracle.
+/// Ranking of the methods by reliability at their optima under one oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RankingFinding {
     /// The judging oracle.
@@ -127,11 +126,11 @@ pub struct RankingFinding {
     pub places: Vec<Vec<f64>>,
     /// Share of resamples with exactly this order.
     pub stability: f64,
-    /// Number of training runs behind the ranking.
+    /// Number of training runs used for the ranking.
     pub replicates: usize,
 }
 
-/// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the number of test examples.
+/// Accuracy of fresh probes on the target after a nullifying method. The finding's `n` is the number of test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LeakFinding {
     /// Name of the method in the registry.
@@ -152,10 +151,9 @@ pub struct LeakFinding {
     pub value: f64,
     /// Share of the largest class.
     pub chance: f64,
-    /// Accuracy of a fresh logistic regression before and after, and the share of the accuracy above chance that
-    /// remains.
+    /// Accuracy of a fresh logistic regression before and after the edit, and the share of its accuracy above chance that remains.
     pub linear: Left,
-    /// Accuracy of a fresh MLP before and after, and the share above chance that remains.
+    /// Accuracy of a fresh MLP before and after the edit, and the share of its accuracy above chance that remains.
     pub mlp: Left,
     /// Quality of the states that a method found for erased features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,8 +166,8 @@ impl VersusFinding {
         self.holm_p.or(self.p)
     }
 
-    /// The comparison as text. "More reliable" requires that the test rejects and that neither other probe settings nor the other oracle
-    /// reverse the order. The guide's page on intervals describes the check over seeds.
+    /// The comparison as text. "More reliable" requires a significant difference and that neither other probe settings nor the other oracle
+    /// reverse the order. The guide's page on intervals reports a check over several seeds.
     pub fn verb(&self) -> &'static str {
         let shown = self.deciding_p().is_some_and(|p| p <= ALPHA) && self.turns_with.is_empty();
         if shown { "more reliable than" } else { "ahead of" }

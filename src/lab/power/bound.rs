@@ -15,7 +15,7 @@ use stats::Estimate;
 
 /// The δ of the published tables.
 pub const DELTA: f64 = 1e-8;
-/// Smallest difference with a recommended n, as in the published code.
+/// Smallest difference for which a number is recommended, as in the published code.
 pub(crate) const LEAST_GAP: f64 = 1e-5;
 /// Number of possible values for a weight.
 const VALUES: f64 = 4_294_967_296.0;
@@ -126,7 +126,7 @@ pub enum Score {
 pub const CLIP: f64 = 10.0;
 
 impl Score {
-    /// The width relative to the bound for one accuracy on all examples, and the number of bounds that share δ.
+    /// Width of the score's bound relative to that of one accuracy on all examples, and the number of bounds that share δ.
     fn terms(self) -> (f64, f64) {
         match self {
             Score::Accuracy => (1.0, 1.0),
@@ -151,7 +151,7 @@ impl Score {
 
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
-    #[error("the gap is {0}; no number of examples is recommended below {LEAST_GAP:e}")]
+    #[error("the gap is {0}; no number of examples is recommended for gaps below {LEAST_GAP:e}")]
     Gap(f64),
     #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
     Large(f64, f64),
@@ -169,20 +169,21 @@ pub enum BoundError {
 pub struct Recommended {
     /// Number of training examples, truncated to an integer as in the published tables.
     pub n_train: u64,
-    /// Half the gap.
+    /// Half the difference between the scores.
     pub epsilon: f64,
 }
 
 impl Spec {
-    /// Training examples, and examples in all, that the bound recommends for a difference; `None` if it has no number.
+    /// Number of training examples and total number of examples that the bound recommends for a difference; `None` if it recommends no
+    /// number.
     pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
         let test = &self.test;
         let found = parameters.and_then(|p| recommended(test.bound, gap, p, test.delta).ok());
         (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
     }
 
-    /// Training examples that the bound recommends at the far and at the near end of the interval of a difference. The
-    /// second is `None` if there is no largest number: the interval contains no difference. `None` without a bound.
+    /// Numbers of training examples that the bound recommends for the two ends of a difference's interval: the end farther from 0, then the
+    /// nearer one. The second is `None` if the interval contains 0, because there is then no upper limit. `None` without a bound.
     pub fn recommended_within(&self, difference: Estimate, parameters: Option<u64>) -> Option<(u64, Option<u64>)> {
         let of = |gap: f64| self.recommended(gap.abs(), parameters).0;
         let Estimate { lo, hi, .. } = difference;
@@ -191,12 +192,12 @@ impl Spec {
     }
 }
 
-/// Training examples after which the excess risk is below half of `gap`.
+/// Number of training examples after which the excess risk is below half of `gap`.
 pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
     recommended_for(Score::Accuracy, bound, gap, parameters, delta)
 }
 
-/// [`recommended`] for differences between scores of any kind. A user's bound includes δ in its constant, which is not divided.
+/// [`recommended`] for differences between scores of any kind. The constant of a user's bound already accounts for δ.
 pub fn recommended_for(
     score: Score,
     bound: Bound,

@@ -75,8 +75,8 @@ pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample:
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
-/// Resamples the difference if it uses Student's t: for metrics with any values, several seeds, or clusters. A single table of right and
-/// wrong answers has Tango's interval, which needs no resampling.
+/// Resamples the difference if its interval is by Student's t: for non-binary metrics, several seeds, or clusters. A single table of right
+/// and wrong answers has Tango's interval, which needs no resampling.
 pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
@@ -198,7 +198,7 @@ fn draws(level: f64) -> usize {
 
 /// Adjusts a run's p-values for the number of comparisons.
 ///
-/// The p-values of differences are adjusted among themselves by Holm, independent of the margin. An equivalence significant at `alpha` is
+/// The p-values of differences are adjusted among themselves by Holm, independently of the margin. An equivalence significant at `alpha` is
 /// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!((c.seeds, c.only_a, c.only_b), (2, Some(12), Some(4)));
         assert!((c.difference.mean - 4.0 / 60.0).abs() < 1e-12);
         assert!(c.t_p.is_some() && c.p == c.t_p.unwrap() && c.test.contains("over items"));
-        // The expected value is twice the larger of these two p-values, capped at 1.
+        // The expected value is twice the larger of the two seeds' p-values, capped at 1.
         assert_eq!(c.exact_p, Some(1.0));
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }

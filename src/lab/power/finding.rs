@@ -25,7 +25,7 @@ pub enum Kind {
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// Whether the comparison is too weak to recommend a number of items, with reasons.
+    /// States whether the comparison is too weak to recommend a number of items, with reasons.
     Collapse(CollapseFinding),
     /// The sequential test, valid at any time.
     #[interval]
@@ -53,11 +53,11 @@ pub enum Kind {
     /// The difference over all tasks of two folders.
     #[interval]
     Pooled(PooledFinding),
-    /// An item on which the two sides disagree.
+    /// An item whose result differs between the two sides.
     Flip(FlipFinding),
 }
 
-/// One side of the comparison at one size of training data. `n` of the finding is the number of test items.
+/// One side of the comparison at one size of training data. The finding's `n` is the number of test items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ConfigurationFinding {
     /// Name of the side in the comparison.
@@ -125,7 +125,7 @@ pub struct ComparisonFinding {
     /// McNemar's p-value by χ² with continuity correction, combined over seeds like `exact_p`.
     pub corrected_p: Option<f64>,
     /// p-value of Student's t on the differences of items or clusters. For binary metrics, it is at least the probability that all
-    /// differing units favour the same side.
+    /// differing units favour the same side by chance.
     pub(crate) t_p: Option<f64>,
     /// The p-value of the test named in `test`.
     pub p: f64,
@@ -147,7 +147,7 @@ pub struct ComparisonFinding {
     /// recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
-    /// The anytime-valid p-value, given until all items are known if items are the steps of the sequential test.
+    /// The anytime-valid p-value, if items are the steps of the sequential test; absent once all items are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_p: Option<f64>,
     /// The deciding test, and the method used for the interval.
@@ -169,8 +169,8 @@ pub struct ComparisonFinding {
     /// True if the sides have different items, as with two tasks; the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Number of differing clusters, or of differing items with several seeds; absent for a binary metric with one run per side, and for
-    /// non-binary metrics.
+    /// Number of clusters (without clusters: of items, if there are several seeds) on which the sides differ; absent for a binary metric
+    /// with one run per side, and for non-binary metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
     /// True if the interval of `difference` is a bound because all units have the same difference.
@@ -256,7 +256,7 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
-/// Whether the comparison is too weak to recommend a number of items, with reasons.
+/// States whether the comparison is too weak to recommend a number of items, with reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
     /// Name of the first side.
@@ -314,8 +314,7 @@ pub struct TallyFinding {
     pub tally: Tally,
 }
 
-/// Code length of the labels given the encoder's vectors (Voita and Titov 2020). `n` of the finding is the number of
-/// coded examples.
+/// Code length of the labels given the encoder's vectors (Voita and Titov 2020). The finding's `n` is the number of coded examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MdlFinding {
     /// Name of the side.
@@ -328,7 +327,7 @@ pub struct MdlFinding {
     pub method: String,
     /// Total length in bits, as the mean over seeds.
     pub codelength: f64,
-    /// Standard deviation over seeds, which determine orders of the examples or searches; absent for a single seed.
+    /// Standard deviation over seeds, which determine the order of the examples or the search; absent for a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of codes with different seeds.
@@ -337,8 +336,8 @@ pub struct MdlFinding {
     pub uniform: f64,
     /// Length of the uniform code divided by this code's length.
     pub compression: f64,
-    /// For the prequential code of `b`: training examples that the bound recommends for the difference from the code of `a` in bits per
-    /// example (Zhu et al. 2022, equation 3). Losses are clipped at 10 bits.
+    /// For the prequential code of `b`: number of training examples that the bound recommends for the difference from the code of `a` in
+    /// bits per example (Zhu et al. 2022, equation 3). Losses are clipped at 10 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
@@ -361,16 +360,16 @@ pub struct ControlFinding {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
-    /// For `b`: training examples that the bound recommends for the difference from `a` in accuracy minus control accuracy (Zhu et al.
-    /// 2022, theorem 1), with δ/2 for each side.
+    /// For `b`: number of training examples that the bound recommends for the difference from `a` in accuracy minus control accuracy (Zhu
+    /// et al. 2022, theorem 1), with δ/2 for each side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
 
 /// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first part is
-/// the loss of the trained probe compared with the best probe on the same training examples. The second is the loss of that probe compared
-/// with the best possible one, for which the best probe on the training examples of the largest size is used. The finding's `n` is the
-/// number of test items at the largest size.
+/// the loss of the trained probe compared with the best probe on the same training examples. The second is the loss of this best probe
+/// compared with the best possible probe, for which the best probe on the training examples of the largest size is used. The finding's `n`
+/// is the number of test items at the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.
@@ -396,13 +395,13 @@ pub struct ShortfallFinding {
 }
 
 impl ShortfallFinding {
-    /// The part due to optimisation of each of two training runs, which are too few for an interval.
+    /// Loss due to optimisation in each of two training runs, which are too few for an interval.
     pub(crate) fn values(&self) -> Option<[f64; 2]> {
         self.sd.filter(|_| is_few(self.seeds)).map(|sd| two_values(self.optimisation.mean, sd))
     }
 }
 
-/// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).
+/// The comparison with noise of a given standard deviation on the second side (Zhu et al. 2022, Figure 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoiseFinding {
     /// Name of the first side.

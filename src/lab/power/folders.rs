@@ -9,7 +9,7 @@ use super::systems::{System, SystemsError};
 use corpus::readers::ReadError;
 use corpus::results::{NO_FILTER, Results, Wanted, read_all};
 
-/// Maximum depth below the given folder; next, the maximum number of files.
+/// Maximum depth below the given folder, and maximum number of files.
 const DEEPEST: usize = 8;
 const MOST_FILES: usize = 20_000;
 
@@ -43,7 +43,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
                 "{task} occurs twice, as {one} and {other}: give a folder with one run of each task"
             )));
         }
-        notes.push(format!("{}: a later run of the same task is used", older.display()));
+        notes.push(format!("{}: not used, because there is a later run of the same task", older.display()));
     }
     let all: Vec<_> = by_task
         .par_iter()
@@ -78,7 +78,7 @@ fn groups(
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<String, Vec<Results>>, ReadError> {
     let groups = read_all(file, wanted)?;
-    // Every group gets all notes on its file.
+    // Each group gets all notes on the file.
     let of_file = groups.first().map_or(&[][..], |group| &group.notes);
     notes.extend(of_file.iter().map(|note| format!("{}: {note}", file.display())));
     let named = |filter: &str| match filter {

@@ -36,7 +36,7 @@ impl Pairs {
         self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
     }
 
-    /// True if every value is between 0 and 1, so that differences are in points.
+    /// True if every value is between 0 and 1, so that differences are shown in points.
     pub fn is_share(&self) -> bool {
         self.a.iter().chain(&self.b).flatten().all(|v| (0.0..=1.0).contains(v))
     }
@@ -48,7 +48,8 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
-    /// The values scaled to a maximum of about 1, and the scale; `None` if their squares neither overflow nor underflow without scaling.
+    /// The values scaled to a maximum of about 1, and the scale; `None` if no scaling is needed, because their squares neither overflow nor
+    /// underflow.
     pub fn scaled(&self) -> Option<(Self, f64)> {
         let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
         if most == 0.0 || (1e-30..=1e30).contains(&most) {
@@ -204,7 +205,7 @@ pub enum MatchError {
         known: String,
     },
     /// No item is common to both sides.
-    #[error("no item is in both: for example, the first side has `{a}` and the second has `{b}`")]
+    #[error("the sides have no item in common: for example, the first has `{a}` and the second has `{b}`")]
     Disjoint {
         /// An identifier from the first side.
         a: String,
@@ -264,7 +265,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
         let mut others = places.iter_mut().zip(&files).skip(1);
-        // The search starts after the previous item, because most files have the same order.
+        // The search starts after the previous item, because the items of most files are in the same order.
         let there = others.all(|(place, file)| {
             let found = file.place(id, *place + u32::from(i > 0));
             *place = found.unwrap_or(*place);

@@ -1,4 +1,4 @@
-//! Predictions from a pilot for a future comparison: power at any n, the required n, and whether to give up.
+//! Predictions from a pilot for a future comparison: power at any n, the required n, and whether no n should be recommended.
 //!
 //! All results include the pilot's uncertainty. McNemar's power depends on the share of discordant items and on how they split between the
 //! sides; both are varied over their joint region ([`Region`]). The power of Student's t depends on the difference in units of its standard
@@ -57,8 +57,8 @@ enum By {
     },
 }
 
-/// The joint region of two shares: discordant items, and those among them won by one side. Each share has a Clopper-Pearson interval at the
-/// square root of the level, so that joint coverage is at least the level.
+/// The joint confidence region of two shares: the share of discordant items, and the share of these that one side wins. Each share has a
+/// Clopper-Pearson interval at the square root of the level, so that joint coverage is at least the level.
 struct Region {
     /// Interval for the share of discordant items.
     rate: (f64, f64),
@@ -113,7 +113,8 @@ impl Pilot {
         }
     }
 
-    /// Creates a pilot for McNemar's test. `table` covers all seeds, with the effective number of items divided by `design`.
+    /// Creates a pilot for McNemar's test. The counts in `table`, which cover all seeds, are divided by `design` to give effective numbers
+    /// of items.
     fn by_mcnemar(n: usize, table: &Table, (design, interval): (f64, Estimate), level: f64) -> Option<Self> {
         let share = |count: u64| count as f64 / table.n() as f64;
         let seen = Discord::new(share(table.only_b), share(table.only_a)).ok()?;
@@ -203,7 +204,7 @@ impl Pilot {
         Ok((estimate, near.and_then(|p| p.type_m), near.and_then(|p| p.type_s)))
     }
 
-    /// The curve of power against n, which doubles at every other point. Includes the current n, and the required n if in range.
+    /// The curve of power against n, where n doubles at every other point. Includes the current n, and the required n if it is in range.
     pub fn curve(&self, names: (&str, &str), aim: Aim, needed: Option<f64>) -> Vec<PowerFinding> {
         let mut sizes: Vec<u64> = CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).collect();
         let most = sizes.iter().max().map_or(0.0, |n| *n as f64);
@@ -282,7 +283,7 @@ fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
     (open.lo.max(0.0), open.hi)
 }
 
-/// Decides whether no number should be recommended, with reasons from subsamples and folds.
+/// Decides whether to recommend no number of items, with reasons from subsamples and folds.
 pub fn collapse(
     comparisons: &[&ComparisonFinding],
     folds: &[f64],
@@ -303,7 +304,9 @@ pub fn collapse(
         let up = gaps.iter().filter(|g| **g > 0.0).count();
         let down = gaps.iter().filter(|g| **g < 0.0).count();
         if up > 0 && down > 0 {
-            reasons.push(format!("its sign changes over the {what} ({up} for the first, {down} for the second)"));
+            reasons.push(format!(
+                "the sign of the difference changes over the {what} ({up} for the first, {down} for the second)"
+            ));
         }
     }
     // Small samples may have little power but still show a difference that the largest sample confirms.
@@ -396,8 +399,8 @@ mod tests {
         assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
     }
 
-    /// Regression: power used to be computed at the observed difference, which may be significant by luck. It reported results to be 1.2
-    /// times too large when the true factor is 2.
+    /// Regression: the type M error used to be computed at the observed difference, which may be significant by luck. It was reported as a
+    /// factor of 1.2 when the true factor is 2.
     #[test]
     fn errors_of_size_are_those_of_the_near_end() {
         let t = table(60, 14, 4, 22);
@@ -468,7 +471,7 @@ mod tests {
         assert_eq!((tally.items, apart.select(&[0, 1]).n()), (300, 2));
         let found = pilot.required(AIM);
         assert!((0.09..0.11).contains(&pilot.gap) && found.lo < found.mean && found.mean < found.hi, "{found:?}");
-        // The expected value is for two proportions by the normal approximation, with 4 to 3 items as here.
+        // The expected value is by the normal approximation for two proportions, with numbers of items in the ratio 4 : 3 as here.
         let want = (1.96f64 + 0.8416).powi(2) * (0.16 * 3.0 / 4.0 + 0.21) / 0.01;
         assert!((found.mean.unwrap() / want - 1.0).abs() < 0.05, "{found:?} {want}");
         let perfect = Pairs { a: side(50, 100), b: side(50, 100), clusters: None, apart: true };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use figure::layers::grouped;
 use lab::spec::{Refuse, SpecError};
 
-/// Additional measurements, at the largest size except for noise and the shortfall.
+/// Additional measurements, made at the largest size; noise and the shortfall are measured at every size.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
@@ -13,7 +13,7 @@ pub struct AlsoSpec {
     pub mdl: bool,
     /// Accuracy on random labels (a control task).
     pub control: bool,
-    /// Six folds of all examples, each of which is tested once.
+    /// Comparison over six folds of all examples, in which every example is tested once.
     pub folds: bool,
     /// Accuracy lost by the probes through optimisation and through lack of data.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

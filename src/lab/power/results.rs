@@ -25,7 +25,7 @@ pub struct Results {
     /// Requirements by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// Counts of all items, for each comparison on a different number of items.
+    /// Counts of all items, one entry for each number of items that was compared.
     #[serde(default)]
     pub wholes: Vec<Tagged<TallyFinding>>,
     /// The sequential test, by increasing number of items.
@@ -60,7 +60,7 @@ pub struct Results {
 
 /// Two systems with their tasks.
 pub struct Pair<'r> {
-    /// The model name of their findings: `A,B`.
+    /// The model name in the pair's findings: `A,B`.
     pub of: &'r str,
     pub tasks: Vec<&'r Tagged<TaskFinding>>,
     /// The deciding mean: over tasks, or over items if there are too few tasks.
@@ -102,7 +102,7 @@ impl Results {
         match kind {
             Kind::Configuration(x) => put(&mut self.configurations, finding, x),
             Kind::Comparison(x) => {
-                // A comparison on more items is no longer the one that the question was about.
+                // The question was about a comparison on fewer items, so its answer no longer applies.
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
                     self.answer = None;
                 }
@@ -131,7 +131,7 @@ impl Results {
             Kind::Baseline(x) => put(&mut self.baselines, finding, x),
             Kind::Task(x) => put(&mut self.tasks, finding, x),
             Kind::Pooled(x) => put(&mut self.pooled, finding, x),
-            // A run reports an item once.
+            // A run reports each item only once, so nothing is replaced.
             Kind::Flip(x) => self.flips.push(Tagged::new(finding, x)),
             Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
             Kind::Tally(x) => self.take_tally(finding, x),

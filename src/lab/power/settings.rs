@@ -44,7 +44,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
     all
 }
 
-/// Shown for settings with the paper's value.
+/// Shown for a setting that has the paper's value.
 const USUAL: &str = "usual";
 
 /// The spec's corruption settings. They have an effect only with corruption steps, so the paper's number of steps is set if there are none.
@@ -107,7 +107,7 @@ fn data() -> Setting<Spec> {
 
 /// The largest size. Each smaller size is a quarter of the next.
 fn sizes() -> Setting<Spec> {
-    let help = "Training sentences per class in the largest step; each earlier step has a quarter of the next.";
+    let help = "Training sentences per class at the largest size; each smaller size is a quarter of the next.";
     row("task.sizes", "Train per class", help).count(
         &[64, 256, 1_024, 4_096, 16_384],
         SIZES.0..=SIZES.1,
@@ -146,7 +146,7 @@ fn list<T: 'static>(
     )
 }
 
-/// All sizes, for when they are not quarters of the largest.
+/// The list of all sizes, for sizes that are not each a quarter of the next.
 fn steps() -> Setting<Spec> {
     let help = "Training sentences per class at each step, in ascending order, separated by commas.";
     list(
@@ -234,12 +234,12 @@ fn sigmas() -> Setting<Spec> {
 }
 
 fn filter() -> Setting<Spec> {
-    let help = "For results from files: the filter of lm-evaluation-harness, needed if a file has several.";
+    let help = "Filter of lm-evaluation-harness for results from files; needed if a file has several filters.";
     row("test.filter", "Filter", help).text("any", |s: &Spec| s.test.filter.clone(), |s, filter| s.test.filter = filter)
 }
 
 fn metric() -> Setting<Spec> {
-    let help = "For results from files: the metric; by default the first one.";
+    let help = "Metric of results from files; by default the first one.";
     row("test.metric", "Metric", help).text(
         "first",
         |s: &Spec| s.test.metric.clone(),
@@ -287,7 +287,7 @@ fn by() -> Setting<Spec> {
 }
 
 fn planned_items() -> Setting<Spec> {
-    let help = "For a plan: the number of test items at which the result counts; with early stopping, the maximum.";
+    let help = "Number of test items after which the result of a plan counts; with early stopping, the maximum number.";
     row("plan.n", "Planned items", help).count_or(
         "all items",
         &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],

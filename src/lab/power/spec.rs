@@ -175,7 +175,7 @@ pub struct TestSpec {
     pub target: f64,
     /// Differences within this margin count as none.
     pub margin: f64,
-    /// The deciding test for one run of each side on independent items, for which power is also computed.
+    /// The deciding test for one run of each side on independent items. Power is computed for the same test.
     pub by: Test,
     /// The bound for recommended training examples.
     pub bound: Bound,
@@ -382,7 +382,7 @@ impl Spec {
             side.data.iter().try_for_each(|d| refuse.no_file(&format!("{key}.data"), d))?;
         }
         if self.also.folds && self.task.ratio != Ratio::PAPER {
-            let problem = "requires the ratio 4:1:1 for six folds: omit task.ratio, or the folds".into();
+            let problem = "requires the ratio 4:1:1: omit task.ratio, or remove the folds".into();
             return refuse.because("also.folds", problem);
         }
         let sizes = &self.task.sizes;
@@ -392,7 +392,7 @@ impl Spec {
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
-            return refuse.because("task.sizes", format!("contains {bad}: each class needs from {least} to {most}"));
+            return refuse.because("task.sizes", format!("contains {bad}: each size must be from {least} to {most}"));
         }
         if !sizes.windows(2).all(|w| w[0] < w[1]) {
             return refuse.because("task.sizes", "must be in ascending order".into());

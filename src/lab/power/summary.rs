@@ -16,7 +16,7 @@ use lab::answer::few;
 use stats::Estimate;
 use stats::mcnemar::Test;
 
-/// Formats hundredths with a sign and one decimal: `+5.1`.
+/// Formats a difference between proportions in points, with a sign and one decimal: `+5.1`.
 pub fn points(x: f64) -> String {
     // A number that rounds to 0 is shown without a sign.
     let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
@@ -72,7 +72,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     })
 }
 
-/// The better side and its lead, as a sentence. It says "beats" only if the test rejects at `alpha`.
+/// A sentence that names the better side and its lead. It says "beats" only if the test rejects at `alpha`.
 pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -118,7 +118,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
 /// Minimum number of items with which intervals for skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
-/// The doubt about intervals of metrics that are not proportions, over `n` units with this name.
+/// A doubt about an interval for a metric that is not a proportion, from `n` units; `units` is their name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
     few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
 }
@@ -149,7 +149,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// A share of the time in words, without decimals. "More than 99 %" is never rounded to 100 %.
+/// A share of the time in whole per cent; just below 100 %, "more than 99 %".
 pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {
@@ -240,7 +240,7 @@ pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Te
 /// The reason why no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
-        "the observed difference is 0, and no number of items would be enough"
+        "the observed difference is 0, so no number of items would be enough"
     } else {
         "no number of items would be enough"
     }
@@ -309,7 +309,7 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
 
 /// Outcome of a plan that can stop early: its decision, or the state of the test.
 fn early(results: &Results) -> String {
-    // The finding of the run counts: a level chosen afterwards does not change the plan.
+    // The run's own finding is used, because a level chosen afterwards does not change the plan.
     let word = results.sequential.iter().find(|s| s.value.planned);
     let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
     match (word, results.stop()) {
@@ -391,7 +391,7 @@ pub fn surface(results: &Results) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let mut text = format!("baselines on the same sentences, %: {}", all.join(", "));
+    let mut text = format!("accuracy of baselines on the same sentences, %: {}", all.join(", "));
     let largest = results.configurations.iter().map(|c| c.value.n_train).max();
     let sides = results.configurations.iter().map(|c| &c.value).filter(|v| Some(v.n_train) == largest);
     for v in sides {

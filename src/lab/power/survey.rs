@@ -11,15 +11,15 @@ use figure::layers::grouped;
 pub struct Known {
     /// Suite and name of the set.
     pub name: String,
-    /// Number of training items; `None` without a training part.
+    /// Number of training items; `None` if the set has no training part.
     pub train: Option<u64>,
-    /// Number of test items; all items without a training part.
+    /// Number of test items, or of all items if the set has no training part.
     pub test: u64,
 }
 
 impl Known {
-    /// Creates a set from its printed sizes. For SentEval, all 120,000 items are printed, which its files split 10 : 1 : 1; for Universal
-    /// Dependencies, sizes are in words.
+    /// Creates a set from its printed sizes. For SentEval, the total of 120,000 items is printed, which its files split 10 : 1 : 1. Sizes
+    /// of Universal Dependencies are in words.
     pub(crate) fn new((suite, task, _, counts): &Dataset) -> Self {
         let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
         let (train, test) = match counts {

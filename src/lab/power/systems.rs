@@ -193,7 +193,7 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         a: a.name.clone(),
         b: b.name.clone(),
         macro_mean: pooled(Differences::of_items(means), FEWEST_TASKS),
-        // Two equal tasks would give an interval of width 0.
+        // Also needs [`FEWEST_TASKS`] tasks, because two equal tasks would give an interval of width 0.
         micro: pooled(units, FEWEST_TASKS),
         fixed,
         apart,

@@ -139,7 +139,8 @@ pub(crate) const DATASETS: [Dataset; 45] = [
     ("CAT", "ability / arct_2", 0, &[888]),
 ];
 
-/// The tables of a run: `tasks` of folders; `recommended` and `datasets` for trained probes; `corrupted` for a corrupted encoder.
+/// The tables of a run: `tasks` for folders of results, `recommended` and `datasets` for trained probes, `corrupted` for a corrupted
+/// encoder.
 pub fn all(results: &Results) -> Vec<Table> {
     let tasks = [true, false].into_iter().filter_map(|share| tasks(results, share));
     tasks.chain([recommended(results), datasets(results), corrupted(results)].into_iter().flatten()).collect()

@@ -1,4 +1,5 @@
-//! Counts of compared items. They suffice for results with a different level, power, margin or pilot size, without the items or a model.
+//! Counts of compared items. They suffice to compute results for a different level, power, margin or pilot size, without the items or a
+//! model.
 
 use serde::{Deserialize, Serialize};
 

@@ -33,7 +33,7 @@ impl TaskVerdict {
     }
 }
 
-/// Both sides on a task that two folders of results share. `n` of the finding is the number of items.
+/// Both sides on a task that two folders of results share. The finding's `n` is the number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct TaskFinding {
     /// Name of the first side.
@@ -70,7 +70,7 @@ impl TaskFinding {
     }
 }
 
-/// The difference over all tasks of two folders. `n` of the finding is the number of items.
+/// The difference over all tasks of two folders. The finding's `n` is the number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PooledFinding {
     /// Name of the first side.
@@ -95,7 +95,7 @@ pub struct PooledFinding {
 /// Minimum number of tasks with which the mean over items, with tasks as clusters, keeps its level even if tasks differ greatly in size.
 const ENOUGH_TASKS: usize = 60;
 
-/// The doubt about the interval for a mean over items with this number of tasks as clusters.
+/// A doubt about the interval for a mean over items, with this number of tasks as clusters.
 pub fn few_clusters(tasks: usize) -> Option<String> {
     few(tasks, ENOUGH_TASKS, "tasks as clusters", "90.6 % of cases with 10 tasks of 20 to 400 items and 92.5 % with 20")
 }

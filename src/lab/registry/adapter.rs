@@ -117,7 +117,7 @@ impl<I: Listed> Lab for I {
     }
 }
 
-/// The figure with the terms of the glossary that it names; general statistical terms need no explanation.
+/// Adds to a figure the glossary's explanations of the terms that it names, except general statistical terms.
 fn explained(mut figure: Figure) -> Figure {
     let terms = super::glossary().iter().filter(|term| !term.labs.is_empty());
     figure.provenance.glossary = figure.named_terms(terms.map(|term| (term.name, term.meaning)));

@@ -89,7 +89,7 @@ fn only_changed(old: &str, new: &str) -> (String, String) {
     (old.join(", "), new.join(", "))
 }
 
-/// True if runs of these specs test the same examples, because only their models differ.
+/// True if only the models of these specs differ, so that their runs test the same examples.
 pub fn share_examples(a: &Spec, b: &Spec) -> bool {
     let mut same = b.clone();
     same.common_mut().set_models(a.models().to_vec());

@@ -26,7 +26,7 @@ pub fn long<S: 'static>(
     get: impl Fn(&S) -> Long + 'static,
     put: impl Fn(&mut S, Long) + 'static,
 ) -> Setting<S> {
-    let help = "Texts longer than the model's limit: left out, cut at the end, or reduced to a window around the target position (for sentence vectors, split into windows that cover the text).";
+    let help = "Texts beyond the model's limit are left out, cut at the end, or reduced to a window around the target position. For sentence vectors, windows cover the whole text.";
     row(key, "Long texts", help).one_of(
         &Long::ALL,
         |l| l.name().into(),

@@ -154,8 +154,7 @@ fn no_edit_is_never_the_best_intervention() {
     let of = |method: &str| sample.optima.iter().find(|o| o.value.method == method).unwrap().value.clone();
     let results = found(OptimumFinding { value: 0.0, ..of("inlp") });
     let says = answer(&results, &spec).says;
-    let none =
-        "No method for removing it has a best strength, by the MLP oracle: INLP: no strength is shown to beat no edit";
+    let none = "No method for removing it has a best strength, by the MLP oracle: INLP: no edit after which the oracle still reads";
     assert!(!says.join(" ").contains("rank 0") && says.iter().any(|text| text.starts_with(none)), "{says:?}");
     // AlterRep at 0 is INLP, and a control may do nothing.
     assert_eq!(found(OptimumFinding { value: 0.0, ..of("alterrep") }).optima.len(), sample.optima.len());

@@ -238,7 +238,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         let (c, r) = (s.completeness.narrow.mean, s.reliability.unwrap().narrow.mean);
         assert!((r - reliability(c, mean(s))).abs() < 0.01, "{r}");
         assert_eq!((s.n_c, s.n_s, s.eligible()), (600, 600, Some(true)));
-        // The width must be more than half that of the noisier property, and less than that width.
+        // The width must be between half and all of the noisier property's width.
         let width = |s: &Strength| s.selectivity.unwrap().narrow.hi - s.selectivity.unwrap().narrow.lo;
         assert!(width(s) > 0.4 * width(a).max(width(b)) && width(s) < width(a).max(width(b)));
     }
@@ -259,7 +259,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
 }
 
-/// A further property that the oracle no longer reads is treated like the other property, and is named.
+/// A further property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {
     let (other, further, judged) = with_further(true);
@@ -312,7 +312,7 @@ fn the_optimum_has_no_optimism() {
     assert!(paper > 0.52 && (honest - 0.5).abs() < 0.006, "{paper} {honest}");
 }
 
-/// Small coverage simulation for the wide band of completeness, and for a mean near 0, where resampling alone covers only .7.
+/// Small simulation of coverage: the wide band of completeness, and a mean near 0, for which resampling alone covers only 70 %.
 #[test]
 fn bands_cover() {
     let other = labels(120);

@@ -1,4 +1,4 @@
-//! The audit of every probe of a panel: accuracy on the test examples, and the choice of its settings.
+//! Audits every probe of a panel: its accuracy on the test examples, and the choice of its settings.
 
 use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
@@ -55,10 +55,11 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Interval of a mean proportion over training runs: the outer ends of the intervals for the number of right answers rounded down and up.
+/// Interval for the mean proportion of right answers over training runs. The mean number of right answers is rounded down and up, and the
+/// outer ends of the two intervals are used.
 fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     let count = mean * n as f64;
-    // A mean of integers may miss an integer by rounding.
+    // Rounding errors can move a mean of integers away from an integer.
     let (below, above) = ((count + 1e-9).floor() as u64, (count - 1e-9).ceil() as u64);
     let n = n as u64;
     Estimate { mean, lo: share(below.min(n), n, level).lo, hi: share(above.min(n), n, level).hi }

@@ -13,13 +13,13 @@ use probe::Grid;
 const STEPS: usize = 700;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
-/// Passes through the attacked probe per strength of an attack.
+/// Number of passes through the attacked probe per strength of an attack.
 const ATTACK: u128 = 40;
 /// Number of values of a typical property.
 const CLASSES: usize = 2;
 
-/// Number of multiply-adds for running texts through the model up to the layer, training probes, and applying and judging every strength up
-/// to the model's own prediction.
+/// Number of multiply-adds for running texts through the model up to the layer, training probes, and applying and judging every strength,
+/// including the model's own prediction.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let examples = spec.task.examples as u128;
     let (test, replicates) = (examples / 5, spec.probe.replicates as u128);
@@ -47,7 +47,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         };
         let swept = spec.methods.iter().map(|m| strengths(m) as u128 * strength(m, rest));
         let map = map::multiply_adds(spec, size, (training, &|m| strength(m, 0)));
-        // The edited states of the first estimate at each strength are compared with real states, also by Mahalanobis distance.
+        // The edited states of each strength's first estimate are compared with the real states, which includes Mahalanobis distances.
         let measured = spec.methods.iter().map(|m| strengths(m) as u128).sum::<u128>();
         let held = (REAL_STATES + size.width) as u128 * size.width as u128 * FIRST_CHUNK as u128;
         read + training + swept.sum::<u128>() + measured * held + map

@@ -35,7 +35,7 @@ impl Bench {
         Ok(distance_meter)
     }
 
-    /// The finding for the distances at one strength, with its n; `None` if nothing was measured.
+    /// The finding on the distances at one strength, with its n; `None` if nothing was measured.
     pub(crate) fn distance(&self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
         let distance_meter = self.distance_meter.clone().filter(|_| !d.is_empty())?;
         let held = Held {

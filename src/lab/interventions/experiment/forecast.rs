@@ -38,21 +38,21 @@ use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 use stats::rng::stream;
 
-/// Number of test rows in a timed sample of reading.
+/// Number of test examples that are read to time the reading of hidden states.
 const SLICE: usize = 192;
-/// Number of steps in a timed sample of training.
+/// Number of steps that are run to time training.
 const STEPS: usize = 100;
-/// Number of steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
+/// Number of steps after which most networks of a grid have converged, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
-/// Number of strengths in a timed sample of a sweep, spread over the grid.
+/// Number of strengths, spread over the grid, that are applied to time a sweep.
 const APPLIED: usize = 6;
-/// Number of strengths in a timed sample of assessment.
+/// Number of strengths that are assessed to time an assessment.
 const ASSESSED: usize = 8;
-/// Maximum number of resamples in a timed sample of assessment.
+/// Maximum number of resamples drawn to time an assessment.
 const RESAMPLED: usize = 1_000;
 /// Cost of all assessments of a sweep relative to the last one, including the interim bands and the rivals on part of the examples.
 const ASSESSMENTS: f64 = 2.6;
-/// Number of strengths at which fresh probes are trained, and of probes at each.
+/// Number of strengths at which fresh probes are trained, and number of probes at each.
 const LEAKS: (f64, f64) = (2.0, 2.0);
 
 /// Forecasts a run on this bench, within the host's memory limit if there is one.
@@ -85,7 +85,7 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
     Ok(Forecast { model, bytes, parts, seconds, range, because, refined: false, tokens_per_batch, limit })
 }
 
-/// Bytes, their parts, and the tokens in a batch.
+/// Peak memory in bytes, its parts, and the number of tokens in a batch.
 type Memory = (u64, Vec<MemoryPart>, usize);
 
 fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
@@ -145,8 +145,8 @@ const MEASURE: &str = "measure";
 fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
-    // The samples of the sweeps use these fits. Otherwise the time of a fit, which exceeds that of the few strengths in a sample, would be
-    // counted as theirs.
+    // Methods are fitted before their sweeps are timed. Otherwise the time of a fit, which is longer than that of the few strengths in a
+    // sample, would be counted as time of the sweep.
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
@@ -190,8 +190,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         let sweep = work.at(&sweep_of(&m.key()));
         let values = strengths(m) as f64;
         let test = bench.test.len();
-        // The model's behaviour is evaluated for the first training run, and for the others if their fits differ and
-        // only the head remains to run.
+        // The model's behaviour is evaluated for the first training run. It is evaluated for the others too if their fits differ and only
+        // the head remains to run.
         let alone = is_shared(method) || method.is_control || !bench.model.ends_at(bench.site.layer);
         let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let full = if alone { test as f64 } else { all };
@@ -220,7 +220,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mu
     let missing: Vec<Slot> =
         bench.slots.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
     for slot in &missing {
-        // Networks of a grid train side by side.
+        // All networks of a grid train at the same time.
         let grid = bench.grid_of(*slot);
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
         grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
@@ -241,7 +241,7 @@ fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
 
-/// Name of the work of one of the spec's methods; rates differ between models.
+/// Name of a kind of work for one of the spec's methods. It contains the model, because rates differ between models.
 pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
@@ -296,7 +296,8 @@ impl<'a> Slices<'a> {
         let split = Split::new(chunk.len(), bench.seed)?;
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
-        // The selection rule prefers the smallest of equally good networks, so this is usually the attacked and judging network.
+        // The selection rule prefers the smallest of equally good networks, so the smallest is usually both the attacked and the judging
+        // network.
         let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
         let mut rng = stream(bench.seed, "slices of work");
         let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
@@ -340,7 +341,7 @@ impl<'a> Slices<'a> {
         let ready = begun.elapsed().as_secs_f64();
         let h = &self.bench.chunks[0].h;
         std::hint::black_box(meter.measure(h, h, None));
-        // The run makes its meter only once, so this returns the units that would have taken as long at the run's rate.
+        // The run makes its meter only once, so this returns the number of units that the run would do in the same time.
         let all = begun.elapsed().as_secs_f64();
         Ok(all / (all - ready).max(f64::MIN_POSITIVE))
     }
@@ -412,8 +413,8 @@ impl<'a> Slices<'a> {
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        // The run prepares the rows once for all strengths, but this sample prepares them for a few. Returns the units that would have
-        // taken as long at the run's rate.
+        // The run prepares the rows once for all strengths, but this sample prepares them for a few. Returns the number of units that the
+        // run would do in the same time.
         let all = begun.elapsed().as_secs_f64();
         let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
         let unit = (all - ready) / count.max(1) as f64 + ready / strengths;
@@ -443,7 +444,7 @@ impl<'a> Slices<'a> {
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
         let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
-        // Every resample costs the same. Timing all 100,000 took more time and memory than the run.
+        // Every resample costs the same, so a few are enough: timing all 100,000 took more time and memory than the run.
         let count = bench.resample_count.min(RESAMPLED);
         let resamples = Resamples::new(other.len(), count, bench.seed);
         let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();

@@ -21,7 +21,7 @@ use lab::stimuli::Where;
 use probe::train::Recipe;
 use probe::{Labelled, Oracle, TrainingData};
 
-/// Recovered accuracy above which a warning is given.
+/// Difference in accuracy between the edited states and the erased features above which a warning is given.
 const GIVEN_BACK: f64 = 0.05;
 /// Number of rows edited together.
 const TOGETHER: usize = 512;
@@ -39,7 +39,7 @@ pub(crate) fn look(
         if method.goal != Goal::Nullifying || method.is_control {
             continue;
         }
-        // The oracles are already trained.
+        // The oracles are already trained, so their data can be dropped.
         bench.oracle_data = None;
         let best = concluded.first().and_then(|c| c.best);
         let mut values: Vec<f64> = best.into_iter().chain(sweep.values().last().copied()).collect();

@@ -1,4 +1,4 @@
-//! The logit lens of a run, which compares the model's own head with a linear oracle at each layer.
+//! The logit lens of a run, which compares the language model head with a linear oracle at each layer.
 
 use super::forecast::READ;
 use super::prepare::Bench;
@@ -60,8 +60,8 @@ pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Proble
     })
 }
 
-/// Adds the texts whose states are missing at one or more layers of the lens. One unit is the pass of one token through the model up to the
-/// spec's own layer.
+/// Adds the work for texts whose states are missing at one or more layers of the lens. One unit is the pass of one token through the model
+/// up to the spec's own layer.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();

@@ -12,7 +12,7 @@ pub(crate) struct Counts {
     /// Width D of hidden states.
     pub width: usize,
     pub stimuli: usize,
-    /// Number of rows that oracles read (interventions read equally many).
+    /// Number of rows in the oracles' part; the interventions' part has as many.
     pub part: usize,
     pub test: usize,
     /// Number of tokens in the longest text.
@@ -43,9 +43,9 @@ const REST: usize = 6 << 20;
 /// Ratio of a run's resident memory to its largest phase: the allocator keeps some memory freed by other phases. Measured with the system's
 /// allocator on Linux.
 const HELD: f64 = 1.7;
-/// Numbers per example and strength: completeness always, selectivity and related scores where they are defined.
+/// Number of values per example and strength: completeness always, selectivity and related scores where they are defined.
 const TALLY: usize = 6;
-/// Numbers per example and strength for each further property to keep, which most examples have.
+/// Number of values per example and strength for each further property to keep, which most examples have.
 const FURTHER: usize = 8;
 /// Bytes of an oracle's output on an example: two or three probabilities.
 const OUTPUT: usize = 16;
@@ -61,8 +61,8 @@ impl Counts {
     /// pass.
     ///
     /// The phases of a run do not overlap, so the largest counts. Embedding a part needs vectors, their copy in a matrix with a row per
-    /// stimulus, and data for the cache. Training on it needs that matrix and the labelled copy. Judging needs test vectors at both layers,
-    /// edited vectors, and resampling counts.
+    /// stimulus, and data for the cache. Training on the part needs that matrix and the labelled copy. Judging needs test vectors at both
+    /// layers, edited vectors, and resampling counts.
     pub(crate) fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);
@@ -80,7 +80,7 @@ impl Counts {
             + 96 * self.test
             + self.scores()
             + self.distance_meter();
-        // Edited and unedited states of a part, as chunks, gathered, and as training data.
+        // Edited and unedited states of a part, each in chunks, in one matrix, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
         let mut parts: Vec<MemoryPart> = [
@@ -103,7 +103,7 @@ impl Counts {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
         let tallies = self.oracles * (all + curves) * self.tally() * self.test;
-        // Two columns, and one for each value of a property, at most three.
+        // The first property to keep has two values, each further one at most three.
         let values = 2 + 3 * (self.stays - 1);
         let columns = 4 * self.test * (1 + values + (2 + values) * curves + values * most);
         let single = if self.stays > 1 { self.stays } else { 0 };
@@ -141,8 +141,9 @@ impl Counts {
         self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
-    /// Chooses the number of tokens in a batch: the usual number, or fewer to stay within a limit. `resident` is the process's memory so
-    /// far, `pass` the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
+    /// Chooses the number of tokens in a batch: the usual number, or fewer to stay within a limit. `resident` is the memory that the
+    /// process already uses; `pass` gives the working memory of a batch from its number of tokens. Returns the number of tokens, the parts
+    /// of the memory, and the peak.
     ///
     /// # Errors
     /// A problem that names settings that would fit, if not even one text fits.

@@ -1,5 +1,6 @@
 //! The procedure for each model: data and split, a first look with provisional probes, the choice of probe settings, and replicates of all
-//! probes. Every method then runs over its grid, first on a subsample and then on all test examples, with questions answered in between.
+//! probes. Every method then runs over its grid, first on a subsample and then on all test examples. Questions are answered between
+//! batches.
 
 mod audit;
 mod counted;
@@ -203,7 +204,7 @@ impl Run {
         map::draw(bench, &sweeps, host)
     }
 
-    /// The first method's first estimate with provisional probes, unless all probe settings are already chosen.
+    /// Makes the first method's first estimate with provisional probes, unless all probe settings are already chosen.
     fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
         let store = host.store();
         let known = |slot: &Slot| store.trained(&bench.search_key(*slot)).is_some();

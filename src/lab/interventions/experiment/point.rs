@@ -1,4 +1,4 @@
-//! Answers to the slider: one strength on the subsample, then one example in full.
+//! Answers questions from the slider: one strength on the subsample, then one example in full.
 
 use super::points::{Behaved, Named, kinds};
 use super::prepare::Bench;
@@ -33,8 +33,8 @@ pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault>
     })
 }
 
-/// The findings that answer a question, from the first chunk of test examples or from all read so far. Their spec hash is that of the spec
-/// that would produce them; it differs from the run's hash if the options differ.
+/// The findings that answer a question, from the first chunk of test examples or from all those read so far. Their spec hash is that of the
+/// spec that would produce them; it differs from the run's hash if the options differ.
 pub(crate) fn answer(
     bench: &mut Bench,
     request: &PointQuestion,

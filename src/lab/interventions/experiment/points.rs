@@ -45,7 +45,8 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Numbers of examples whose correct form the model prefers only before and only after the intervention.
+    /// Number of examples for which the model prefers the correct form only before the intervention, and the number for which it does so
+    /// only afterwards.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
@@ -62,7 +63,8 @@ impl Behaved {
     }
 }
 
-/// p-value for the hypothesis that the preference changes at no strength, from the model's behaviour at each; `None` if one is missing.
+/// p-value for the hypothesis that the preference changes at no strength, from the model's behaviour at each strength; `None` if a strength
+/// is missing.
 pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
     let n = strengths.first()?.len();
     let whole = n > 0 && strengths.iter().all(|b| b.len() == n);
@@ -84,14 +86,14 @@ pub(crate) struct Baseline {
     floors: Vec<Option<f64>>,
 }
 
-/// The baselines under oracle `o` for the first `n` test examples, only over the replicates behind a point, because other replicates would
-/// shift the baseline away from the curve at strength 0.
+/// The baselines under oracle `o` for the first `n` test examples. They are means over the same replicates as the point, because with other
+/// replicates the baseline would not meet the curve at strength 0.
 pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of training runs with these oracle outputs: by training run, then oracle, on every chunk.
+/// The baselines over training runs, each given by the outputs of its oracles on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,

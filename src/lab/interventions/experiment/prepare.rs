@@ -45,7 +45,7 @@ pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Increased when a change of the program changes cached probes.
 const PROBE_VERSION: u32 = 3;
 
-/// One model at one layer, with all judges and all examples to edit.
+/// One model at one layer, with all probes and all examples to edit.
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub model: Arc<Model>,
@@ -58,17 +58,17 @@ pub(crate) struct Bench {
     pub labels: PropertyLabels,
     /// The examples that train each probe.
     pub split: Split,
-    /// Test rows with a value of the target.
+    /// Test examples that have a value of the target, as rows of the stimuli.
     pub test: Vec<usize>,
     pub site: Site,
     /// Layers of the map, ascending; empty without a map.
     pub map: Vec<usize>,
-    /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
+    /// Trained probes: the replicates in order, then the rivals; until these are trained, a single provisional panel.
     pub panels: Vec<Panel>,
     pub(crate) slots: Vec<Slot>,
     /// The chosen settings for each probe, with all trials.
     pub chosen: Vec<(Slot, SlotProbe)>,
-    /// True if the choice came from the cache.
+    /// For each probe, true if its settings came from the cache.
     pub(crate) was_stored: Vec<bool>,
     /// Prepared test examples; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
@@ -114,7 +114,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
         let (edit, read) = (spec.task.position.title(), read.title());
         return Err(Problem::new(
             format!(
-                "at layer {layer}, an edit at one position ({edit}) has not yet reached the other ({read}), where oracles read"
+                "at layer {layer}, an edit at one position ({edit}) has not yet reached the position where the oracles read ({read})"
             ),
             "task.oracle_position",
             "set site.layer to an earlier layer and site.oracle_layer to a later one",
@@ -128,7 +128,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     Ok((Site { layer, oracle_layer }, map))
 }
 
-/// Warns of labels that differ only in case, and of a position that reads fewer tokens than its name suggests.
+/// Warns about labels that differ only in case, and about a position that reads fewer tokens than its name suggests.
 fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
     for property in task.labelled().filter(|_| task.is_own()) {
         if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
@@ -136,8 +136,7 @@ fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
         }
     }
     if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
-        let what =
-            "with every token, probes are trained and judged on one token of each text, drawn by a hash of its tokens";
+        let what = "if every token is edited, probes are trained and judged on one token per text, drawn by a hash of the text's tokens";
         let hint = "the guide's page on interventions lists the tokens of each position";
         host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
     }
@@ -225,8 +224,8 @@ impl Bench {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at its own
-    /// layer, the bench's probes are reused without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at the
+    /// bench's own layer, its probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {
@@ -289,7 +288,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Reports how many examples the model reads only in part.
+    /// Reports how many examples exceed the model's maximum length, and what is done with them.
     fn tell_of_long_texts(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let (cut, all, most) = (self.stimuli.long, self.examples.examples.len(), self.model.arch().max_positions);
         if cut == 0 {
@@ -321,7 +320,7 @@ impl Bench {
             host.notice(
                 NoticeLevel::Info,
                 Problem::new(format!(
-                        "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                        "{dropped} of {} examples were dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
                          texts cannot be read, {dropped_repeats} give the model the same input as another example)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),

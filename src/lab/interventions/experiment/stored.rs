@@ -40,16 +40,17 @@ impl Bench {
         format!("{}|training {}|{name}|{layer}|{grid}", self.key, self.spec.probe.seed)
     }
 
-    /// Key of a probe of a panel. A provisional one is not cached.
+    /// Cache key of a panel's probe; `None` for a provisional probe, which is not cached.
     pub(crate) fn panel_key(&self, slot: Slot, which: Which) -> Option<String> {
         let recipe = self.recipe(slot, which)?.0.describe();
         let worth = which != Which::Provisional;
         worth.then(|| format!("{}|{}|{recipe}", self.search_key(slot), which.name()))
     }
 
-    /// Key of a fit. Methods of one family share it, and a fit that uses no panel serves all panels.
+    /// Cache key of a fit; `None` if the fit is not cached. Methods of one family have the same key, and a fit that depends on no training
+    /// run serves all panels.
     pub(crate) fn fit_key(&self, method: &Method, options: &Options, which: Which) -> Option<String> {
-        // The content of a file may change under the same name.
+        // A file's content may change while its name stays the same.
         if method.needs.file || which == Which::Provisional && !is_shared(method) {
             return None;
         }
@@ -80,7 +81,7 @@ impl Bench {
     }
 }
 
-/// Stores a probe; a cache that cannot be written gives only a notice.
+/// Stores a probe; if the cache cannot be written, the user gets a notice and the run continues.
 pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {

@@ -1,5 +1,5 @@
-//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate, with
-//! sliders answered in between.
+//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate. Sliders
+//! are answered between chunks.
 
 use crate::experiment::panel::MOST_RIVALS;
 use crate::experiment::stages::sweep_of;
@@ -81,7 +81,7 @@ impl Sweep {
         self.first_seconds
     }
 
-    /// The first estimate of every strength, with the first panel on the first chunk.
+    /// Makes the first estimate at every strength, with the first panel on the first chunk.
     pub(crate) fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
         let title = self.named.method.title;
@@ -157,8 +157,8 @@ impl Sweep {
         let (oracles, outputs) = (panel.oracles.clone(), panel.outputs.clone());
         // A fit shared by all panels changes the model's answers in the same way, and a control needs only one fit.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control);
-        // If only the head remains, the model's own answer is cheap. Otherwise the intermediate blocks run again for every value, so it is
-        // computed only for the first training run.
+        // If only the head remains, the model's own answer is cheap. Otherwise the intermediate blocks run again for every value, so that
+        // answer is computed only for the first training run.
         let everywhere = model.ends_at(site.layer);
         let (total, asks) = (self.values.len(), bench.asks());
         let which = self.seen.len() - 1;
@@ -166,8 +166,8 @@ impl Sweep {
         self.seen[which].behaved.resize(total, Behaved::default());
         self.seen[which].distances.resize(total, Distances::default());
         let distance_meter = bench.distance_meter.clone();
-        // Intermediate blocks take memory for every chunk in flight. Without them, as many chunks run side by side as keep all threads busy
-        // and sliders responsive.
+        // Intermediate blocks take memory for every chunk in flight. If there are none, enough chunks run at the same time to keep all
+        // threads busy, but few enough for quick answers to sliders.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
         for i in 0..total {
             for group in applied.chunks_mut(abreast) {
@@ -240,7 +240,7 @@ impl Sweep {
         Judged { values: &self.values, replicates, judged, other, classes, further }
     }
 
-    /// Results of the training runs at a strength so far, and the model's behaviour.
+    /// Results of the training runs so far at a strength, and the model's behaviour there.
     fn so_far(&self, i: usize) -> (Vec<&[Tally]>, Vec<&Behaved>) {
         let tallies = self.seen.iter().map(|s| s.tallies[i].as_slice()).collect();
         let behaved = self.seen.iter().map(|s| &s.behaved[i]).filter(|b| b.len() > 0).collect();

@@ -36,10 +36,9 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
             let level = (l * 1e4).round() / 1e2;
             match trainings(results, &data.model) {
                 few if is_few(few) => format!(
-                    "Highest reliability (with the values of {few} training runs: {ENOUGH_TRAININGS} or more give an \
-                     interval; elsewhere {level} % intervals)"
+                    "Highest reliability (in parentheses: the values of {few} training runs, since an interval needs {ENOUGH_TRAININGS} or more; in brackets: {level} % intervals)"
                 ),
-                _ => format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)"),
+                _ => format!("Highest reliability ({level} % intervals: over examples and training runs, then over examples only)"),
             }
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
@@ -55,7 +54,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// Number of training runs behind the best strengths of a model.
+/// Number of training runs averaged in a model's best strengths.
 fn trainings(results: &Results, model: &str) -> usize {
     results.optima.iter().find(|o| o.model == model).map_or(0, |o| o.value.how.replicates)
 }
@@ -84,7 +83,7 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
     let further = d.further.iter().map(|f| {
         let (from, to) = (score(f.phi.0), score(f.phi.1));
         printable_label(&format!(
-            "further property {}: {} for its oracles (association with the target {from} to {to})",
+            "further property {}: {} examples for its oracles (association with the target {from} to {to})",
             f.property, f.n_oracle
         ))
     });
@@ -189,12 +188,12 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
 }
 
 const VERSUS_TITLE: &str =
-    "Which is more reliable, among methods that set another value and among those that remove the property";
+    "Ranking by reliability, separately for methods that set another value and for those that remove the property";
 const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
-/// The order of the methods with each goal, then each neighbouring pair in it. The share of resamples is that of the
-/// whole order, so that an order of one goal among two has none.
+/// For each goal, the ranking of its methods, then each pair of neighbours in it. The share of resamples refers to the ranking of all
+/// methods, so it is left out if a run has methods of both goals.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for ranking in results.rankings.iter().filter(|r| r.model == model) {
@@ -244,11 +243,11 @@ fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
     oracles.into_iter().map(row).collect()
 }
 
-const DISTANCE_TITLE: &str = "Distance from real states where reliability is highest, else at the largest strength (in brackets: unedited states)";
+const DISTANCE_TITLE: &str = "Distance from real states at the highest reliability, or else at the largest strength (in brackets: unedited states)";
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 
-/// The distances of every method at its best strength under the first oracle that has one, otherwise at its largest.
+/// The distances for every method at its best strength under the first oracle with which it has one, otherwise at its largest strength.
 fn distances(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen: Vec<MethodKey> = Vec::new();

@@ -1,5 +1,5 @@
 //! Training: settings are chosen once, then whole panels of probes are trained with them as one batch. Cached probes are not trained again,
-//! and data not needed for training are not embedded.
+//! and texts that no training needs are not run through the model.
 
 use crate::experiment::stages::{STATES, fit_of, search_of, training_of};
 use std::sync::Arc;
@@ -182,8 +182,8 @@ impl Bench {
         }
     }
 
-    /// Trains panels, or loads them from the cache, and adds them to the bench. Everything missing is one batch, with the earlier panels
-    /// first.
+    /// Trains panels, or loads them from the cache, and adds them to the bench. All missing probes are trained as one batch, those of
+    /// earlier panels first.
     pub(crate) fn train_panels(&mut self, list: &[Which], slots: &[Slot], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<SlotProbe>> = Vec::new();
         let mut missing: Vec<(usize, Slot, Which)> = Vec::new();

@@ -57,13 +57,13 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
-    /// Number of passes through the probe for a row on which the attack fails, if a thorough proof needs fewer.
+    /// Number of passes through the probe that a failing attack costs per row; `None` if this is too few for a thorough proof to pay off.
     fn dear(&self) -> Option<usize> {
         None
     }
 }
 
-/// Creates the attacks of a method for a number of classes. They may reuse points found at one radius for the next.
+/// Creates a method's attacks for a number of classes. They may reuse points found at one radius for the next.
 pub(crate) type Chain = fn(&Options, usize) -> Vec<Box<dyn Attack>>;
 
 /// A probe attacked by a chain.

@@ -1,4 +1,4 @@
-//! Tests every method on hostile data: it must refuse them clearly or return finite numbers, and must not panic.
+//! Tests every method on hostile data: the method must refuse them clearly or return finite numbers, and must not panic.
 
 use crate::method::{FitData, Goal, InterventionError, Known, Method};
 use crate::options::Options;

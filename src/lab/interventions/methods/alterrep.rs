@@ -34,7 +34,7 @@ pub(crate) const ALTERREP: Method = Method {
 
 const SETTINGS: [Setting; 4] = {
     let [c, intercept, min_accuracy] = CLASSIFIER;
-    let doc = "number of INLP classifiers; the paper does not give it, and 8 is its best rank for INLP";
+    let doc = "number of INLP classifiers; the paper does not give it, but reports 8 as the best rank of INLP";
     [Setting::whole("classifiers", "classifiers", doc, 8.0, MOST_ITERATIONS as f64), c, intercept, min_accuracy]
 };
 
@@ -73,7 +73,7 @@ impl Learnt for Sides {
         let mut sizes = h.dot_t(&self.units);
         for (i, target) in targets.iter().enumerate() {
             for (j, s) in sizes.row_mut(i).iter_mut().enumerate() {
-                // A single row of weights has value 1 on its positive side.
+                // With a single row of weights, value 1 is on its positive side.
                 let value = if classes == 2 { 1 } else { j % classes };
                 *s = if value == *target { s.abs() } else { -s.abs() };
             }

@@ -26,7 +26,7 @@ pub(crate) const APGD: Method = Method {
     ..AUTOATTACK
 };
 
-/// Steps of APGD and of FAB.
+/// The option for the number of steps of APGD and of FAB.
 pub(crate) const ITERATIONS: Setting = Setting::whole(
     "iterations",
     "iterations",
@@ -54,13 +54,13 @@ pub struct Walk {
     pub iterations: usize,
 }
 
-/// Final points of the rows.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
-    /// Points of the highest loss, row by row.
+    /// The point with the highest loss for each row.
     pub best: Vec<f32>,
     pub losses: Vec<f32>,
-    /// The last point that reached its row's target, row by row; the start if none did.
+    /// For each row, the last point that reached its target; the start if none did.
     pub met: Vec<f32>,
     /// True for a row that never reached its target.
     pub robust: Vec<bool>,
@@ -154,7 +154,7 @@ struct Walker<'a> {
     met: Vec<f32>,
     standing: Vec<bool>,
     steps: Vec<f32>,
-    /// Loss of the previous step, and how often it rose since the last checkpoint.
+    /// Loss at the previous step, and number of times that it has risen since the last checkpoint.
     last: Vec<f32>,
     rises: Vec<usize>,
     /// Highest loss at the last checkpoint, and whether the step was halved there.
@@ -193,7 +193,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Computes losses, gradients and success at x.
+    /// Computes losses, gradients and success at the current points.
     fn look(&mut self) {
         self.pass.forward(self.mlp, &self.x);
         let (losses, meets) = (&mut self.losses, &mut self.meets);
@@ -316,7 +316,7 @@ pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Each loss leaves its gradient in the row, up to a positive factor for the cross entropy.
+    /// Each loss function replaces a row of logits by its gradient; for the cross entropy, up to a positive factor.
     #[test]
     fn residuals_are_slopes() {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 1 }, Wish { aim: Aim::Towards, class: 2 }];
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The published form for three classes: minus the margin divided by the whole spread.
+    /// The ratio is the published one: for three classes, minus the margin divided by the range of the logits.
     #[test]
     fn the_ratio_is_the_published_one() {
         let mut z = [3.0f32, 1.0, -1.0];

@@ -1,7 +1,7 @@
 //! Gradient attacks on a perceptron within a maximum-norm ball.
 //!
 //! Embeddings are not images: they are clamped to the ball, not to a range of values. Only the signs of the gradient are used, and its size
-//! is divided out before the backward pass. So a probe that is certain of its answer can be attacked like any other.
+//! is divided out before the backward pass, so that a probe that is certain of its answer can be attacked like any other.
 
 use base::matrix::Real;
 use base::{Cancelled, Pulse, SharedPulse};
@@ -95,8 +95,8 @@ pub fn pgd<T: Real>(
 /// The rows of one group that still move, packed together; buffers are reused between groups.
 ///
 /// The next point depends only on the current one, so a row that a step leaves in place has converged. In such rows every coordinate is at
-/// the bound of the ball; at small radii this takes epsilon/step steps. They are removed, and the passes through the network cover only the
-/// others.
+/// the bound of the ball; at small radii this takes epsilon/step steps. They are removed, so that passes through the network cover only the
+/// remaining rows.
 struct Walkers<T> {
     pass: Pass<T>,
     /// Index of each row within the group.
@@ -122,7 +122,7 @@ impl<T: Real> Walkers<T> {
         }
     }
 
-    /// Walks the group from `h` and writes the end points of its rows to `out`.
+    /// Takes all steps of the group from `h` and writes the final points of its rows to `out`.
     fn run(
         &mut self,
         mlp: &Mlp<T>,
@@ -138,7 +138,7 @@ impl<T: Real> Walkers<T> {
         self.before = vec![T::from_f64(f64::NAN); h.len()];
         self.h = h.to_vec();
         self.gradient = first.to_vec();
-        // `first` contains steps, whose sign already follows the aim. Later entries are gradients, which descent subtracts.
+        // The first step uses the signs in `first`, which already follow the aim; later steps use gradients, which descent subtracts.
         let mut along = schedule.step;
         for step in 0..schedule.steps {
             pulse.beat()?;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     /// Regression: with margins of several hundred, softmax minus one is 0 in single precision, so rows stopped and counted as converged.
-    /// They must walk exactly as with margins near 1.
+    /// They must move exactly as with margins near 1.
     #[test]
     fn certainty_does_not_freeze_the_walk() {
         let (n, d) = (40, 6);
@@ -285,7 +285,7 @@ mod tests {
         let h = Dense::from_vec(n, d, values(n * d)).unwrap();
         let classes: Vec<usize> = (0..n).map(|i| i % 2).collect();
         let mild = Mlp::from_layers(layers.to_vec()).unwrap();
-        // A power of two scales only the margins.
+        // Multiplication by a power of two is exact and changes only the size of the margins.
         layers[1].weight.data_mut().iter_mut().for_each(|w| *w *= 1024.0);
         layers[1].bias.iter_mut().for_each(|b| *b *= 1024.0);
         let sure = Mlp::from_layers(layers.to_vec()).unwrap();

@@ -61,7 +61,7 @@ pub(crate) const DAS: Method = Method {
 };
 
 const SETTINGS: [Setting; 5] = [
-    Setting::whole("steps", "steps", "steps of the first rank", 500.0, 1e6),
+    Setting::whole("steps", "steps", "steps for the first rank", 500.0, 1e6),
     Setting::whole("further", "further steps", "steps that each further rank adds to the previous search", 50.0, 1e6),
     Setting::whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
     Setting::real(
@@ -74,7 +74,7 @@ const SETTINGS: [Setting; 5] = [
     SAME_OTHER,
 ];
 
-/// The bases for ranks from 1 up to at most the number of dimensions.
+/// The bases for each rank from 1 to `ranks`, or to the number of dimensions if that is smaller.
 fn search(
     reader: &Mlp<f64>,
     data: &FitData<'_>,

@@ -35,7 +35,7 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Search::new(options.integer("iterations")))]
 }
 
-/// Factor of a step beyond the hyperplane, factor of the step back from across it, and the largest weight of the original point.
+/// Factor by which a step goes beyond the hyperplane, factor of the step back after crossing it, and maximum weight of the original point.
 const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;
@@ -62,8 +62,8 @@ impl Attack for Search {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
-        // Products of batches are rounded by their size. Processing whole groups of rows makes a row's point independent of the other
-        // attacked rows.
+        // Rounding depends on the number of rows in a batch. Whole groups of rows are processed, so that a row's point does not depend on
+        // which other rows are attacked.
         let mut wanted: Vec<usize> = rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
         wanted.dedup();
         let of = |group: usize| group * CHUNK..((group + 1) * CHUNK).min(field.h.rows());
@@ -145,7 +145,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// The `slot`-th class that a row can be driven to, and the class it is driven from.
+    /// The `slot`-th class to which a row can be moved, and the class that it leaves.
     fn pair(&self, row: usize, slot: usize) -> (usize, usize) {
         let wish = self.wishes[row];
         match wish.aim {

@@ -1,7 +1,7 @@
 //! FGSM: the fast gradient sign method (Goodfellow et al. 2015) on the interventional perceptron.
 //!
-//! `h' = h - epsilon * sign(gradient of CE(f(h), z'))`, with one gradient for all radii. Canby et al. print a plus, which is ascent on the
-//! loss of the original value; with two values both are the same.
+//! `h' = h - epsilon * sign(gradient of CE(f(h), z'))`, with one gradient for all radii. Canby et al. print a plus sign, which means ascent
+//! on the loss of the original value; with two values this is the same.
 
 use super::attack::{Aim, fgsm, signs};
 use super::pgd::PGD;

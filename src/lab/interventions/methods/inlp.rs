@@ -35,7 +35,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::real(
         "c",
         "Regularisation C",
-        "weight of the data against the L2 penalty of the logistic regression (scikit-learn's default)",
+        "weight of the data relative to the L2 penalty of the logistic regression (scikit-learn's default)",
         1.0,
         [1e-6, 1e6],
     ),
@@ -65,7 +65,7 @@ pub struct Directions {
 }
 
 impl Directions {
-    /// Runs INLP for `rounds` rounds. Once no direction is left, the remaining rounds find none.
+    /// Runs INLP for `rounds` rounds. Once no direction is left, the weights of the remaining rounds are zero.
     pub fn fit(
         data: &FitData<'_>,
         rounds: usize,
@@ -116,8 +116,7 @@ impl Directions {
         self.classes
     }
 
-    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. A number beyond the last round means all
-    /// rounds.
+    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. If there are fewer rounds, all of them count.
     ///
     /// # Errors
     /// [`SvdError`], which does not happen for finite weights.

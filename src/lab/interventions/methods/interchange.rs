@@ -36,11 +36,11 @@ pub(crate) const INTERCHANGE: Method = Method {
     },
 };
 
-/// Choice of donors.
+/// The option that restricts the choice of donors.
 pub(super) const SAME_OTHER: Setting = Setting::flag(
     "same_other",
     "same other value",
-    "1 draws donors with the same value of the other property (none counts as a value), 0 ignores it",
+    "1 draws donors with the same value of the other property (no value counts as a value), 0 ignores it",
     0.0,
 );
 
@@ -85,7 +85,7 @@ impl Donors {
 
     /// The donors with the target value and this value of the other property; `None` if there are none.
     pub(super) fn group(&self, target: usize, other: Option<usize>) -> Option<&Matrix> {
-        // A value that no donor has is an empty group.
+        // A value of the other property that no donor has leads to an empty group.
         let column = if self.columns == 1 { 0 } else { other.unwrap_or(self.columns - 1) };
         let group = (column < self.columns).then(|| &self.groups[target * self.columns + column]);
         group.filter(|g| g.rows() > 0)
@@ -131,7 +131,7 @@ impl Donors {
     }
 }
 
-/// FNV-1a over the bits of an embedding.
+/// FNV-1a hash of the bits of an embedding.
 fn content(h: &[f32]) -> u64 {
     let bytes = h.iter().flat_map(|x| x.to_bits().to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
@@ -187,7 +187,7 @@ mod tests {
             let again = INTERCHANGE.load(&fitted.to_bytes(), &Options::defaults(&INTERCHANGE)).unwrap();
             assert!(identical(&moved(&again, &s.test, &targets, &[]), &got));
             assert!(INTERCHANGE.load(&fitted.to_bytes()[1..], &Options::defaults(&INTERCHANGE)).is_err());
-            // The draw of a row does not depend on its neighbours.
+            // The donor drawn for a row does not depend on the other rows.
             let last = s.test.select_rows(&[targets.len() - 1]);
             let alone = moved(&fitted, &last, &targets[targets.len() - 1..], &[]);
             assert_eq!(alone.row(0), got.row(targets.len() - 1));

@@ -1,14 +1,14 @@
 //! Kernelised erasure (Ravfogel et al. 2022b): RLACE in the feature space of a kernel, and a network that finds a state for the erased
 //! features.
 //!
-//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace) removes the subspace
-//! that a linear classifier misses most; then no classifier with this kernel finds the property. A network f is trained so that `φ(f(u))`
-//! is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
+//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace) removes from them
+//! the subspace on which a linear classifier depends most; then no classifier with this kernel finds the property. A network f is trained
+//! so that `φ(f(u))` is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
 //!
-//! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
-//! direction of a hundred, it is close to the embedding itself. So the finding reports the accuracy of a fresh classifier with the same
-//! kernel on the original features, on the erased features, and on those of the states found. If they restore the property, a warning is
-//! given. Probes with other kernels may still find the property, as the authors report too.
+//! There may be no state with exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
+//! direction of a hundred, the nearest state is close to the embedding itself. So the finding reports the accuracy of a fresh classifier
+//! with the same kernel on three kinds of features: the original ones, the erased ones, and those of the states found. If these states
+//! restore the property, a warning is given. Probes with other kernels may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
 //! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Features,
@@ -57,7 +57,7 @@ const SETTINGS: [Setting; 8] = [
     Setting::real(
         "gamma",
         "γ · D",
-        "γ of the kernel times the size of the embeddings, which have unit variance",
+        "γ of the kernel times the number of dimensions, for embeddings scaled to unit variance",
         1.0,
         [1e-6, 100.0],
     ),
@@ -68,7 +68,13 @@ const SETTINGS: [Setting; 8] = [
         256.0,
         4_096.0,
     ),
-    Setting::whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
+    Setting::whole(
+        "rank",
+        "rank",
+        "directions of feature space to remove: k - 1 times this number for k values",
+        1.0,
+        40.0,
+    ),
     Setting::whole("steps", "steps", "maximum number of steps of the R-LACE game", 5_000.0, 1e7),
     Setting::whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
     Setting::whole(
@@ -90,7 +96,7 @@ const SETTINGS: [Setting; 8] = [
 /// Number of examples per training step of the pre-image network.
 const BATCH: usize = 128;
 
-/// The features, the subspace removed from them, and the network that maps back.
+/// The features, the subspace removed from them, and the network that maps features back to embeddings.
 struct Eraser {
     classes: usize,
     features: Features,

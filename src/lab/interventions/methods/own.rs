@@ -189,7 +189,7 @@ mod tests {
         assert!(identical(&at(&fitted, 0.0), &s.test));
         let two = Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 2 { 0.0 } else { s.test.row(i)[j] });
         assert!(close(&at(&fitted, 2.0), &two) && identical(&at(&again, 2.0), &at(&fitted, 2.0)));
-        // Lengths and angles do not matter, and excess ranks remove everything.
+        // Lengths of directions and angles between them do not matter, and a rank beyond their number removes all of them.
         assert!(close(
             &at(&fitted, 40.0),
             &Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 3 { 0.0 } else { s.test.row(i)[j] })
@@ -200,7 +200,7 @@ mod tests {
         assert!(refused.err().unwrap().to_string().contains("size 5"));
     }
 
-    /// States edited externally by LEACE equal the states from LEACE here.
+    /// States edited with LEACE by another program give the same result as LEACE here.
     #[test]
     fn own_states_are_put_in_by_row() {
         let s = sample(3);
@@ -219,7 +219,7 @@ mod tests {
         assert!(identical(&got, &erased.cast::<f32>().select_rows(&some)));
         let beyond = Known { rows: &[4, 2, 100_000], ..Known::default() };
         assert!(fitted.on_known(&h, &targets, &beyond, &mut NoPulse).is_err());
-        // A property with three values needs a state for each.
+        // A property with three values needs one state per value for each example.
         let method = STATES;
         assert!(method.fit(&data, &options, &mut NoPulse).err().unwrap().to_string().contains("3 x n x D"));
         let by_value = (0..3).map(|k| Matrix::from_fn(s.test.rows(), 12, |i, _| (10 * i + k) as f32)).collect();

@@ -4,9 +4,9 @@
 //! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a hidden unit
 //! comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough form, from separate bounds.
 //!
-//! A row whose margin stays above 0 is safe from any attack, and every attack of [`super::across`] returns it unchanged. So a proof changes
-//! no result and saves a futile search, apart from rounding: attacked rows are multiplied in batches, which then lack the proved rows. The
-//! bounds apply to exact arithmetic; an allowance for rounding is subtracted from each.
+//! A row whose margin stays above 0 is safe from any attack, and every attack of [`super::across`] returns it unchanged. So a proof saves a
+//! futile search and changes results only by rounding, because the batches of attacked rows then lack the proved rows. The bounds apply to
+//! exact arithmetic; an allowance for rounding is subtracted from each.
 
 use super::across::{Field, Wish};
 use super::attack::Aim;
@@ -109,8 +109,8 @@ impl Bounds<'_> {
     }
 
     /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th margin of each row, and whether
-    /// the row has that many margins. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin
-    /// of the row's current class.
+    /// the row has that many margins. An attack away from a class succeeds if any one of several margins reaches 0. An attack toward a
+    /// class has one margin, that of the row's current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -188,7 +188,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// A lower bound, over the ball, on functions of hidden-layer outputs before layer `layer`.
+    /// Lower bounds over the ball on linear functions of the outputs that layer `layer` reads.
     fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
         for below in (0..layer).rev() {
             linear.relax(&ranges[below]);
@@ -282,14 +282,15 @@ mod tests {
         (mlp, h, from)
     }
 
-    /// Targets away from every class and toward every other class.
+    /// Targets for attacks away from every class and toward every other class.
     fn wishes(from: &[usize], classes: usize) -> [Vec<Wish>; 2] {
         let away = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
         let towards = from.iter().map(|c| Wish { aim: Aim::Towards, class: (c + 1) % classes }).collect();
         [away, towards]
     }
 
-    /// Nothing proved safe crosses the boundary: neither hundreds of random corners and points of the ball, nor the attacks.
+    /// No row that is proved safe can be moved across the boundary: not by hundreds of random corners and points of the ball, and not by
+    /// the attacks.
     #[test]
     fn what_is_proved_to_stand_stands() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];
@@ -357,7 +358,7 @@ mod tests {
             weight: Matrix::from_vec(rows, bias.len(), weight).unwrap(),
             bias: bias.to_vec(),
         };
-        // margin = relu(x) + relu(-x) + 0.5 against 0: at least .5 everywhere; the lines give relu >= 0 where x crosses 0.
+        // The margin is relu(x) + relu(-x) + 0.5, which is at least .5 everywhere. Where x changes sign, the lower line of a ReLU is 0.
         let mlp = Mlp::from_layers(vec![
             layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
             layer(vec![1.0, 0.0, 1.0, 0.0], 2, &[0.5, 0.0]),

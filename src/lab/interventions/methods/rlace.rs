@@ -4,7 +4,7 @@
 //! of (h - h P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place of the projections of rank k, which are its corners. As in the
 //! authors' code, both players alternate stochastic gradient steps with weight decay, and P is projected back onto the Fantope after each
 //! of its steps. After every round of steps P is rounded to the projection onto its k leading eigenvectors and judged by a classifier
-//! trained on the training data after removal. The best projection has the highest loss; the game ends when the classifier's accuracy
+//! trained on the training data after removal. The projection with the highest loss is kept; the game ends when the classifier's accuracy
 //! equals the majority's.
 //!
 //! Differences from the authors' code:
@@ -15,8 +15,8 @@
 //! The curve over ranks is one game, in which each rank starts from the result of the previous one plus a random direction. That game alone
 //! gets worse with rank: a fresh probe is at chance at rank 2, but its accuracy is .77 at rank 8. So each rank has a second candidate, the
 //! previous rank's basis plus a direction from a rank-1 game on the states after its removal. A converged, nearly unpenalised classifier
-//! keeps the candidate with the larger loss. With `judge = 1` the game and its judge follow the authors' code, with only their penalised
-//! classifier.
+//! keeps the candidate with the larger loss. With `judge = 1`, the game follows the authors' code, and their penalised classifier is the
+//! only judge.
 //!
 //! Embeddings are first divided by their root mean square coordinate. This changes no subspace but makes the learning rate comparable
 //! between models; it can be switched off.
@@ -35,7 +35,7 @@ use probe::{Dense, Labelled, Matrix, Subspace};
 pub const RLACE: Method = Method {
     id: "rlace",
     title: "RLACE",
-    doc: "removes the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)",
+    doc: "removes the subspace on which a linear classifier depends most, found in an adversarial game (Ravfogel et al. 2022)",
     goal: Goal::Nullifying,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &ERASED_RANK,
@@ -89,7 +89,7 @@ const SETTINGS: [Setting; 9] = [
     Setting::real(
         "tolerance",
         "tolerance",
-        "ends when the accuracy is this close to the majority's (authors' code)",
+        "the game ends when the accuracy is this close to the majority share (authors' code)",
         0.0015,
         [0.0, 1.0],
     ),
@@ -153,7 +153,7 @@ impl Curve {
         let mut game = Game::new(train, seed, "rlace", options);
         let mut curve = Self { classes, dimension, ranks: Vec::new() };
         let (first, further) = (options.integer("steps"), options.integer("further"));
-        // In units of expected steps, because the number for the first rank is unknown.
+        // Progress is counted in expected steps, because the number of steps for the first rank is unknown.
         let total = first + (1 + usize::from(nested)) * ranks * further;
         let mut beside = 0;
         for rank in 1..=ranks {
@@ -201,8 +201,8 @@ impl Curve {
         Ok(curve)
     }
 
-    /// The previous rank's basis plus a direction from a game on the states after its removal. That game starts from what a fresh
-    /// classifier reads there.
+    /// The previous rank's basis plus a direction from a game on the states after its removal. That game starts from the directions that a
+    /// fresh classifier reads there.
     fn nested(
         train: &Labelled,
         last: &Erased,
@@ -321,7 +321,7 @@ mod tests {
         -shares.iter().map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// After the game a classifier finds little, far less than after removing the same number of random directions.
+    /// After the game, a classifier recovers little of the property, far less than after removal of the same number of random directions.
     #[test]
     fn the_game_takes_the_property_out() {
         for classes in [2, 3] {

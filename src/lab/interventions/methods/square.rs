@@ -1,9 +1,9 @@
 //! Square: random search for a point across the boundary, using only the probe's outputs (Andriushchenko et al. 2020).
 //!
-//! The search starts at a random corner of the ball. Each query sets a window of coordinates to the same random side and is kept if the
-//! margin falls. The method was written for images with square windows; neither its paper nor the one on probes defines windows for
-//! vectors. Here a window is a run of `max(1, round(p D))` neighbouring coordinates. With square windows in an artificial image, robust
-//! accuracy changes by tens of points, so results of Square are not comparable between programs.
+//! The search starts at a random corner of the ball. Each query moves a window of coordinates to one random side of the ball, and the
+//! result is kept if the margin falls. The method was written for images with square windows; neither its paper nor the one on probes
+//! defines windows for vectors. Here a window is a run of `max(1, round(p D))` neighbouring coordinates. With square windows in an
+//! artificial image, robust accuracy changes by tens of points, so results of Square are not comparable between programs.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
@@ -159,8 +159,8 @@ impl Seeker {
         }
     }
 
-    /// Keeps the candidate if its margin is lower. One that seems to be across the boundary is recomputed in full, because the many updates
-    /// of the first layer accumulate rounding errors.
+    /// Keeps the candidate if its margin is lower. A candidate that seems to be across the boundary is recomputed in full, because the many
+    /// updates of the first layer accumulate rounding errors.
     fn judge(&mut self, logits: &[f32], field: &Field<'_>) {
         let margin = margin(logits, field.wishes[self.row]);
         if margin >= self.margin {
@@ -192,7 +192,7 @@ fn margin(logits: &[f32], wish: Wish) -> f32 {
     let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
     let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
     let margin = if wish.aim == Aim::AwayFrom { gap } else { -gap };
-    // A tie is not a success for a class that would lose it.
+    // With a tie, `margin` would be 0 even for a row that has not reached its target.
     if wish.is_met(logits) { margin.min(0.0) } else { margin.max(f32::MIN_POSITIVE) }
 }
 

@@ -102,7 +102,7 @@ fn one_method_may_run_with_several_settings_but_each_only_once() {
     let pgd = |steps: f64| MethodSpec { options: [("steps".to_owned(), steps)].into(), ..MethodSpec::named("pgd") };
     assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
     assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
-    // Writing out the default does not change it.
+    // Setting an option to its default is the same as omitting it.
     let steps = find("pgd").unwrap().settings.iter().find(|s| s.name == "steps").unwrap().default;
     assert!(refusal(|s| s.methods.push(pgd(steps))).contains("twice with the same options"));
 }
@@ -171,7 +171,7 @@ fn the_procedure_is_written_out_and_no_other_is_accepted() {
     }
 }
 
-/// Positions that no layer connects are refused with a suggestion.
+/// Positions that are not connected by any layer are refused with a suggestion.
 #[test]
 fn positions_are_checked_and_omitted_where_they_are_the_mask() {
     let with = |line: &str, site: &str| {

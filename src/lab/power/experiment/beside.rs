@@ -66,7 +66,7 @@ impl Bench<'_> {
             shortfall::measure(self.spec, (first, side), trained, (self.pace, reporter), host)?;
         }
         if !also.noise.is_empty() && !also.noise.contains(&self.spec.b.noise) {
-            // The comparison itself is a point of the curve and needs no training.
+            // The comparison with the spec's own noise is one point of the noise curve and needs no further training.
             for (size, pairs) in self.steps {
                 self.under((self.spec.b.noise, true), *size, pairs, reporter, host)?;
             }
@@ -98,7 +98,7 @@ impl Bench<'_> {
                     Err(e) => {
                         // Both sides have the same number of sentences, so one notice is enough.
                         if first || !matches!(e, MdlError::TooFew(_)) {
-                            let what = format!("{name}: no {} code length: {e}", method.name);
+                            let what = format!("{name}: the {} code length was not computed: {e}", method.name);
                             let hint = "raise the largest of task.sizes, or omit also.mdl".into();
                             let problem = Problem { what, r#where: "also.mdl".into(), hint };
                             host.notice(NoticeLevel::Warning, problem)?;
@@ -238,7 +238,7 @@ impl Bench<'_> {
         }
         reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
         reporter.step(&pooled, host)?;
-        let what = "folds share most of their training sentences: the interval of the pooled comparison does not include the choice of training sentences";
+        let what = "folds share most of their training sentences, so the interval of the pooled comparison does not cover the choice of training sentences";
         let hint = String::new();
         host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;
         Ok(pooled)

@@ -1,4 +1,4 @@
-//! Trains encoders on sentences with words in random order. A stopped training run resumes.
+//! Trains encoders on sentences with words in random order. An interrupted training run can be resumed.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ const STEPS: usize = 8;
 pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
-    /// The key for storing its state.
+    /// The key under which its state is stored.
     key: String,
     first: bool,
 }
@@ -56,7 +56,7 @@ impl Corruption {
     pub(crate) fn seconds(&self, host: &mut Host<'_>) -> Result<f64, Fault> {
         let store = host.store();
         let before = StoreMark::new(store.unfinished(&self.key), |_| {}).before();
-        // The sentences of a different text differ in length.
+        // The text is part of the name, because step times depend on sentence lengths.
         let Settings { batch, text, .. } = &self.settings;
         let kind = format!("corruption step {batch} {} {}", self.start.hash(), text.as_deref().unwrap_or_default());
         let step = host.rate(&kind, &mut || {

@@ -31,7 +31,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     let found = matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
     if found.unmatched_a + found.unmatched_b > 0 {
         let what = format!(
-            "{} items are in both; {} items of the first side and {} of the second are left out",
+            "{} items are common to both sides; {} items of the first side and {} of the second are left out",
             found.pairs.n(),
             found.unmatched_a,
             found.unmatched_b
@@ -68,7 +68,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     if reporter.is_short_of_power() {
         // See the results of the bench `power` (`signs`).
-        let what = "the decision to give up uses the size of the difference and the power, not its sign over parts of the items: with low power, the sign changes by chance between random parts";
+        let what = "whether to recommend a number of items depends on the size of the difference and on power, not on the sign of the difference in parts of the items. With low power, this sign changes by chance between random parts";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -115,7 +115,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     let mut others: Vec<&str> = shared.iter().skip(1).map(String::as_str).collect();
     others.extend(lacking.iter().map(String::as_str));
     if spec.test.metric.is_none() && !others.is_empty() {
-        let what = format!("{metric} is compared; left out: {}", others.join(", "));
+        let what = format!("{metric} is compared; other metrics are left out: {}", others.join(", "));
         let hint =
             "set test.metric to compare a different one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;

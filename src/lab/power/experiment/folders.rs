@@ -61,7 +61,7 @@ fn label(spec: &Spec, found: &Versus) -> Label {
     Label::new(spec, &format!("{},{}", found.a, found.b))
 }
 
-/// Reports tasks that only one side has, then all tasks and the differences over them.
+/// Reports tasks that only one side has, then the results on the common tasks and the differences over them.
 fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for (name, tasks) in [(&found.a, &found.only_a), (&found.b, &found.only_b)] {
         if !tasks.is_empty() {

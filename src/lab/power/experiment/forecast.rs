@@ -18,7 +18,7 @@ use probe::mdl::variational::{codes, looks, step};
 use probe::train::Recipe;
 use stats::Purpose;
 
-/// Number of sentences in a timed slice of encoding.
+/// Number of sentences that are encoded to time the encoding.
 const SLICE: usize = 32;
 /// Average epochs per training run, measured on the default spec; each run takes between [`PATIENCE`] and [`EPOCHS`] epochs.
 const EXPECTED: f64 = 9.0;
@@ -113,7 +113,7 @@ fn seconds(
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
 }
 
-/// Number of steps in a timed slice of a search for codes.
+/// Number of steps that are run to time a search for codes.
 const STEPS: usize = 8;
 
 /// Expected time in seconds for a side's codes. Only the searches count; the rest is negligible.

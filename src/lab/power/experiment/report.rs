@@ -197,7 +197,7 @@ impl Reporter {
         if last.both.is_none() && !last.unpaired {
             return Ok(());
         }
-        // The planned subset of the items is not a training size of the run, so its sign is ignored.
+        // The planned subset of the items is not a training size of the run, so the sign of its difference is ignored.
         let sizes = || self.made.iter().zip(&self.powers).filter(|(_, (_, part))| !part);
         let all: Vec<&ComparisonFinding> = sizes().map(|((_, c), _)| c).collect();
         let best_power = sizes().map(|(_, (power, _))| *power).fold(0.0, f64::max);

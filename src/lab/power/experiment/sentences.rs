@@ -100,7 +100,7 @@ impl Sentences {
             shuffle(&mut rng, &mut rows);
             if !folds.is_empty() {
                 let of = |fold: usize| rows.iter().copied().filter(|r| folds[*r] == fold).collect::<Vec<_>>();
-                // Folds alternate so that smaller sizes contain words from all folds.
+                // Training words come from all folds in turn, so that smaller sizes contain words from every fold.
                 let train: Vec<Vec<usize>> = (0..4).map(of).collect();
                 parts[0].push((0..each[0]).filter_map(|k| train[k % 4].get(k / 4).copied()).collect());
                 parts[1].push(of(4).into_iter().take(each[1]).collect());
@@ -134,7 +134,8 @@ impl Sentences {
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
-            // Grouped sentences alternate, so the remainder after division by four is at the end of the training part and is left out.
+            // The sentences of a grouped task alternate between folds, so the remainder after division by four is at the end of the
+            // training part and is left out.
             let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
             let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
             for (at, row) in each.take(FOLDS * quarter).enumerate() {
@@ -151,7 +152,7 @@ impl Sentences {
     }
 
     /// The same sentences with random labels. They are assigned in the order of the sentences' hashes, and are as balanced in each part as
-    /// those of the task. Follows Hewitt and Liang (2019), with sentences instead of word types.
+    /// the task's labels. Follows Hewitt and Liang (2019), with sentences instead of word types.
     pub(crate) fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
         let mut labels = self.labels.clone();
         for part in &drawn.parts {

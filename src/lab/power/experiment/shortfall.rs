@@ -73,7 +73,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Both parts at every size; the largest has none by data.
+/// Both losses at every size; at the largest size, none is due to lack of data.
 fn split(spec: &Spec, first: bool, found: &[Found]) -> Vec<ShortfallFinding> {
     let most = found.last().map(|most| &most.best);
     let part = |(at, Found { n, optimum, best, probes }): (usize, &Found)| ShortfallFinding {
@@ -188,9 +188,10 @@ mod tests {
         }
     }
 
-    /// Ten test sentences. With few examples the best probe is right on 7, two training runs on 6 and 5; with many on 9, and 9 and 8. By
-    /// hand: with few, optimisation .7 - (.6 + .5) / 2 = .15 and data .9 - .7 = .2, together .9 - .55; with many, .05 and none. The
-    /// standard deviation of (.1, .2) is .1 / sqrt 2.
+    /// Ten test sentences. After few training examples, the best probe is right on 7 and the two training runs on 6 and 5; after many, the
+    /// best probe is right on 9 and the training runs on 9 and 8. Computed by hand, after few examples: optimisation .7 - (.6 + .5) / 2 =
+    /// .15, data .9 - .7 = .2, in all .9 - .55 = .35. After many: optimisation .05, no loss due to data. The standard deviation of (.1, .2)
+    /// is .1 / sqrt 2.
     #[test]
     fn the_parts_are_those_of_accuracies_counted_by_hand() {
         let right = |count: usize| -> Vec<f64> { (0..10).map(|i| f64::from(u8::from(i < count))).collect() };
@@ -208,13 +209,14 @@ mod tests {
         assert_eq!((few.at_n, few.seeds, few.side.as_str()), (16, 2, "a"));
     }
 
-    /// Coverage of 95 % by training runs, test items, share of answers that a training loses, and spread of that share over training runs.
+    /// Simulated coverage of the 95 % interval for a number of training runs (`seeds`) and of test items (`n`). A training run turns the
+    /// share `lost` of the answers wrong; this share has the standard deviation `spread` over training runs.
     fn coverage(seeds: usize, n: usize, lost: f64, spread: f64) -> f64 {
         let spec = Spec::shipped();
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));
         let (runs, truth) = (300, 0.8 * lost - 0.2 * 0.3 * lost);
         let held = (0..runs).filter(|_| {
-            // Every training run loses hard items four times as often as easy ones.
+            // Every training run turns answers to hard items wrong four times as often as answers to easy ones.
             let items: Vec<(bool, f64)> =
                 (0..n).map(|_| (unit(&mut rng) < 0.8, if unit(&mut rng) < 0.5 { 1.6 } else { 0.4 })).collect();
             let best = items.iter().map(|(right, _)| f64::from(u8::from(*right))).collect::<Vec<_>>();

@@ -36,7 +36,7 @@ const POOLINGS: [Option<PoolOver>; 6] = [
     Some(PoolOver::Pooler),
 ];
 
-/// Shown for a side with the common task.
+/// Shown for a side that has the common task.
 const SHARED: &str = "the shared task";
 
 fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
@@ -220,7 +220,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results instead of a probe: a file (from any harness that `probity compare` supports; separate several seeds by commas), or a folder with results by task; several folders are several systems. Set it for both sides.";
+    let help = "Results that replace a probe: a file from any harness that `probity compare` supports, with several seeds separated by commas, or a folder with results by task. Several folders are several systems. Set this for both sides.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),

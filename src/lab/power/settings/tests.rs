@@ -36,7 +36,7 @@ fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
     assert_eq!(spec.path(spec.task.data.as_ref().unwrap()), std::path::absolute("own.tsv").unwrap());
 }
 
-/// Regression: settings of a corruption that was not requested used to be ignored silently.
+/// Regression: corruption settings without a corrupted encoder used to be ignored silently.
 #[test]
 fn terms_of_a_corruption_need_one() {
     let mut spec = Spec::shipped();

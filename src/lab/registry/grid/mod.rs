@@ -81,7 +81,7 @@ fn has_grid(text: &str) -> bool {
     toml::from_str::<Table>(text).is_ok_and(|table| table.contains_key("grid"))
 }
 
-/// Expands a text with `[grid]` into cells. Values are checked only as far as parsing needs it.
+/// Expands a text with `[grid]` into cells. Values are checked only as far as parsing requires.
 pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     let file = File { text, origin };
     let mut base: Table =
@@ -127,7 +127,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// The file with the line of a field, and the cell concerned.
+    /// The file name, the line of a field and the cell concerned, for error messages.
     fn place(&self, key: &str, at: &[(String, String)]) -> String {
         // A field set by an axis is below [grid], under the axis's name.
         let own = at

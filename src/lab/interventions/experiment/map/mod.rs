@@ -1,8 +1,8 @@
 //! Computes the map of layers: oracles for every layer, then, row by row, an intervention at one layer, judged there and at every later
 //! one.
 //!
-//! Training, fits and states of a layer are stored under the same keys as in a run at that layer alone. So a stopped map can resume, and
-//! the results on its diagonal equal those of such runs.
+//! Probes, fits and states of a layer are cached under the same keys as in a run at that layer alone. So a stopped map can resume, and the
+//! results on its diagonal equal those of such runs.
 
 mod work;
 
@@ -33,7 +33,7 @@ use lab::fault::Fault;
 /// Oracle outputs of a training run for every chunk.
 type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
-/// The oracles at or after the layer of the intervention, by replicate, with their outputs before it.
+/// The oracles of one layer, at or after that of the intervention, by replicate, with their outputs on unedited states.
 struct Judge {
     layer: usize,
     replicates: Vec<(Arc<Vec<Oracle>>, OracleOutputs)>,
@@ -72,7 +72,7 @@ impl Bench {
             self.choose_recipes(host)?;
             let list: Vec<Which> = (1..=self.spec.probe.replicates).map(Which::Replicate).collect();
             let slots = self.slots.clone();
-            // One panel, then the others, as in a run at this layer alone.
+            // The first panel is trained separately, as in a run at this layer alone.
             let (first, others) = list.split_at(1);
             self.train_panels(first, &slots, host)?;
             self.train_panels(others, &slots, host)?;
@@ -225,7 +225,7 @@ impl Pass<'_> {
         assess(&sweep, &resamples, &halves, level)
     }
 
-    /// Reports the cells of the intervention's own layer. Returns the index of the row's strength, or the reason why there is none.
+    /// Reports the cells where the oracle reads the edited layer. Returns the index of the row's strength, or the reason why there is none.
     fn diagonal(
         &mut self,
         judge: &Judge,

@@ -92,7 +92,7 @@ mod tests {
         let given = MapSpec { value: [("pgd".to_owned(), 0.112)].into(), ..one.clone() };
         let [none, two, all, one, given] = [None, Some(two), Some(all), Some(one), Some(given)].map(counted_with);
         assert!(none < given && given < one && one < all && two < all, "{none} {given} {one} {all} {two}");
-        // Without a given strength all are tried: most of the map's work is PGD's.
+        // Without a given strength, all strengths are tried, and most of the map's work is then PGD's.
         let strengths = strengths(Spec::shipped().methods.iter().find(|m| m.name == "pgd").unwrap()) as u128;
         let swept = (one - none) - (given - none);
         assert!(swept * (strengths + 1) / (strengths - 1) <= one - none, "{swept} of {}", one - none);

@@ -11,12 +11,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use stats::rng::{below, stream, unit};
 
-/// Weight of the judge's penalty on the mean loss, as in the authors' code.
+/// Weight of the judge's penalty relative to the mean loss, as in the authors' code.
 const ALPHA: f64 = 1e-4;
 /// A penalty that only keeps the weights finite.
 const NEARLY_NONE: f64 = 1e-8;
 
-/// Judges projections by the success of a classifier trained on the rest.
+/// Judges projections by how well a classifier does on the states after their removal.
 pub(super) struct Judge<'a> {
     train: &'a Labelled,
     gram: Gram,
@@ -24,12 +24,12 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Penalised like the authors' judge: reports chance even if a property remains on a small scale.
+    /// The authors' judge, whose classifier is penalised: it reports chance even if a property remains on a small scale.
     pub(super) fn authors(train: &'a Labelled) -> Self {
         Self::new(train, ALPHA, Settings::default())
     }
 
-    /// A nearly unpenalised classifier, like a fresh probe.
+    /// A judge whose classifier is nearly unpenalised, like a fresh probe.
     pub(super) fn unpenalised(train: &'a Labelled) -> Self {
         Self::new(train, NEARLY_NONE, Settings { max_iterations: 2_000, ..Settings::default() })
     }
@@ -65,7 +65,7 @@ impl<'a> Judge<'a> {
 /// Both players and their state.
 pub(super) struct Game<'a> {
     train: &'a Labelled,
-    /// The subspace player's point of the Fantope.
+    /// The subspace player's point in the Fantope.
     pub(super) point: Fantope,
     /// The classifier: one row for two values, k rows for k > 2.
     weight: Dense<f64>,
