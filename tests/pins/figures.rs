@@ -113,7 +113,7 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
         ),
         ("prompts", "ledger", "48 facts of 4 relations"),
         ("prompts", "places", "exact to ± 0.07 (95 %)"),
-        ("prompts", "consistency", "Line at 0.5: least possible share, one over the 2 orders of this run's models"),
+        ("prompts", "consistency", "Line at 0.5: least possible share: 1 divided by the 2 orders of this run's models"),
         ("prompts", "curve", "2 of 4 relations at random"),
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
         ("prompts", "disparity-published", "a share γ states facts"),

@@ -61,11 +61,11 @@ impl Candidates {
 pub struct Strings {
     /// The trimmed text of each token, by id.
     texts: Vec<String>,
-    /// By id: true for tokens that are skipped.
+    /// True for skipped tokens, by id.
     passed: Vec<bool>,
-    /// By id: true for special tokens, which are never candidates.
+    /// True for special tokens, which are never candidates, by id.
     special: Vec<bool>,
-    /// Ids of the tokens with each string, ascending.
+    /// Token ids by string, ascending.
     ids: HashMap<String, Vec<u32>>,
     ignore_case: bool,
 }

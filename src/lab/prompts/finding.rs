@@ -134,8 +134,8 @@ pub struct RelationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// A model's score with one prompt and the original mentions. Intervals: of proportions for P@1 and P@k, Student's t over instances for
-/// MRR.
+/// A model's score with one prompt and the original mentions. P@1 and P@k have intervals for proportions; MRR has one by Student's t over
+/// instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
     /// Identifier of the relation.
@@ -180,8 +180,7 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst prompt selected on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Interval of `gap_held_out` by Student's t over the instances of one half; absent in recordings made by older
-    /// versions.
+    /// Interval of `gap_held_out` by Student's t over the instances in one half of a split; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap expected from equally good prompts.
@@ -371,9 +370,9 @@ pub struct TunedFinding {
     pub name: String,
     /// Text of the prompt.
     pub prompt: String,
-    /// Prompt of equally many random words, with which the search started.
+    /// Prompt with the same number of random words, from which the search started.
     pub control: String,
-    /// The model for which it was found.
+    /// The model for which the prompt was found.
     pub found_for: String,
     /// P@1 with this prompt and the usual name.
     pub p_at_1: Estimate,

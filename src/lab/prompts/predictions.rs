@@ -23,7 +23,7 @@ const MOST_ROWS: usize = 16_000_000;
 const MOST_BYTES: usize = 1 << 20;
 /// Maximum numbers of models, prompts per relation and mentions per instance, limited by the size of a key.
 const MOST_NAMES: usize = 1 << 12;
-/// Stands for a missing word.
+/// Number that represents a missing word.
 const UNSAID: u32 = u32::MAX >> 1;
 
 #[derive(Debug, Error)]

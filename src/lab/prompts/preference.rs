@@ -62,10 +62,10 @@ pub fn is_over(gap: f64, large: f64) -> bool {
 
 /// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. `None` without prompts or instances.
 ///
-/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes covers too rarely: half of the time for the
-/// gap between prompts with scores from .50 to .65, and never for equal prompts. Simultaneous limits for all prompts are used instead:
-/// Clopper-Pearson limits at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends are NaN); the mean has an
-/// interval by Student's t.
+/// The intervals of worst, best and gap refer to the true scores of these prompts. A bootstrap of the extremes has too little coverage:
+/// half of the time for the gap between prompts with scores from .50 to .65, and never for equal prompts. Simultaneous limits for all
+/// prompts are used instead: Clopper-Pearson limits at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends
+/// are NaN); the mean has an interval by Student's t.
 pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     let p = Preference::of(&answers.p_at_1()).filter(|_| n > 0)?;
@@ -256,8 +256,8 @@ mod tests {
         assert_eq!(honest(&one, 0.95, 0), None);
     }
 
-    /// Regression: a bootstrap of extremes used to cover the gap between unequal prompts half of the time, and that between equal prompts
-    /// never.
+    /// Regression: bootstrap intervals of the extremes used to cover the gap between unequal prompts half of the time, and the gap between
+    /// equal prompts never.
     #[test]
     fn the_extremes_over_prompts_are_covered() {
         let (runs, mut rng) = (300, stream(11, "extremes"));

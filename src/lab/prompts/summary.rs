@@ -79,14 +79,14 @@ fn left_out(results: &Results) -> Vec<String> {
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
 }
 
-/// Words that are missing from the shared words because of a single model, if the shared words are the candidates.
+/// Words that are not shared because a single model lacks them, if the shared words are the candidates.
 fn words(results: &Results) -> Vec<String> {
     let data = results.data.as_ref().map(|d| &d.value);
     let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };
     let of = |m: &ModelNote| {
         let first = m.taken.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
         let more = if m.words_taken > 8 { ", …" } else { "" };
-        printable_label(&format!("  {} alone lacks {} words: {first}{more}", m.name, m.words_taken))
+        printable_label(&format!("  only {} lacks these {} words: {first}{more}", m.name, m.words_taken))
     };
     let taking = data.models.iter().filter(|m| m.words_taken > 0);
     std::iter::once(format!("  all models share {} words", data.common_words)).chain(taking.map(of)).collect()
@@ -197,7 +197,7 @@ fn tuned(results: &Results) -> Vec<String> {
         shown.push((&v.relation, &v.name));
         let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
         out.push(printable_label(&format!(
-            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss went from {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the tested objects also occur in these facts",
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss fell from {first:.2} to {last:.2} in {} successful rounds of {}; {:.0} % of the tested objects also occur in these facts",
             v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
         )));
     }

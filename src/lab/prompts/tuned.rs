@@ -151,11 +151,11 @@ pub(crate) struct Search<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
-    /// Prompt of equally many random words, with which the search started.
+    /// Prompt with the same number of random words, from which the search started.
     pub control: String,
     /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,
-    /// Number of rounds run: until no word could be replaced, or all.
+    /// Number of rounds run; fewer than the maximum if no more words could be replaced.
     pub rounds: usize,
 }
 

@@ -106,12 +106,12 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     Common { words, ids }
 }
 
-/// By model: the words that only this model lacks as single tokens, in alphabetical order and without function words. Adding the model
-/// removes them from the words that the others share.
+/// For each model, the words that are single tokens in every other model, in alphabetical order and without function words. Adding the
+/// model removes them from the words that the others share.
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
     let says = |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
-    // A word that just one of the two models lacks is in one of the two lists.
+    // A word that only one model lacks is in the vocabulary of at least one of the first two models.
     let first: &[&Words] = &models[..models.len().min(2)];
     for (k, base) in first.iter().enumerate().filter(|_| models.len() > 1) {
         for word in base.single.keys().filter(|w| !function_words.contains(w)) {

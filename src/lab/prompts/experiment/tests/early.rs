@@ -92,7 +92,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
 }
 
-/// Files with two relations, of which one is unusable because its objects have several tokens. One prompt has no slot for the subject.
+/// Files with two relations, of which one is unusable because its objects are multi-token words. One prompt has no slot for the subject.
 fn files(dir: &std::path::Path) -> Spec {
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
