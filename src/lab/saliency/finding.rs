@@ -188,11 +188,11 @@ pub struct PredictionFinding {
     pub sample: Sample,
     /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
-    /// Number of masks that this model's answer takes.
+    /// Number of masks that the answer needs with this model.
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer, not counting other fitting ones; null if none is expected.
+    /// Probability of the expected answer, excluding other answers that fit; null if no answer is expected.
     pub answer_probability: Option<f64>,
     /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
@@ -298,7 +298,7 @@ pub struct InterpretabilityFinding {
     pub token_f1: Option<Estimate>,
     /// Expected F1 of a random ranking.
     pub random_f1: Option<Estimate>,
-    /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
+    /// `token_f1` minus `random_f1`, paired by input; absent if either is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
     /// Mean average precision of the partners' rankings against those of the originals; null without partners.
@@ -323,15 +323,15 @@ pub struct InterpretabilityFinding {
     pub f1_delta_signed: Option<Estimate>,
     /// Mean over pairs of the absolute difference in F1.
     pub f1_delta_pairs: Option<Estimate>,
-    /// Mean share of words in the gold rationale over these inputs. K follows from the mean ratio of the dimension's originals, which the
-    /// finding `data` gives.
+    /// Mean share of words in the gold rationale over these inputs. K depends on a different mean, the one over the dimension's originals
+    /// in the finding `data`.
     pub ratio: Option<f64>,
     /// Probability lost when only the predicted rationale remains; null if not requested.
     pub sufficiency: Option<Estimate>,
     /// Probability lost without the predicted rationale; null if not requested.
     pub comprehensiveness: Option<Estimate>,
-    /// Mean relative change to the predicted rationale that changes the prediction (after Yin et al. 2022); low if the prediction depends
-    /// on the rationale. Absent if not requested.
+    /// Mean of the smallest relative change to the predicted rationale that changes the prediction (after Yin et al. 2022); low if the
+    /// prediction depends on the rationale. Absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
     /// Mean over originals of the lowest MAP among partners with the same prediction (after Yin et al. 2022).
@@ -347,7 +347,7 @@ pub struct InterpretabilityFinding {
     pub incomplete: usize,
 }
 
-/// Whether a model's answers to the inputs in a part are right.
+/// Correctness of a model's answers to the inputs in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answers {

@@ -39,7 +39,7 @@ pub struct Spec {
 /// Level of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
+#[expect(clippy::manual_non_exhaustive, reason = "a key from older specs")]
 pub struct IntervalSpec {
     pub level: f64,
     /// Accepted from older specs and ignored, because intervals by Student's t need no resamples.

@@ -98,7 +98,9 @@ fn sentence(
                 continue;
             }
         }
-        reasons.extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
+        reasons.extend(
+            member.refused.iter().map(|(method, reason)| format!("`{name}`: {method} is unavailable: {reason}")),
+        );
     }
     // If there is nothing to show, the reasons are returned as the error.
     if findings.len() == 1 {

@@ -13,7 +13,7 @@ pub(crate) static METHOD: Attention = Attention;
 
 pub(crate) struct Attention;
 
-/// Numbers of layers and heads with the attention used here.
+/// Number of layers with the attention used here, and number of heads per layer.
 pub fn shape(model: &Model) -> (usize, usize) {
     let arch = model.arch();
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))

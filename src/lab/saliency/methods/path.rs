@@ -201,7 +201,7 @@ impl At<'_> {
         self.gradients_of(points, &explained, pulse, take)
     }
 
-    /// The same of given tokens at given positions, by the index of the point.
+    /// Like [`Self::gradients`], for the tokens and positions that `targets_of` returns for the index of a point.
     pub(crate) fn gradients_of(
         &self,
         points: &[Point],

@@ -12,8 +12,8 @@ const DRAWS: usize = 200;
 
 /// Expected F1 of K random words out of `words` against a gold rationale with `inside` ranked and `outside` unranked words.
 ///
-/// The value is exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. It is 1 if K is 0 and the rationale is empty, as
-/// everywhere.
+/// The value is exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. It is 1 if K is 0 and the rationale is empty, as in
+/// [`super::rationale::token_f1`].
 pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64 {
     let (k, gold) = (k.min(words) as f64, (inside + outside) as f64);
     if k + gold == 0.0 {

@@ -72,7 +72,7 @@ pub struct Cell {
     pub pcc_kept: usize,
     /// Number of pairs for which PCC is computed.
     pub pcc_total: usize,
-    /// Numbers of these pairs without a value.
+    /// Numbers of these pairs without a value, by reason.
     pub pcc_undefined: NotDefined,
     /// Mean ratio of gold rationale length to input length, over the inputs of `token_f1`.
     pub ratio: Option<Estimate>,
@@ -201,11 +201,11 @@ fn folded(signed: Estimate) -> Estimate {
     Estimate { mean, lo: lo.min(mean), hi: a.max(b).max(mean) }
 }
 
-/// Limits for a proportion; next, those for a correlation.
+/// Limits for a proportion; then those for a correlation.
 const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
-/// Selects pairs by their two inputs, and a single input as if it were paired with itself.
+/// Selects pairs by their two inputs; a single input counts as a pair with itself.
 pub type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
 
 /// The originals, with the data for a cell of one kind of perturbation.

@@ -191,7 +191,7 @@ fn one_original_makes_no_certainty() {
     assert_eq!(ends(one.f1_delta.map(|d| d.signed)), Some((-1.0, 1.0)));
 }
 
-/// Regression: percentiles over few resampled originals, with mean chance treated as if it were known exactly, used to be too narrow.
+/// Regression: intervals from percentiles over few resampled originals, with the mean chance level treated as exact, used to be too narrow.
 #[test]
 fn chance_is_beaten_by_a_paired_t_over_originals() {
     let judged: Vec<Judged> = (0..8).map(|i| example(i, i)).collect();
