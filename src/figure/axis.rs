@@ -5,7 +5,7 @@ use base::text::printable_label;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
-    /// Label with unit.
+    /// Axis label, with its unit.
     pub label: String,
     pub scale: Scale,
     /// Range in data units; `None` fits the data.
@@ -20,9 +20,9 @@ pub struct Axis {
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Names of the panels into which paper divides the figure, stacked or side by side. A series belongs to the panel of its accent, or
-    /// to all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for one frame; the
-    /// terminal always has one.
+    /// Names of the panels into which paper divides the figure, stacked or side by side. A series belongs to the panel of its accent, or to
+    /// all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for a single frame; the
+    /// terminal always draws a single frame.
     pub panels: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Axis {
         Self { whole: true, ..self }
     }
 
-    /// Puts a tick at each distinct value if these are few and their labels fit.
+    /// Puts a tick at each distinct value if there are few such values and their labels fit.
     pub fn of_settings(self) -> Self {
         Self { settings: true, ..self }
     }
@@ -103,7 +103,7 @@ impl Scale {
 
 /// Share of a logarithmic axis reserved for zeros at its start.
 const ZERO_STUB: f64 = 0.07;
-/// Maximum number of steps between labels that is aimed for.
+/// Target maximum for the number of steps between labels.
 const STEPS: f64 = 6.0;
 /// Maximum number of ticks of an axis without categories.
 const MOST: usize = 100;
@@ -154,8 +154,8 @@ impl Fitted {
         Self::new(&figure.y, figure.layers.iter().flat_map(|l| extent(l).1), true)
     }
 
-    /// Fits an axis to the values that will be drawn on it; its own range takes precedence. Without usable values it runs from 0 to 1 (.01
-    /// to 1 if logarithmic).
+    /// Fits an axis to the values that will be drawn on it; the range of `axis`, if any, takes precedence. Without usable values it runs
+    /// from 0 to 1 (.01 to 1 if logarithmic).
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, upright: bool) -> Self {
         let (scale, log) = (axis.scale, axis.scale.is_log());
         let categories: Vec<String> = axis.categories.iter().map(|c| printable_label(c)).collect();
@@ -277,7 +277,7 @@ impl Fitted {
         last
     }
 
-    /// Removes the label of a logarithmic axis's first tick if it would touch the zero label.
+    /// On a logarithmic axis, removes the label of the first tick if it would touch the label of zero.
     fn clear_beside_zero(&self, ticks: &mut [Tick], room: &Room<'_>) {
         let Some((zero, rest)) = ticks.split_first_mut().filter(|_| self.zero) else { return };
         if let Some(first) = rest.iter_mut().find(|t| !t.label.is_empty())
@@ -296,7 +296,7 @@ impl Fitted {
         let settings: Vec<(f64, String)> = self.settings.iter().map(labelled).collect();
         match settings.len() {
             1 => vec![settings],
-            // The terminal writes the axis label where the label of the largest setting would be.
+            // The terminal uses round values, because its axis label takes the place of the largest setting's label.
             n if n == 0 || terse => self.round(terse),
             _ => std::iter::once(settings).chain(self.round(terse)).collect(),
         }

@@ -162,7 +162,7 @@ pub struct Datum {
     pub inner: Option<(f64, f64)>,
     /// Values of two replicates, too few for an interval; drawings show both values instead.
     pub pair: Option<(f64, f64)>,
-    /// True if the point is not part of the ranking that the emphasis of points shows.
+    /// True if the point is excluded from the ranking that determines the emphasis of points.
     pub is_unrated: bool,
     /// Number of examples on which the point is based.
     pub n: Count,

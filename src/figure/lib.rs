@@ -113,7 +113,7 @@ impl Figure {
     }
 
     /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
-    /// those of the intervals, if not examples.
+    /// the units of the intervals, if these are not examples.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
@@ -138,7 +138,7 @@ pub struct Provenance {
     pub entries: Vec<(String, String)>,
     /// Terms of this figure alone, which its caption explains.
     pub terms: Vec<Term>,
-    /// Terms of the guide's glossary that the figure names: reports explain them once, captions not at all.
+    /// Terms of the guide's glossary that the figure names: reports explain them once, and captions do not explain them.
     pub glossary: Vec<Term>,
 }
 

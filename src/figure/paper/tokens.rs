@@ -7,15 +7,15 @@ use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Width of the mark for a line that continues below.
+/// Width of the mark for a line that continues below, in page units.
 const ONWARD: f64 = 16.0;
-/// Maximum padding added to each token if all fit on one line.
+/// Maximum padding added to each token if all fit on one line, in page units.
 const WIDEN: f64 = 18.0;
 const WORD: f64 = 13.0;
 const STRIP: f64 = 48.0;
 const BOX: f64 = 24.0;
 const BETWEEN: f64 = 10.0;
-/// Maximum width of a token, and of a strip's name.
+/// Maximum width of a token, and of a strip's name, in page units.
 const LONGEST: f64 = 170.0;
 /// Maximum width of a strip's name as a share of the total width.
 const NAME_SHARE: f64 = 0.3;
