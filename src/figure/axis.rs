@@ -105,7 +105,7 @@ impl Scale {
 const ZERO_STUB: f64 = 0.07;
 /// Target maximum for the number of steps between labels.
 const STEPS: f64 = 6.0;
-/// Maximum number of ticks of an axis without categories.
+/// Maximum number of ticks on an axis without categories.
 const MOST: usize = 100;
 /// Maximum number of settings that get one tick each.
 const SETTINGS: usize = 8;

@@ -156,7 +156,7 @@ pub struct Line {
 pub struct Datum {
     pub x: f64,
     pub y: f64,
-    /// Ends of the (wide) interval of y.
+    /// Ends of the (wide) interval for y.
     pub band: Option<(f64, f64)>,
     /// Ends of the narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
@@ -221,7 +221,7 @@ impl Spot {
 pub struct Bars {
     /// Legend entry.
     pub label: String,
-    /// The marker distinguishes series where colour is not available.
+    /// The marker distinguishes series without colour.
     pub role: Role,
     pub bars: Vec<Bar>,
 }
@@ -233,7 +233,7 @@ pub struct Bar {
     /// Right end on the horizontal axis.
     pub to: f64,
     pub y: f64,
-    /// Ends of the interval of y, drawn as an error bar.
+    /// Ends of the interval for y, drawn as an error bar.
     pub band: Option<(f64, f64)>,
     /// Number of examples on which the bar is based.
     pub n: Count,

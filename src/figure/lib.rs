@@ -99,7 +99,7 @@ impl Figure {
         named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
-    /// Explains those of these terms that the figure names.
+    /// Adds explanations of the given terms that the figure mentions.
     pub fn with_terms(mut self, terms: &[(&str, &str)]) -> Self {
         let named = self.named_terms(terms.iter().copied());
         self.provenance.terms.extend(named);

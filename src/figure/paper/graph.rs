@@ -20,7 +20,7 @@ struct Placed {
     label: String,
 }
 
-/// Ranges of the positions of node centres, and the left and right limits of node boxes.
+/// Ranges of the node centres' positions, and the left and right limits of node boxes.
 #[derive(Clone, Copy)]
 struct Area {
     left: f64,

@@ -1,4 +1,4 @@
-//! Labels on the data: of rules and of guides. Each gets the position where it hides least.
+//! Labels of rules and guides on the data. Each label gets the position where it hides least.
 
 use plotters::series::LineSeries;
 

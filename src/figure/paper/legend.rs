@@ -1,5 +1,5 @@
-//! Legends: inside the frame if they cover nothing, otherwise in rows above it. The legend of plotters has one entry per line and always
-//! covers data.
+//! Legends, which are drawn inside the frame if they cover nothing there, and otherwise in rows above it. The legend of plotters has one
+//! entry per line and always covers data.
 
 use std::collections::BTreeSet;
 

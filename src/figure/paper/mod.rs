@@ -36,7 +36,7 @@ const NARROWED: f64 = 0.7;
 const BELOW_LEGEND: f64 = 4.0;
 /// Width of a group of bars, in page units, on a page that is too wide for a few groups.
 const SLOT: f64 = 110.0;
-/// Maximum number of lines of a title.
+/// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
 /// Lays out a figure, with notes below its provenance. The drawing depends only on the figure and the fonts.

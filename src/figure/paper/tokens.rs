@@ -39,7 +39,7 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Draws a dashed edge around a negative score, whose colour looks like that of a positive one in grey.
+/// Draws a dashed edge around a negative score, because in greyscale its colour looks like a positive score's.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At) -> Drawn {
     canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.8) })
 }

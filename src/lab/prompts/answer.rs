@@ -137,7 +137,7 @@ fn stability(results: &Results) -> Option<String> {
     Some(format!("{} gives the same answer under all names of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// The share of the variance of the gap between the first two models that is due to the choice of prompt.
+/// The doubt about the gap between the first two models, whose variance is partly due to the choice of prompt.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;

@@ -62,7 +62,7 @@ pub struct Answers {
     pub shape: Arc<Shape>,
     /// Answers as word numbers; equal words share a number.
     pub said: Vec<u32>,
-    /// True where the answer is the object.
+    /// True if the answer is the object, by query.
     pub right: Vec<bool>,
 }
 

@@ -56,7 +56,7 @@ impl Candidates {
     }
 }
 
-/// A model's tokens as strings, with those that the rules skip.
+/// A model's tokens as strings, marked if the rules skip them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strings {
     /// The trimmed text of each token, by id.

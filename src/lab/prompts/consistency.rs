@@ -44,7 +44,7 @@ impl Regime {
     }
 }
 
-/// How scores are compared.
+/// Rule for comparing scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
@@ -98,7 +98,7 @@ struct Entry {
     varied: Vec<Vec<Varied>>,
 }
 
-/// How the answers to one prompt vary with random mentions. Most instances are right, or wrong, with every name.
+/// Variation of the answers to one prompt under random mentions. Most instances are right, or wrong, with every name.
 #[derive(Debug, Clone, Default)]
 struct Varied {
     /// Number of instances that are right with every mention.

@@ -79,8 +79,8 @@ const LEDGER: [Word; 6] = [
     ("prompt", "SD of the difference over the prompts of a relation"),
     ("name", "SD over the names of the subjects"),
     ("sample", "SD over samples of facts"),
-    ("rest", "SD of the interaction of prompt and facts"),
-    ("all four", "total SD, the square root of the sum of their variances"),
+    ("rest", "SD of the interaction between prompt and facts"),
+    ("all four", "total SD, the square root of the sum of the variances"),
     ("models", "the absolute difference that remains after averaging over prompts and names"),
 ];
 

@@ -202,18 +202,18 @@ pub struct PreferenceSummaryFinding {
     pub over_10: Estimate,
     /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
-    /// Mean over relations of the lowest P@1. This and the other means are null for all models together.
+    /// Lowest P@1, averaged over relations. This and the other averages are null for all models together.
     pub mean_worst: Option<Estimate>,
-    /// Mean over relations of the highest P@1.
+    /// Highest P@1, averaged over relations.
     pub mean_best: Option<Estimate>,
-    /// Mean over relations of the gap.
+    /// Gap, averaged over relations.
     pub mean_gap: Option<Estimate>,
-    /// Mean over relations of the standard deviation.
+    /// Standard deviation, averaged over relations.
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Mean of the gap with best and worst prompt selected on other instances, over relations with such a gap; absent in recordings made by
-    /// older versions.
+    /// Gap with best and worst prompt selected on other instances, averaged over the relations for which it is known; absent in recordings
+    /// made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
     /// Mean of the gap expected from equally good prompts; absent in recordings made by older versions.
@@ -310,7 +310,7 @@ pub struct RankCurveFinding {
     pub prompts: usize,
     /// Share of draws with the most frequent whole order.
     pub consistency: Estimate,
-    /// Mean over models of the share of draws with the most frequent rank.
+    /// Share of draws with the most frequent rank, averaged over models.
     pub mean_place: f64,
     /// By model, in the order of the run: number of draws by rank, 0 the worst, in steps of one half if tied models share ranks; absent in
     /// recordings made by older versions.

@@ -79,7 +79,7 @@ const MIXED: &str = "each model is pretrained further: a share γ of the sentenc
 
 /// Scores before further pretraining, in legends.
 const BEFORE: &str = "before further pretraining (mark at the axis)";
-/// What was published, in legends.
+/// Legend label of the published results.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix in the names of figures with published numbers.
 pub(crate) const SUFFIX: &str = "-published";

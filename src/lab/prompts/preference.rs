@@ -1,6 +1,6 @@
 //! Prompt preference and verbalisation stability.
 //!
-//! Prompt preference is how much P@1 depends on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
+//! Prompt preference is the dependence of P@1 on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
 //! is the share of subjects with the same answer for every name (section 4, Figure 5).
 
 use rand_chacha::rand_core::Rng;
@@ -178,7 +178,7 @@ pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     scores.iter().skip(1).any(|s| Some(order(s)) != first)
 }
 
-/// Number of instances with two or more mentions, and how many of them have the same answer for all mentions.
+/// Numbers of instances with two or more mentions, in total and with the same answer for all mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stability {
     /// Number of instances with several mentions.

@@ -13,7 +13,7 @@ use model::{ModelError, Tokenizer};
 pub struct Words {
     /// All tokens as text.
     pub strings: Strings,
-    /// Alphabetic words that are a single token after a space, where the token decodes to the same word.
+    /// Alphabetic words that become, after a space, a single token that decodes to the same word.
     single: HashMap<String, u32>,
     ignore_case: bool,
 }
@@ -91,7 +91,7 @@ pub struct Common {
 
 /// The words that are single tokens in every model, without function words.
 pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
-    // If only some models distinguish case, words are spelled as in one of those.
+    // If only some models distinguish case, words are spelled as in a model that does.
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
         return Common::default();
     };

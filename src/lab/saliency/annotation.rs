@@ -1,4 +1,4 @@
-//! Rationales marked by the user: their text format, which is the benchmark's, and the agreement between two annotators.
+//! Rationales marked by the user: text format (the benchmark's) and agreement between two annotators.
 //!
 //! The benchmark's annotators chose a word to mask and rated their confidence that it is the only possible answer (1 to 4). They marked the
 //! sufficient tokens, then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections 3.2 and

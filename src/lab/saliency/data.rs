@@ -21,7 +21,7 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream};
 
-/// Dimension of a row that names none.
+/// Dimension of a row that gives no dimension.
 const NO_DIMENSION: &str = "other";
 const MOST_ROWS: usize = 1_000_000;
 /// Number of rows between two checks for cancellation.

@@ -276,7 +276,7 @@ pub struct AccuracyFinding {
     pub top1: Estimate,
     /// Share of inputs with a right answer among the first three.
     pub top3: Estimate,
-    /// For partners of one kind: their `top1` minus that of the originals with such a partner.
+    /// For partners of one kind: `top1` of the partners minus `top1` of the originals with a partner of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Estimate>,
 }
@@ -319,9 +319,9 @@ pub struct InterpretabilityFinding {
     pub map_star: Option<Estimate>,
     /// The absolute value of `f1_delta_signed`.
     pub f1_delta: Option<Estimate>,
-    /// Mean F1 of the originals with such a partner minus mean F1 of the partners.
+    /// Mean F1 of the originals with a partner of this kind, minus mean F1 of these partners.
     pub f1_delta_signed: Option<Estimate>,
-    /// Mean over pairs of the absolute difference in F1.
+    /// Absolute difference in F1, averaged over pairs.
     pub f1_delta_pairs: Option<Estimate>,
     /// Mean share of words in the gold rationale over these inputs. K depends on a different mean, the one over the dimension's originals
     /// in the finding `data`.
@@ -374,8 +374,7 @@ impl Answers {
 /// The scores of `interpretability`, split by whether the model's first answer is right. `n` counts inputs, or pairs for `changed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CorrectnessFinding {
-    /// `right` or `wrong`: inputs with such an answer, and pairs in which both have one. `changed`: pairs in which only one answer is
-    /// right.
+    /// `right` or `wrong`: inputs with a right (or wrong) answer, and pairs with two of them. `changed`: pairs with only one right answer.
     #[id]
     pub answers: Answers,
     /// For `right`: token-F1 above chance for inputs answered right minus that for inputs answered wrong, with an interval by Student's t

@@ -24,7 +24,7 @@ pub struct Input {
     pub frame: Vec<bool>,
     /// The words that each token overlaps.
     pub words: Vec<Vec<usize>>,
-    /// Positions whose logits predict the answer: the masks; for a causal model, its last token and those of its answer.
+    /// Positions whose logits predict the answer: the masks; for a causal model, the last token of its input and the tokens of its answer.
     pub slots: Vec<usize>,
     /// Number of tokens that a causal model still has to generate after the first one.
     pub further: usize,

@@ -50,7 +50,7 @@ struct Walk {
 struct Seen {
     /// True if the prediction has changed.
     changed: bool,
-    /// Logit of the prediction minus that of the rival.
+    /// Logit of the prediction minus the other token's logit.
     margin: f64,
     /// Gradient of the margin; 0 for tokens that may not change.
     slope: Vec<f32>,

@@ -271,7 +271,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn robustness() -> Setting<Spec> {
-    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 100 passes per input and method.";
+    let help = "Sensitivity: the smallest change to the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners with the same answer. Both together take about 100 passes per input and method.";
     row("saliency.robustness", "Robustness", help).one_of(
         &[false, true],
         |on| if *on { "measured" } else { "off" }.into(),

@@ -94,7 +94,7 @@ impl Default for DataSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct SaliencySpec {
     pub methods: Vec<String>,
-    /// How words are removed to measure sufficiency and comprehensiveness.
+    /// Removal of words for sufficiency and comprehensiveness.
     pub erasure: Erasure,
     /// True to measure sensitivity and stability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -115,7 +115,7 @@ impl Default for SaliencySpec {
     }
 }
 
-/// How words are removed for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
+/// Removal of words for sufficiency and comprehensiveness, written `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "erasure must be false, true or \"eraser\"")]
 pub enum Erasure {

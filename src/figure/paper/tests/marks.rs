@@ -26,7 +26,8 @@ fn values(scene: &Scene<'_>) -> Vec<f64> {
     discs.collect()
 }
 
-/// Regression: a range used to have the caps and middle line of an interval, and the dots of three equal prompts used to coincide.
+/// Regression: a range used to have the caps and middle line of an interval, and the dots for three prompts with equal scores used to
+/// coincide.
 #[test]
 fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps() {
     let of = |dots: &[f64]| Range { category: 0, ends: (0.2, 0.8), mean: Some(0.5), dots: dots.to_vec(), n: 9.into() };

@@ -20,7 +20,7 @@ use model::{ModelError, Tokenizer};
 const TOGETHER: usize = 8192;
 
 struct Query<'a> {
-    /// Index of the prompt among those queried together.
+    /// Index of the prompt among the prompts queried together.
     prompt: usize,
     /// Index of the name among the names of all facts.
     at: usize,

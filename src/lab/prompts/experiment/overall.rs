@@ -25,7 +25,8 @@ const CURVE: usize = 300;
 /// Maximum number of whole orders whose counts are reported.
 const ORDERS: usize = 20;
 
-/// Reports interim ranks over the relations so far, a few times per run. Each draw takes the same share of them as in the final result.
+/// Reports interim ranks over the relations so far, a few times per run. Each draw takes the same share of these relations as in the final
+/// result.
 pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,

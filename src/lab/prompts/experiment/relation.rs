@@ -249,7 +249,7 @@ fn report_model(
     Ok(exact)
 }
 
-/// The answers that the adjusted score averages, with their weights: all of them, or a K × K sample.
+/// The answers that the adjusted score averages, with their weights: all answers, or a K × K sample.
 fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) -> (Answers, Weights) {
     let adjust = &bench.spec.adjust;
     if adjust.prompts.is_none() && adjust.mentions.is_none() {

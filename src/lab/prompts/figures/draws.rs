@@ -85,8 +85,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
-    // The rule has no label, because bars leave no room for one. Only this run's bars get it, because published ones belong to other
-    // models.
+    // The rule has no label, because bars leave no room for one. It applies only to this run's bars; published bars belong to other models.
     let orders = orders(results).filter(|_| !layers.is_empty());
     layers.extend(orders.map(|orders| least(orders, "")));
     layers.extend(covering(results.ranks.first(), "draws"));

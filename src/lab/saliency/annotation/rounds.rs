@@ -289,7 +289,7 @@ mod tests {
             let all = [("1", &[0usize][..]), ("2", &[1]), ("3", &[2])].into_iter().zip(scores);
             all.map(|((id, marks), s)| line(id, 4, marks, Some(s))).collect()
         };
-        // Means of compactness: 3.67, 3.33, 4; of sufficiency: 3, 3, 2.67.
+        // Mean compactness is 3.67, 3.33 and 4; mean sufficiency is 3, 3 and 2.67.
         let people = [
             person("anna", &marked([&[0], &[1], &[2], &[3]])),
             person("ben", &marked([&[0], &[1], &[0], &[3]])),

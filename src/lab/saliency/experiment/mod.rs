@@ -100,7 +100,7 @@ struct Run {
     latest: Latest<Kind, Question>,
 }
 
-/// Time of means and tests relative to that of the passes.
+/// Time for means and tests, relative to the time for the passes.
 const OVERALL: f64 = 0.02;
 
 impl Run {

@@ -67,7 +67,8 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     for (m, words) in having {
         let (mut missed, mut chance) = (1.0, 0.0);
         for i in 0..perturbed.len() {
-            // Updates the probability that none of the m occurrences is among the first i words to that for the first i + 1.
+            // Updates the probability that none of the m occurrences is among the first i words, to the same probability for the first i +
+            // 1 words.
             missed *= if i + m < n { (n - m - i) as f64 / (n - i) as f64 } else { 0.0 };
             chance += 1.0 - missed;
         }

@@ -11,7 +11,7 @@ pub struct F1 {
     pub precision: f64,
     /// Share of the gold words that are predicted.
     pub recall: f64,
-    /// `2PR/(P+R)`.
+    /// Harmonic mean of precision and recall, `2PR/(P+R)`.
     pub f1: f64,
 }
 

@@ -14,11 +14,11 @@ use stats::replicates::exact_floor;
 /// The difference in F1 between originals and partners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
-    /// Mean F1 of the originals that have such a partner, minus the mean F1 of the partners.
+    /// Mean F1 of the originals with a partner of the cell's kind, minus mean F1 of these partners.
     pub signed: Estimate,
     /// Absolute value of the signed difference, the paper's F1Δ. The interval is that of the signed difference, folded at 0.
     pub absolute: Estimate,
-    /// Mean over pairs of the absolute difference.
+    /// Absolute difference, averaged over pairs.
     pub by_pair: Estimate,
 }
 
@@ -51,9 +51,9 @@ pub struct Cell {
     /// Token-F1 minus chance, paired by input, with Student's t over originals. Sentences that are easy for a random ranking are easy for
     /// every method, so the difference has less noise than either mean.
     pub f1_above: Option<Estimate>,
-    /// Token-F1 of the originals that have such a partner.
+    /// Token-F1 of the originals with a partner of the cell's kind.
     pub f1_original: Option<Estimate>,
-    /// Token-F1 of their partners.
+    /// Token-F1 of the partners of the cell's kind.
     pub f1_perturbed: Option<Estimate>,
     pub f1_delta: Option<Delta>,
     /// MAP over pairs.

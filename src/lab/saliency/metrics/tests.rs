@@ -163,8 +163,8 @@ fn partners_do_not_count_as_independent() {
     assert!(a.lo < a.mean && a.mean < a.hi, "{a:?}");
 }
 
-/// The interval of a mean over originals with one partner each is that of Student's t. Regression: percentiles over ten resampled originals
-/// used to cover 88 % instead of 95 %.
+/// With one partner per original, the interval of a mean over originals is Student's t interval. Regression: percentiles over ten resampled
+/// originals used to cover 88 % instead of 95 %.
 #[test]
 fn the_interval_of_a_mean_is_student_s_t_over_originals() {
     let mut judged: Vec<Judged> = (0..30).map(|i| example(i, i * 2 + 1)).collect();
