@@ -82,7 +82,7 @@ impl TunedSpec {
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
     let found = "Number of prompts per relation to search for with the first model, on facts that are excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
     let facts = "Maximum number of facts per relation for the search, never more than half of them. They are excluded from the evaluation.";
-    let rounds = "Number of attempts to replace a word of a found prompt.";
+    let rounds = "Number of attempts to replace a word in a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(
             &[0, 1, 2, 3, 5],

@@ -147,7 +147,7 @@ impl<'a> Beam<'a> {
     }
 }
 
-/// The answers of a causal model to inputs with several answer tokens.
+/// A causal model's multi-token answers to inputs.
 fn one_by_one(
     model: &Model,
     inputs: &[&Input],

@@ -55,7 +55,7 @@ impl Method for IntegratedGradients {
     }
 
     fn about(&self) -> &'static str {
-        "Contribution of a token to the prediction along a path from a baseline without it (Sundararajan et al. 2017)."
+        "Contribution of a token to the prediction, along a path from a baseline without the token (Sundararajan et al. 2017)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {
