@@ -204,7 +204,7 @@ impl Fitted {
         let share = if log {
             (value.ln() - self.lo.ln()) / (self.hi.ln() - self.lo.ln())
         } else {
-            // Halved so that the widest possible range does not overflow.
+            // Both terms are halved, so that the widest possible range does not overflow.
             (value / 2.0 - self.lo / 2.0) / (self.hi / 2.0 - self.lo / 2.0)
         };
         // If the range is too small for floating point, the value goes to the middle.

@@ -126,7 +126,7 @@ impl<'a> Fonts<'a> {
         if c.width() != Some(2) {
             return Some(Letter { face, id, advance: natural, shift: 0.0, share: 1.0, ink: Ink::Plain });
         }
-        // Centred in its cell, and not wider than it.
+        // The glyph is centred in its cell, and not wider than the cell.
         let share = if natural > WIDE { WIDE / natural } else { 1.0 };
         let shift = (WIDE - natural * share) / 2.0;
         Some(Letter { face, id, advance: WIDE, shift, share, ink: Ink::Plain })

@@ -314,9 +314,9 @@ pub struct Cells {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
-    /// From pale to dark for increasing values.
+    /// Colours from pale to dark, for increasing values.
     Rising,
-    /// From blue through pale to orange, for signed values. Zero should be in the middle of the range.
+    /// Colours from blue through pale to orange, for signed values; zero should be in the middle of the range.
     Diverging,
 }
 

@@ -205,7 +205,7 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
 /// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file already exists or cannot be written.
 pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
-    // Checked before drawing, which is slow.
+    // Paths are checked first, because drawing is slow.
     let whole = Whole::new(path, force)?;
     let (beside, words) = (path.with_extension("txt"), caption::page(figure));
     // All formats of a figure share one caption file.

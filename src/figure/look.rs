@@ -11,14 +11,14 @@ const RESOLUTIONS: std::ops::RangeInclusive<u32> = 36..=1200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// For a lab book: title above, provenance below.
+    /// Style for a lab book: title above, provenance below.
     #[default]
     LabBook,
-    /// For a paper: no title or provenance, 8-point type, as wide as a column.
+    /// Style for a paper: no title or provenance, 8-point type, as wide as a column.
     Paper,
-    /// For slides: large type, heavy lines.
+    /// Style for slides: large type, heavy lines.
     Slides,
-    /// Like a lab book, on a dark page.
+    /// Style for a lab book with a dark page.
     Dark,
 }
 
@@ -169,7 +169,7 @@ impl Look {
         match (self.dark, hue) {
             (false, _) => colour,
             (true, super::role::BLACK) => self.ink,
-            // Blended towards white, because blue and green would be too dark.
+            // Colours are blended towards white, because blue and green would be too dark.
             (true, _) => colour.mixed(Rgb(255, 255, 255), 0.3),
         }
     }

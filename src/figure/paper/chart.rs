@@ -73,11 +73,11 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
-    /// On two alternating lines.
+    /// Labels on two alternating lines.
     Staggered,
-    /// In several lines of at most this width.
+    /// Labels wrapped into lines of at most this width.
     Wrapped(f64),
-    /// Rotated, in at most this number of lines.
+    /// Rotated labels, in at most this number of lines.
     Upright(usize),
 }
 

@@ -337,7 +337,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
         let label = format!("n {}", few.join("/"));
-        // Kept within the frame, because on its edge the marker would cross the axis.
+        // The label is kept within the frame, because on the frame's edge its marker would cross the axis.
         let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
         let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
         canvas.text(&label, (x, chart.top - 4.0), kind)
@@ -356,7 +356,7 @@ pub(crate) fn points<'a>(
     let alpha = if points.role.emphasis == Emphasis::Faint { 0.3 } else { 1.0 };
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
-    // Smaller on a plane, where the arms of a point cross.
+    // Caps are smaller on a plane, where the arms of a point cross.
     let cap = if is_plane { 0.8 * CAP } else { CAP };
     let are_levels = spread::are_levels(points, &chart.x);
     for p in &points.points {

@@ -239,7 +239,7 @@ fn frame(bars: usize, room: f64) -> f64 {
 fn narrowed(mut look: Look, bars: usize, legend: impl Fn(f64) -> f64) -> Look {
     let room = look.width - 2.0 * look.margin;
     let chart = frame(bars, room);
-    // Rounded up, so that no label wraps.
+    // The width is rounded up, so that no label wraps.
     let needed = (chart + legend(room - chart)).ceil() + 1.0;
     look.width = needed.min(room) + 2.0 * look.margin;
     look
@@ -268,7 +268,7 @@ fn few_bars(figure: &Figure) -> Option<usize> {
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries =
         figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)).trim_start().to_owned());
-    // Longer texts are rules or lists, which go only into the file and a paper's caption.
+    // Longer entries are rules or lists, which are only in the file and in the caption of the paper style.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();

@@ -142,7 +142,7 @@ impl Spread {
         let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
         let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
         let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
-        // In panels, and with numbers of items below the ticks, areas need more points.
+        // Areas need more points in panels, and if the ticks have numbers of items below them.
         let is_alone = figure.y.panels.is_empty() && figure.x.below.is_empty();
         let few = if is_alone { AREA_ALONE } else { AREA };
         let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);

@@ -84,7 +84,7 @@ const LEDGER: [Word; 6] = [
     ("models", "the absolute difference that remains after averaging over prompts and names"),
 ];
 
-/// Adjusted scores in legends. They may be outside the range of the prompts, which covers only the usual names.
+/// Legend label of adjusted scores, which may be outside the range over prompts because that covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
 /// A term that is not in the glossary, and its meaning.

@@ -98,7 +98,7 @@ fn variance(list: impl Iterator<Item = f64> + Clone) -> f64 {
     mean(list.map(|v| (v - centre).powi(2)))
 }
 
-/// The parts for one table, with prompts drawn by `weights` (summing to 1).
+/// The parts computed from moments, with prompts drawn by `weights` (summing to 1).
 fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     let n = moments.mean[0].len();
     let size = n as f64;

@@ -77,7 +77,7 @@ const EIGHT: &str =
 /// The experiment behind the published scores after further pretraining.
 const MIXED: &str = "each model is pretrained further: a share γ of the sentences states queried facts (LAMA's evidence), and the rest is open web text; even γ = 0 changes a score";
 
-/// Scores before further pretraining, in legends.
+/// Legend label of the scores before further pretraining.
 const BEFORE: &str = "before further pretraining (mark at the axis)";
 /// Legend label of the published results.
 const LABEL: &str = "Cao et al. 2022";

@@ -85,7 +85,7 @@ fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
     pub words: Vec<String>,
-    /// By model, then by word.
+    /// Token ids by model, then by word.
     pub ids: Vec<Vec<u32>>,
 }
 

@@ -117,7 +117,7 @@ pub enum Sample {
     Original,
     /// A changed form of an original.
     Perturbed,
-    /// Typed by the user.
+    /// A sentence typed by the user.
     Own,
 }
 
@@ -170,9 +170,9 @@ pub struct SentenceFinding {
 /// An answer with its probability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guess {
-    /// The answer; for several masks, their tokens together.
+    /// The answer; for several masks, the text of all their tokens.
     pub answer: String,
-    /// Its probability; for several masks, the product of the probabilities at each.
+    /// Probability of the answer; for several masks, the product of the probabilities at the masks.
     pub probability: f64,
 }
 

@@ -129,7 +129,7 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
 
 /// For each fact, whether the model can produce its object under the rule.
 pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
-    // Cached because many facts of a relation have the same object.
+    // Results are cached, because many facts of a relation have the same object.
     let mut known: HashMap<&str, bool> = HashMap::new();
     let mut all = Vec::with_capacity(facts.len());
     for fact in facts {

@@ -36,7 +36,7 @@ const RELATIONS: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// By mixture, starting with the original model.
+    /// Time by mixture, starting with the original model.
     pub diets: Vec<f64>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
             for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
                 *cost = asking;
                 if let Diet::Gamma(gamma) = diet {
-                    // Timed for each mixture, because sentences that state facts are longer than others.
+                    // Steps are timed for each mixture, because sentences that state facts are longer than others.
                     let kind = format!("training step {gamma} {}", start.hash());
                     let before = host.store().unfinished(&key(&start, &model, *diet, &settings)?);
                     let before = before.and_then(|bytes| steps_of(&bytes)).unwrap_or(0) as f64;

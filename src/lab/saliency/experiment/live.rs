@@ -31,7 +31,7 @@ impl Pulse for Poll<'_> {
 pub(crate) enum Steps {
     /// The number in the spec, for a quick answer.
     Planned,
-    /// Doubled until the completeness error is within tolerance.
+    /// Steps doubled until the completeness error is within tolerance.
     Doubled,
 }
 

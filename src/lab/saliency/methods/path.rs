@@ -33,7 +33,7 @@ impl Point {
 /// Both ends of the paths for some cases.
 pub(crate) struct Ends {
     width: usize,
-    /// By case: tokens x width.
+    /// Start of the path by case, as tokens x width.
     from: Vec<Vec<f32>>,
     to: Vec<Vec<f32>>,
 }
