@@ -76,7 +76,7 @@ const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject
 
 /// The categories of a ledger.
 const LEDGER: [Word; 6] = [
-    ("prompt", "SD of the difference over the prompts of a relation"),
+    ("prompt", "SD of the difference over a relation's prompts"),
     ("name", "SD over the names of the subjects"),
     ("sample", "SD over samples of facts"),
     ("rest", "SD of the interaction between prompt and facts"),
@@ -139,9 +139,9 @@ fn of_means(relations: usize, ends: &str) -> String {
 
 /// Caption texts on the methods of intervals over facts, and of intervals for proportions.
 const OF_FACTS: &str =
-    "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval of a share";
+    "only for the adjusted score: Student's t over facts, at least as wide as the exact interval for a proportion";
 const CUT: &str = ", cut at 0 and 1";
-const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
+const OF_SHARES: &str = "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 on either side, over";
 
 /// The legend entry for the level and the sources of the intervals.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {

@@ -112,7 +112,7 @@ fn planted_mention_and_instance_effects_are_found() {
     let near = |found: f64, want: f64| assert!((found * cells / want - 1.0).abs() < 0.08, "{} {want}", found * cells);
     // Half the squared difference between two names: E (d0 - d1)^2 / 4.
     near(over(|_, _, x| if x == 0 { 0.95 } else { 0.05 }).mention.mean, (2.0 * within + 0.81) / 4.0);
-    // The variance over instances of the mean over five prompts and two names.
+    // The variance over instances, after averaging over five prompts and two names.
     near(over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean, 0.2025 + within / 10.0 * 39.0 / 40.0);
     // An interaction: three of the five prompts work for one half of the instances, and two for the other half.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });

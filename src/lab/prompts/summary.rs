@@ -39,7 +39,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     if let Some(all) = results.summaries.iter().find(|s| s.value.unstable.is_some()) {
         let v = &all.value;
         out.push(format!(
-            "In {} of {} pairs of a model and a relation, best and worst prompt are more than 10 points apart ({} %); on {} of {} relations the order of the models changes with the prompt ({}).",
+            "In {} of {} model-relation pairs, the best and the worst prompt are more than 10 points apart ({} %); on {} of {} relations the order of the models changes with the prompt ({}).",
             v.relations_over_10,
             v.relations * results.models().len(),
             interval(v.over_10),

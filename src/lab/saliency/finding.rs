@@ -377,13 +377,13 @@ pub struct CorrectnessFinding {
     /// `right` or `wrong`: inputs with a right (or wrong) answer, and pairs with two of them. `changed`: pairs with only one right answer.
     #[id]
     pub answers: Answers,
-    /// For `right`: token-F1 above chance for inputs answered right minus that for inputs answered wrong, with an interval by Student's t
+    /// For `right`: token-F1 above chance for right inputs minus token-F1 above chance for wrong inputs, with an interval by Student's t
     /// over originals.
     pub f1_gap: Option<Estimate>,
     /// Two-sided p-value of `f1_gap`, by Student's t over originals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_gap_p: Option<f64>,
-    /// For `right`: MAP above chance for pairs answered right minus that for pairs answered wrong.
+    /// For `right`: MAP above chance for right pairs minus MAP above chance for wrong pairs.
     pub map_gap: Option<Estimate>,
     #[serde(flatten)]
     pub numbers: InterpretabilityFinding,

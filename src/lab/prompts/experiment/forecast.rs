@@ -16,7 +16,7 @@ use model::chunk::TOKENS_PER_BATCH;
 
 /// Time in seconds for draws, ledgers and findings, measured on the built-in grid.
 pub(crate) const REST: f64 = 1.0;
-/// Time in seconds for the intervals per prompt, fact and model, measured on LAMA. When answers are stored, they take nearly all of the
+/// Time in seconds per prompt, fact and model to compute the intervals, measured on LAMA. If answers are stored, this is nearly all of the
 /// run's time.
 const INTERVALS: f64 = 5e-6;
 /// Memory in bytes for answers, ranks and replies, per query.

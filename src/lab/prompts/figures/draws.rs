@@ -21,7 +21,7 @@ const DRAWS: &str = "draws of relations";
 const SHARE: &str = "rank consistency (share of draws)";
 /// The method of intervals for shares of draws.
 const OF_DRAWS: &str =
-    "over draws: Clopper and Pearson's, with a lower limit that accounts for choosing the most frequent of several";
+    "Clopper and Pearson's over draws, with a lower limit that accounts for choosing the most frequent rank or order";
 
 /// States which regimes enumerate all draws and which sample them: `original and adjusted: all 6 possible draws, hence no interval; random:
 /// a random sample of 200 draws`.

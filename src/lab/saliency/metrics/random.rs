@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// The mean over seeded draws of both rankings.
+    /// The mean MAP over seeded draws of both rankings.
     fn drawn(original: &[u8], perturbed: &[u8], draws: usize) -> f64 {
         let mut rng = stream(3, "map of draws");
         let (mut a, mut b) = (original.to_vec(), perturbed.to_vec());
