@@ -236,7 +236,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
-            // Prompts are stored as tokens.
+            // Prompts are stored with a space before punctuation.
             Axis::of("prompt", prompts.iter().map(|p| p.replace(" .", ".").replace(" ,", ","))),
             Axis::ranks("rank by P@1 (1: best)", names.len()),
         ),

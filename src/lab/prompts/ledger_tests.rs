@@ -104,8 +104,8 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
 
-/// Independently computed contributions to each part: of the planted effect, and of chance in single answers. Within a cell, d = hit of a
-/// - hit of b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
+/// Independently computed contributions to each part: of the planted effect, and of chance in single answers. Within a cell, the difference
+/// between the hits of a and b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
     let (cells, within) = (40.0 * 24.0, 0.0475 + 0.21);

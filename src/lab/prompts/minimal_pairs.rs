@@ -93,7 +93,7 @@ impl<'a> Scorer<'a> {
             words.insert(0, None);
             scored = 1..scored.end + 1;
         }
-        // The very first token has no context.
+        // The first token has no context, so it is not scored.
         if self.scoring == Scoring::LogLikelihood && scored.start == 0 {
             scored.start = 1;
         }

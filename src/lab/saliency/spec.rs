@@ -178,7 +178,8 @@ impl std::fmt::Display for HeadRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Attention from the mask to the tokens, which shows where the information for its prediction comes from; used in the authors' code.
+    /// Attention from the mask to the tokens, which shows where the information for predicting the mask comes from; used in the authors'
+    /// code.
     #[default]
     FromMask,
     /// Attention from the tokens to the mask, as in the formula in the paper.
