@@ -398,7 +398,7 @@ fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
     (from.max(f64::MIN), to.min(f64::MAX))
 }
 
-/// Ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
+/// Sets of ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to a step over the whole range.
 fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> {
     let raw = hi / STEPS - lo / STEPS;
     let power = 10f64.powf(raw.log10().floor());
@@ -416,7 +416,7 @@ fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> 
         .collect()
 }
 
-/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range within less than a
+/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range of less than a
 /// decade gets linear ticks.
 fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
     let decades = hi.log10() - lo.log10();

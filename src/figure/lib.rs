@@ -188,7 +188,7 @@ impl Format {
     }
 }
 
-/// Fails with [`FigureError::Draw`] if the figure cannot be drawn.
+/// Renders a figure in a format; fails with [`FigureError::Draw`] if the figure cannot be drawn.
 pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<u8>, FigureError> {
     match format {
         Format::Png => png::to_png(figure, options),

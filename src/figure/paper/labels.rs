@@ -12,7 +12,7 @@ use base::text::printable_label;
 
 /// Maximum width of a label on the data, in page units.
 pub(crate) const LONGEST: f64 = 160.0;
-/// Step of the distance between a label and its object, in page units.
+/// Increment of the distance between a label and its object, in page units.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a rule, by growing distance.
 const STEPS: usize = 7;

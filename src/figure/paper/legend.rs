@@ -46,7 +46,7 @@ enum Sample {
     Few(&'static str),
     /// A point drawn as its line's marker, in a ring.
     Ring,
-    /// A faint and an unrated point of a plane.
+    /// A faint and an unrated point in a plane.
     Faint,
     Unrated,
     /// The values of two replicates.

@@ -392,7 +392,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
         let text = format!("a common cause, here {cause}, lets M and E vary together without M causing it");
         origin.add("backdoor path", text);
         if bias.letters().contains('_') {
-            origin.add("D_a, D_b", "D with the subscript a (pretraining data) and with b (probing data)");
+            origin.add("D_a, D_b", "D with the subscripts a (pretraining data) and b (probing data)");
         }
     }
     origin.add("published", "Cao et al. 2022, Figure 2");

@@ -216,11 +216,10 @@ pub struct PreferenceSummaryFinding {
     /// made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
-    /// Mean of the gap expected from equally good prompts; absent in recordings made by older versions.
+    /// Gap expected from equally good prompts, averaged over relations; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_by_chance: Option<Estimate>,
-    /// Mean of the verbalisation stability, over relations with a stability; absent in recordings made by older
-    /// versions.
+    /// Verbalisation stability, averaged over the relations for which it is known; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
@@ -302,7 +301,7 @@ pub struct RankConsistencyFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// Rank consistency of the whole order by the number of averaged prompts per relation, resampled for each draw.
+/// Rank consistency of the whole order for one number of averaged prompts per relation; prompts are resampled for each draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RankCurveFinding {
     /// Number of averaged prompts.
@@ -392,7 +391,7 @@ pub struct TunedFinding {
     pub subjects: Vec<String>,
     /// Share of the queried facts whose object also occurs in a fact used in the search.
     pub objects_seen: f64,
-    /// Mean of -log P(object) over the facts of the search, at the start and after each replaced word.
+    /// Mean of -log P(object) over the facts used in the search, at the start and after each replaced word.
     pub losses: Vec<f64>,
     /// Number of search rounds.
     pub rounds: usize,

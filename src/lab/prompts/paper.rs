@@ -17,14 +17,14 @@ const RELATIONS: usize = 32;
 /// Number of draws for the rank consistencies.
 const DRAWS: usize = 1000;
 
-/// A model's P@1 over prompts: means over relations (Table 1).
+/// A model's P@1 over prompts, averaged over relations (Table 1).
 struct Spread {
     model: &'static str,
     worst: f64,
     best: f64,
     /// Population standard deviation.
     std: f64,
-    /// Number of relations with a gap above 10 points, of [`RELATIONS`].
+    /// Number of relations with a gap above 10 points, out of [`RELATIONS`].
     over_10: usize,
 }
 
@@ -40,7 +40,7 @@ const UNSTABLE: f64 = 0.9688;
 /// The underlying counts, with a note that the published table gives a different number.
 pub const TURNED_NOTE: &str = "90 of 128 pairs differ by more than 10 points; the order changes on 31 of 32 relations according to the text, 30 according to the table";
 
-/// Verbalisation stability, as means over relations (Figure 5).
+/// Verbalisation stability, averaged over relations (Figure 5).
 const STABILITY: [(&str, f64); 4] =
     [("bert-large-cased", 0.3633), ("roberta-large", 0.3306), ("gpt2-xl", 0.3577), ("bart-large", 0.3041)];
 
@@ -196,8 +196,8 @@ fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     results.models().into_iter().filter_map(of).collect()
 }
 
-/// Layers for the order of the paper's eight models, and for those models that are also in the run. They have separate categories because
-/// their ranks are among eight.
+/// Layers for the order of the paper's eight models, and for those models that are also in the run. They have separate categories, because
+/// they are ranked among eight models.
 fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();

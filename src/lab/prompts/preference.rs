@@ -14,7 +14,7 @@ use stats::paired::{Differences, Shift, mean_within};
 use stats::replicates::exact_floor;
 use stats::rng::{shuffle, stream};
 
-/// The spread that the paper counts as large: 10 points.
+/// Gap above which the paper counts a spread as large: 10 points.
 pub const LARGE: f64 = 0.1;
 /// Maximum number of mentions per subject for stability.
 pub const MENTIONS: usize = 5;

@@ -90,7 +90,7 @@ pub(crate) fn settings() -> [Setting<Spec>; 4] {
             |s: &Spec| s.tuned.prompts,
             |s, n| s.tuned.prompts = n,
         ),
-        row("tuned.triggers", "Words of these", "Words of a found prompt between subject and object.").count(
+        row("tuned.triggers", "Words of these", "Number of words between subject and object in a found prompt.").count(
             &[1, 2, 3, 4, 5, 6, 8, 10],
             1..=10,
             |s: &Spec| s.tuned.triggers,

@@ -33,7 +33,7 @@ pub type Family = Vec<SentenceFinding>;
 /// Sentences sampled for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
-    /// The originals with their partners, in the order of the run. All dimensions are among the first sentences.
+    /// The originals with their partners, in the order of the run. The first sentences cover all dimensions.
     pub families: Vec<Family>,
     /// The file as named in the spec, or the built-in source.
     pub source: String,

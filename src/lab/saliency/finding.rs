@@ -334,7 +334,7 @@ pub struct InterpretabilityFinding {
     /// prediction depends on the rationale. Absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
-    /// Mean over originals of the lowest MAP among partners with the same prediction (after Yin et al. 2022).
+    /// Lowest MAP among partners with the same prediction, averaged over originals (after Yin et al. 2022).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<Estimate>,
     /// Number of original-partner pairs.

@@ -32,7 +32,7 @@ pub struct Input {
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one per slot; empty if none is expected.
     pub answer: Vec<u32>,
-    /// Token ids of other fitting answers, possibly of different lengths.
+    /// Token ids of other answers that fit, possibly of different lengths.
     pub others: Vec<Vec<u32>>,
     pub count: usize,
     /// True if this is part of a sentence that exceeds the model's maximum length.

@@ -188,7 +188,7 @@ pub fn answered<'a>(
     Ok(inputs.iter().zip(predicted).map(|(input, p)| input.answered(&p.ids, tokenizer)).collect())
 }
 
-/// Receives the index of a row and the probabilities at each of its slots.
+/// Callback that receives the index of a row and the probabilities at each of its slots.
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
 /// Computes probabilities at given slots in rows of tokens, in batches of similar length.

@@ -80,7 +80,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
         assert_eq!(rings.len(), 2, "on the plane and in the legend");
         let marked = |(at, _): &&(At, f64)| scene.items.iter().any(|i| is_mark(i, *at));
         let (at, radius) = *rings.iter().find(marked).expect("the square of its line");
-        // The knee of the same setting lies around it.
+        // The knee's marker for the same setting surrounds it.
         let is_around = |i: &Item| {
             matches!(i, Item::Line { points, .. } if points.len() == 5 && points.iter().all(|p| {
                 let away = (p.0 - at.0).hypot(p.1 - at.1);

@@ -36,7 +36,7 @@ const RELATIONS: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// Time by mixture, starting with the original model.
+    /// Time in seconds by mixture, starting with the original model.
     pub diets: Vec<f64>,
 }
 

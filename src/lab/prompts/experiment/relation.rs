@@ -177,7 +177,7 @@ pub(crate) fn score(
     }
 }
 
-/// Reports everything about one model on a relation, and returns its adjusted score.
+/// Reports all results of one model on a relation, and returns its adjusted score.
 fn report_model(
     bench: &Bench,
     (entry, k): (&Entry, usize),

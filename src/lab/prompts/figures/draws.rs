@@ -19,7 +19,7 @@ const REGIMES: [Word; 3] = [
 const DRAWS: &str = "draws of relations";
 /// Axis label for rank consistency, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
-/// The method of intervals for shares of draws.
+/// Caption text on the method of intervals for shares of draws.
 const OF_DRAWS: &str =
     "Clopper and Pearson's over draws, with a lower limit that accounts for choosing the most frequent rank or order";
 

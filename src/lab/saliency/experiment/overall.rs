@@ -132,7 +132,7 @@ struct Group<'a> {
     kind: Option<&'a str>,
 }
 
-/// Whether the first answer is right, and whether one of the first three answers is.
+/// True if the first answer is right, and true if one of the first three answers is.
 type Right = (bool, bool);
 
 impl Group<'_> {

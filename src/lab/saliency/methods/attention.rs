@@ -40,7 +40,7 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
 }
 
 /// Attention from each of the first `length` tokens to the slots, summed over `slots`, as heads x tokens. `all` is the attention of the
-/// batch, `[B,H,T,T]` with the attending token third; `row` is the index in the batch.
+/// batch, `[B,H,T,T]`, whose third axis is the attending token; `row` is the index in the batch.
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {

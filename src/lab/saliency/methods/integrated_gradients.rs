@@ -87,7 +87,7 @@ impl Method for IntegratedGradients {
     }
 }
 
-/// Receives the index of a point, its target and its gradient.
+/// Callback that receives the index of a point, its target and its gradient.
 type Take<'t> = &'t mut dyn FnMut(usize, f64, &[f32]);
 /// Computes the target and its gradient at points.
 type Slope<'s> = dyn FnMut(&[Point], Take<'_>) -> Result<(), Fault> + 's;

@@ -115,14 +115,14 @@ impl Ends {
         Self { width, from, to }
     }
 
-    /// By token: the sum over the embedding of (input − baseline) times `weights`.
+    /// For each token, the sum over embedding dimensions of (input − baseline) times `weights`.
     pub(crate) fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let ends = self.to[case].chunks_exact(self.width).zip(self.from[case].chunks_exact(self.width));
         let each = ends.zip(weights.chunks_exact(self.width));
         each.map(|((to, from), w)| to.iter().zip(from).zip(w).map(|((t, f), w)| f64::from(t - f) * w).sum()).collect()
     }
 
-    /// By token: the sum over the embedding of the input times `weights`.
+    /// For each token, the sum over embedding dimensions of the input times `weights`.
     pub(crate) fn dot_input(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let each = self.to[case].chunks_exact(self.width).zip(weights.chunks_exact(self.width));
         each.map(|(to, w)| to.iter().zip(w).map(|(t, w)| f64::from(*t) * w).sum()).collect()

@@ -141,7 +141,7 @@ mod tests {
             a in proptest::collection::vec(0u8..5, 0..9), b in proptest::collection::vec(0u8..5, 0..9),
         ) {
             let (exact, mean) = (expected_map(&a, &b), drawn(&a, &b, 3_000));
-            // A MAP is in [0, 1], so its standard deviation is at most ½ and the error of the mean at most .0092.
+            // A MAP is in [0, 1], so its standard deviation is at most ½ and the standard error of the mean at most .0092.
             prop_assert!((exact - mean).abs() < 0.04, "{exact} {mean} {a:?} {b:?}");
         }
     }

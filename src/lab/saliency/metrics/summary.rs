@@ -96,7 +96,7 @@ impl Seen<'_> {
         own.into_iter().chain(self.partners.iter().copied()).filter_map(of).collect()
     }
 
-    /// F1 of the original and F1 of each partner, for partners where both exist.
+    /// F1 of the original and F1 of each partner, for partners with both values.
     fn compared(&self) -> Vec<(f64, f64)> {
         self.pairs.iter().filter_map(|p| self.original.f1.zip(p.single.f1)).collect()
     }
