@@ -171,7 +171,7 @@ const TUNED_HEAD: [&str; 9] = [
     "first prompt",
     "gap, written",
     "gap, all",
-    "stability, and of the first",
+    "stability, of first prompt",
 ];
 
 /// Scores of found prompts next to their controls, and their texts.

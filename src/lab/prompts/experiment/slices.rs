@@ -127,7 +127,7 @@ pub(crate) struct Races {
 }
 
 impl Races {
-    /// Mean of these shares between its bounds at two standard errors, as lower bound, mean and upper bound.
+    /// Lower bound, mean and upper bound of these shares, with bounds at two standard errors.
     pub(crate) fn shares(&self) -> [f64; 3] {
         let n = self.each.len() as f64;
         if n < 2.0 {

@@ -13,7 +13,7 @@ use model::source::in_print;
 /// The regimes of drawing prompts and names.
 const REGIMES: [Word; 3] = [
     ("original", "the first prompt of each relation and the usual name of each subject"),
-    ("random", "one prompt and one name drawn for each"),
+    ("random", "one random prompt per relation and one random name per subject"),
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";

@@ -180,7 +180,7 @@ impl Bench {
         self.tell_what_is_left_out(host)?;
         for member in &self.members {
             for (method, reason) in &member.refused {
-                let what = format!("{method} is unavailable for `{}`: {reason}", member.name);
+                let what = format!("{method} is unavailable for `{}` ({reason})", member.name);
                 let hint = "the other methods and the predictions are still measured";
                 host.notice(NoticeLevel::Warning, lab::fault::problem(&what, "saliency.methods", hint))?;
             }

@@ -99,7 +99,7 @@ fn sentence(
             }
         }
         reasons.extend(
-            member.refused.iter().map(|(method, reason)| format!("`{name}`: {method} is unavailable: {reason}")),
+            member.refused.iter().map(|(method, reason)| format!("`{name}`: {method} is unavailable ({reason})")),
         );
     }
     // If there is nothing to show, the reasons are returned as the error.
