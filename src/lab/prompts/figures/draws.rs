@@ -216,6 +216,8 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             &[("most frequent order", "the most frequent order of all models by P@1")],
         ),
     );
-    let text = format!("{draws}random relations and, for each, this number of random prompts, whose P@1 is averaged");
+    let text = format!(
+        "{draws}relations at random and, for each, a random sample of this number of prompts, whose P@1 is averaged"
+    );
     Some(with_draws(drawn?, text))
 }
