@@ -162,8 +162,8 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
         let interval = format!("{:+.3} [{:+.3}, {:+.3}]", gap.mean, gap.lo, gap.hi);
         let verdict = match gap.mean {
             _ if *p > ALPHA => "shows no difference in agreement with annotators between right and wrong answers",
-            m if m > 0.0 => "agrees more with annotators if the answer is right",
-            _ => "agrees less with annotators if the answer is right",
+            m if m > 0.0 => "agrees better with annotators if the answer is right",
+            _ => "agrees worse with annotators if the answer is right",
         };
         let p = probability(*p);
         format!(
