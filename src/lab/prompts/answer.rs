@@ -208,7 +208,7 @@ mod tests {
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
     }
 
-    /// Regression: the best and worst prompt, and the share of the prompt in the gap, used to have no interval.
+    /// Regression: the scores of the best and worst prompt, and the prompt's share of the gap's variance, used to have no interval.
     #[test]
     fn every_share_of_the_answer_has_its_interval() {
         let answer = answer(&crate::testing::results(), &Spec::shipped());

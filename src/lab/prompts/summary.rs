@@ -171,7 +171,7 @@ const TUNED_HEAD: [&str; 9] = [
     "first prompt",
     "gap, written",
     "gap, all",
-    "stability, of first prompt",
+    "stability, first prompt",
 ];
 
 /// Scores of found prompts next to their controls, and their texts.

@@ -132,7 +132,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
         hash.update(&line);
         hash.update(b"\n");
         let Some(sentence) = of_instance(instance) else {
-            leave_out(&mut drawn.left_out, ALL, "its text does not contain its words", &instance.sent_id.to_string());
+            leave_out(&mut drawn.left_out, ALL, "the text does not contain the words", &instance.sent_id.to_string());
             continue;
         };
         match instance.sample_type {

@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn f1_by_hand() {
-        // Two of three predicted words are among the four gold words: 2 (2/3)(1/2) / (2/3 + 1/2).
+        // Two of three predicted words are among the four gold words, so F1 is 2 (2/3)(1/2) / (2/3 + 1/2).
         let f1 = token_f1(&[1, 2, 9], &[1, 2, 3, 4]);
         assert!((f1.f1 - 4.0 / 7.0).abs() < 1e-12, "{f1:?}");
         assert_eq!(token_f1(&[1, 1, 2], &[2, 1]).f1, 1.0);
