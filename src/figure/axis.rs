@@ -5,7 +5,7 @@ use base::text::printable_label;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
-    /// Label with unit.
+    /// Axis label, with its unit.
     pub label: String,
     pub scale: Scale,
     /// Range in data units; `None` fits the data.
@@ -20,9 +20,9 @@ pub struct Axis {
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Names of the panels into which paper divides the figure, stacked or side by side. A series belongs to the panel of its accent, or
-    /// to all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for one frame; the
-    /// terminal always has one.
+    /// Names of the panels into which paper divides the figure, stacked or side by side. A series belongs to the panel of its accent, or to
+    /// all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for a single frame; the
+    /// terminal always draws a single frame.
     pub panels: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Axis {
         Self { whole: true, ..self }
     }
 
-    /// Puts a tick at each distinct value if these are few and their labels fit.
+    /// Puts a tick at each distinct value if there are few such values and their labels fit.
     pub fn of_settings(self) -> Self {
         Self { settings: true, ..self }
     }
@@ -103,9 +103,9 @@ impl Scale {
 
 /// Share of a logarithmic axis reserved for zeros at its start.
 const ZERO_STUB: f64 = 0.07;
-/// Maximum number of steps between labels that is aimed for.
+/// Target maximum for the number of steps between labels.
 const STEPS: f64 = 6.0;
-/// Maximum number of ticks of an axis without categories.
+/// Maximum number of ticks on an axis without categories.
 const MOST: usize = 100;
 /// Maximum number of settings that get one tick each.
 const SETTINGS: usize = 8;
@@ -154,8 +154,8 @@ impl Fitted {
         Self::new(&figure.y, figure.layers.iter().flat_map(|l| extent(l).1), true)
     }
 
-    /// Fits an axis to the values that will be drawn on it; its own range takes precedence. Without usable values it runs from 0 to 1 (.01
-    /// to 1 if logarithmic).
+    /// Fits an axis to the values that will be drawn on it; the range of `axis`, if any, takes precedence. Without usable values it runs
+    /// from 0 to 1 (.01 to 1 if logarithmic).
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, upright: bool) -> Self {
         let (scale, log) = (axis.scale, axis.scale.is_log());
         let categories: Vec<String> = axis.categories.iter().map(|c| printable_label(c)).collect();
@@ -204,7 +204,7 @@ impl Fitted {
         let share = if log {
             (value.ln() - self.lo.ln()) / (self.hi.ln() - self.lo.ln())
         } else {
-            // Halved so that the widest possible range does not overflow.
+            // Both terms are halved, so that the widest possible range does not overflow.
             (value / 2.0 - self.lo / 2.0) / (self.hi / 2.0 - self.lo / 2.0)
         };
         // If the range is too small for floating point, the value goes to the middle.
@@ -277,7 +277,7 @@ impl Fitted {
         last
     }
 
-    /// Removes the label of a logarithmic axis's first tick if it would touch the zero label.
+    /// On a logarithmic axis, removes the label of the first tick if it would touch the label of zero.
     fn clear_beside_zero(&self, ticks: &mut [Tick], room: &Room<'_>) {
         let Some((zero, rest)) = ticks.split_first_mut().filter(|_| self.zero) else { return };
         if let Some(first) = rest.iter_mut().find(|t| !t.label.is_empty())
@@ -296,7 +296,7 @@ impl Fitted {
         let settings: Vec<(f64, String)> = self.settings.iter().map(labelled).collect();
         match settings.len() {
             1 => vec![settings],
-            // The terminal writes the axis label where the label of the largest setting would be.
+            // The terminal uses round values, because its axis label takes the place of the largest setting's label.
             n if n == 0 || terse => self.round(terse),
             _ => std::iter::once(settings).chain(self.round(terse)).collect(),
         }
@@ -398,7 +398,7 @@ fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
     (from.max(f64::MIN), to.min(f64::MAX))
 }
 
-/// Ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
+/// Sets of ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to a step over the whole range.
 fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> {
     let raw = hi / STEPS - lo / STEPS;
     let power = 10f64.powf(raw.log10().floor());
@@ -416,7 +416,7 @@ fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> 
         .collect()
 }
 
-/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range within less than a
+/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range of less than a
 /// decade gets linear ticks.
 fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
     let decades = hi.log10() - lo.log10();

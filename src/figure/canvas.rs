@@ -314,7 +314,7 @@ pub(crate) struct Scene<'a> {
     pub fonts: &'a Fonts<'a>,
     pub look: Look,
     pub height: f64,
-    /// From back to front.
+    /// Recorded items, from back to front.
     pub items: Vec<Item>,
 }
 
@@ -440,7 +440,7 @@ impl<'a> Canvas<'a> {
         let pen = Pen::new(colour, 1.4);
         let corner = |dx: f64, dy: f64| (at.0 + dx * r, at.1 + dy * r);
         match marker {
-            // Filled with the page colour, so that lines do not show through.
+            // The circle is filled with the page colour, so that lines do not show through.
             Marker::Circle => {
                 self.disc(at, r + 0.6, colour)?;
                 self.disc(at, r - 0.7, self.look.paper)

@@ -5,7 +5,7 @@ use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
 const NOTES: [&str; 3] = ["answers", "completeness", "rings"];
-/// Key of an entry that only files of numbers contain; the guide's glossary has the rule.
+/// Key of an entry that is written only to files of numbers; the guide's glossary contains the rule.
 const RULE: &str = "rule";
 /// Keys of provenance entries.
 const SOURCES: [&str; 11] = [
@@ -98,7 +98,7 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Formats a definition to follow its term: it starts with a lower-case letter, unless with an abbreviation.
+/// Formats a definition to follow its term: it starts with a lower-case letter, unless it begins with an abbreviation.
 pub(crate) fn definition(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {

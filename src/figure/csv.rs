@@ -8,7 +8,7 @@ use super::layers::{Cells, Count, Graph, Tokens};
 use super::{Figure, Layer};
 use base::text::printable_label;
 
-/// All columns in order. A file contains only those that at least one row fills; curves always have the first six.
+/// All columns in order. A file contains only columns with at least one value; curves always have the first six.
 const COLUMNS: [&str; 27] = [
     "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end", "category",
     "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold", "top", "doubt", "lit",

@@ -47,7 +47,7 @@ fn found(c: char) -> Option<(usize, GlyphId, f64)> {
     Some((number, id, measured(face, id)))
 }
 
-/// Cached [`found`]. A figure measures thousands of letters, nearly all ASCII, so each of these is looked up only once.
+/// Like [`found`], but looks up each ASCII character only once, because a figure measures thousands of them.
 fn own(c: char) -> Option<(usize, GlyphId, f64)> {
     static ASCII: OnceLock<Vec<Option<(usize, GlyphId, f64)>>> = OnceLock::new();
     match ASCII.get_or_init(|| ('\0'..='\x7f').map(found).collect()).get(c as usize) {
@@ -126,7 +126,7 @@ impl<'a> Fonts<'a> {
         if c.width() != Some(2) {
             return Some(Letter { face, id, advance: natural, shift: 0.0, share: 1.0, ink: Ink::Plain });
         }
-        // Centred in its cell, and not wider than it.
+        // The glyph is centred in its cell, and not wider than the cell.
         let share = if natural > WIDE { WIDE / natural } else { 1.0 };
         let shift = (WIDE - natural * share) / 2.0;
         Some(Letter { face, id, advance: WIDE, shift, share, ink: Ink::Plain })

@@ -156,13 +156,13 @@ pub struct Line {
 pub struct Datum {
     pub x: f64,
     pub y: f64,
-    /// Ends of the (wide) interval of y.
+    /// Ends of the (wide) interval for y.
     pub band: Option<(f64, f64)>,
     /// Ends of the narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
     /// Values of two replicates, too few for an interval; drawings show both values instead.
     pub pair: Option<(f64, f64)>,
-    /// True if the point is not part of the ranking that the emphasis of points shows.
+    /// True if the point is excluded from the ranking that determines the emphasis of points.
     pub is_unrated: bool,
     /// Number of examples on which the point is based.
     pub n: Count,
@@ -221,7 +221,7 @@ impl Spot {
 pub struct Bars {
     /// Legend entry.
     pub label: String,
-    /// The marker distinguishes series where colour is not available.
+    /// The marker distinguishes series without colour.
     pub role: Role,
     pub bars: Vec<Bar>,
 }
@@ -233,7 +233,7 @@ pub struct Bar {
     /// Right end on the horizontal axis.
     pub to: f64,
     pub y: f64,
-    /// Ends of the interval of y, drawn as an error bar.
+    /// Ends of the interval for y, drawn as an error bar.
     pub band: Option<(f64, f64)>,
     /// Number of examples on which the bar is based.
     pub n: Count,
@@ -314,9 +314,9 @@ pub struct Cells {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
-    /// From pale to dark for increasing values.
+    /// Colours from pale to dark, for increasing values.
     Rising,
-    /// From blue through pale to orange, for signed values. Zero should be in the middle of the range.
+    /// Colours from blue through pale to orange, for signed values; zero should be in the middle of the range.
     Diverging,
 }
 

@@ -99,7 +99,7 @@ impl Figure {
         named.map(|(name, meaning)| (name.to_owned(), caption::definition(meaning))).collect()
     }
 
-    /// Explains those of these terms that the figure names.
+    /// Adds explanations of the given terms that the figure mentions.
     pub fn with_terms(mut self, terms: &[(&str, &str)]) -> Self {
         let named = self.named_terms(terms.iter().copied());
         self.provenance.terms.extend(named);
@@ -113,7 +113,7 @@ impl Figure {
     }
 
     /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
-    /// those of the intervals, if not examples.
+    /// the units of the intervals, if these are not examples.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
@@ -138,7 +138,7 @@ pub struct Provenance {
     pub entries: Vec<(String, String)>,
     /// Terms of this figure alone, which its caption explains.
     pub terms: Vec<Term>,
-    /// Terms of the guide's glossary that the figure names: reports explain them once, captions not at all.
+    /// Terms of the guide's glossary that the figure names: reports explain them once, and captions do not explain them.
     pub glossary: Vec<Term>,
 }
 
@@ -188,7 +188,7 @@ impl Format {
     }
 }
 
-/// Fails with [`FigureError::Draw`] if the figure cannot be drawn.
+/// Renders a figure in a format; fails with [`FigureError::Draw`] if the figure cannot be drawn.
 pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<u8>, FigureError> {
     match format {
         Format::Png => png::to_png(figure, options),
@@ -205,7 +205,7 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
 /// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file already exists or cannot be written.
 pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
-    // Checked before drawing, which is slow.
+    // Paths are checked first, because drawing is slow.
     let whole = Whole::new(path, force)?;
     let (beside, words) = (path.with_extension("txt"), caption::page(figure));
     // All formats of a figure share one caption file.

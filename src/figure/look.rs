@@ -11,14 +11,14 @@ const RESOLUTIONS: std::ops::RangeInclusive<u32> = 36..=1200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// For a lab book: title above, provenance below.
+    /// Style for a lab book: title above, provenance below.
     #[default]
     LabBook,
-    /// For a paper: no title or provenance, 8-point type, as wide as a column.
+    /// Style for a paper: no title or provenance, 8-point type, as wide as a column.
     Paper,
-    /// For slides: large type, heavy lines.
+    /// Style for slides: large type, heavy lines.
     Slides,
-    /// Like a lab book, on a dark page.
+    /// Style for a lab book with a dark page.
     Dark,
 }
 
@@ -34,7 +34,7 @@ impl Style {
         }
     }
 
-    /// In millimetres.
+    /// Default page width, in millimetres.
     pub fn usual_width(self) -> f64 {
         match self {
             Self::LabBook | Self::Dark => 135.5,
@@ -90,13 +90,13 @@ impl Options {
 /// Measures and colours of a page. A tick label is 11 page units high.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Look {
-    /// In page units.
+    /// Page width, in page units.
     pub width: f64,
     /// Points per page unit.
     pub unit: f64,
     /// Figure height as a share of its width.
     pub aspect: f64,
-    /// Factor on line widths.
+    /// Factor by which line widths are multiplied.
     pub stroke: f64,
     pub titled: bool,
     pub footed: bool,
@@ -112,7 +112,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// `width` is in points.
+    /// Builds the look of a style; `width` is the page width in points.
     fn new(style: Style, width: f64) -> Self {
         let light = Self {
             width: width / 0.48,
@@ -133,7 +133,7 @@ impl Look {
         match style {
             Style::LabBook => light,
             Style::Paper => {
-                // Axis labels are 12.5 units high: 8 points.
+                // Axis labels are 12.5 page units high, which makes 8 points.
                 let unit = 0.64;
                 let aspect = if width > 350.0 { 0.48 } else { 0.72 };
                 let (titled, footed) = (false, false);
@@ -169,7 +169,7 @@ impl Look {
         match (self.dark, hue) {
             (false, _) => colour,
             (true, super::role::BLACK) => self.ink,
-            // Blended towards white, because blue and green would be too dark.
+            // Colours are blended towards white, because blue and green would be too dark.
             (true, _) => colour.mixed(Rgb(255, 255, 255), 0.3),
         }
     }

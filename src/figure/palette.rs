@@ -29,7 +29,7 @@ pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x01, 0x5e, 0x55),
 ];
 
-/// From pale to dark: lightness alone shows the order.
+/// Colours from pale to dark; lightness alone shows the order.
 const RISING: [Rgb; 5] =
     [Rgb(0xf3, 0xf8, 0xfd), Rgb(0xc6, 0xdb, 0xef), Rgb(0x6b, 0xae, 0xd6), Rgb(0x21, 0x71, 0xb5), Rgb(0x08, 0x30, 0x6b)];
 

@@ -46,7 +46,7 @@ fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>>
     let unit = scene.look.unit;
     let (width, height) = (scene.look.width * unit, scene.height * unit);
     let mut page = Page { out: String::new(), alphas: BTreeSet::new(), used: BTreeMap::new(), last: (0.0, 0.0) };
-    // Page units, from the upper left corner downwards.
+    // Coordinates are in page units, from the upper left corner with y pointing down.
     page.op(&format!("{} 0 0 {} 0 {} cm 1 j", real(unit), real(-unit), real(height)));
     scene.items.iter().for_each(|item| page.item(scene, item));
     let mut file = File { bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(), places: BTreeMap::new() };

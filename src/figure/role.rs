@@ -73,9 +73,9 @@ impl Role {
 pub enum Emphasis {
     #[default]
     Normal,
-    /// Heavier, for the main series.
+    /// Heavier lines, for the main series.
     Strong,
-    /// Fainter, for comparison.
+    /// Fainter lines, for comparison.
     Faint,
 }
 

@@ -207,7 +207,7 @@ fn a_mask_needs_three_people_who_rate_its_own_answer() {
 
     let three_times = probity.file("three.jsonl", &std::fs::read_to_string(&x).unwrap().repeat(3));
     let output = probity.run(&["rationale", "merge", &masks, &three_times]);
-    refused(&output, 2, &["three.jsonl", "line 4: sentence 0 is in line 1 already"]);
+    refused(&output, 2, &["three.jsonl", "line 4: sentence 0 is already in line 1"]);
     let other = std::fs::read_to_string(&y).unwrap().replace("\"answer\":\"are\"", "\"answer\":\"were\"");
     let found = merge(&[&x, &probity.file("other.jsonl", &other), &z]);
     assert_eq!((fates(&found)[0].as_str(), &found["agreement"]["differing"]), ("unscored", &json!(1)));

@@ -103,7 +103,7 @@ pub(crate) fn recalled(finished: bool) -> Vec<Finding> {
 
 fn relation(r: usize) -> Vec<Finding> {
     let (id, label, kind, prompts) = RELATIONS[r];
-    let reason = "its object is not one token of gpt2-mini".to_owned();
+    let reason = "its object is not one token in gpt2-mini".to_owned();
     let mut list = vec![finding(
         ALL,
         40,
@@ -325,7 +325,7 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
         prompt: prompt.into(),
         models: MODELS.map(str::to_owned).to_vec(),
         rows,
-        left_out: vec![("Burkina Faso (Ouagadougou)".into(), "its object is not one token of gpt2-mini".into())],
+        left_out: vec![("Burkina Faso (Ouagadougou)".into(), "its object is not one token in gpt2-mini".into())],
         candidates: RULE,
     };
     let token = |text: &str, probability, passed| TopToken { text: text.into(), probability, passed };

@@ -98,7 +98,7 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
             // The length of a prompt depends on more than the data.
             match reason.contains("too long") {
                 true => long += count,
-                false => assert!(reason.contains("is not one token of"), "{id}: {reason}"),
+                false => assert!(reason.contains("is not one token in"), "{id}: {reason}"),
             }
         }
         assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");

@@ -112,11 +112,11 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
             "42 subjects of 4 relations. Intervals: 95 %, Student's t over 4 relations (3 degrees of freedom), cut at 0 and 1",
         ),
         ("prompts", "ledger", "48 facts of 4 relations"),
-        ("prompts", "places", "exact to ± 0.07 (95 %)"),
-        ("prompts", "consistency", "Line at 0.5: least possible share, one over the 2 orders of this run's models"),
+        ("prompts", "places", "accurate to ± 0.07 (95 %)"),
+        ("prompts", "consistency", "Line at 0.5: least possible share: 1 divided by the 2 orders of this run's models"),
         ("prompts", "curve", "2 of 4 relations at random"),
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
-        ("prompts", "disparity-published", "a share γ states facts"),
+        ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),
         ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
     ];
     for (session, name, wanted) in cases {

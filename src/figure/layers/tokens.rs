@@ -25,7 +25,7 @@ pub struct Strip {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Token {
     pub text: String,
-    /// Signed score; `None` is drawn without a colour.
+    /// Signed score; with `None`, the token has no colour.
     pub score: Option<f64>,
     /// True if the token is in the gold rationale; it is then underlined.
     pub gold: bool,

@@ -15,7 +15,7 @@ const WIDEST: f64 = 60.0;
 /// Opacity of a solid bar, low enough to show intervals on it.
 const SOLID: f64 = 0.55;
 pub(crate) const SPAN: f64 = 0.3;
-/// Radius of the dot for an individual value in a range; also the distance between dots of equal values.
+/// Radius of the dot for an individual value in a range, in page units; also the distance between dots for equal values.
 pub(crate) const VALUE: f64 = 1.9;
 const BESIDE: f64 = 4.6;
 
@@ -136,7 +136,7 @@ pub(crate) fn ranges<'a>(
         if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {
             canvas.line(&[(middle - half, y), (middle + half, y)], Pen::new(colour, 2.4))?;
         }
-        // Dots of equal values are side by side, so that they can be counted.
+        // Dots for equal values are side by side, so that they can be counted.
         let mut dots: Vec<At> = range.dots.iter().filter_map(|dot| chart.at(x, *dot)).collect();
         dots.sort_by(|a, b| a.1.total_cmp(&b.1));
         for row in dots.chunk_by(|a, b| (a.1 - b.1).abs() < VALUE) {

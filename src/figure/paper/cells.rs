@@ -11,7 +11,7 @@ use super::{SMALL, type_of};
 use base::numbers::short;
 use base::text::printable_label;
 
-/// Width reserved for the colour scale, to the right of the frame.
+/// Width reserved for the colour scale to the right of the frame, in page units.
 pub(crate) const SCALE_ROOM: f64 = 84.0;
 
 fn shade(cells: &Cells, value: f64) -> Rgb {

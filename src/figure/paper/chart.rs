@@ -18,19 +18,19 @@ use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
-/// Distance between the frame and the ends of the axes, so that no line of data lies on the frame.
+/// Distance between the frame and the ends of the axes, in page units, so that no line of data lies on the frame.
 const INSET: f64 = 8.0;
-/// Maximum width of category labels beside the vertical axis, and maximum height of those below the horizontal axis.
+/// Maximum width of category labels beside the vertical axis, and maximum height of those below the horizontal axis, in page units.
 const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
-/// Length of a tick, and distance between the tick and its label.
+/// Length of a tick, and distance between the tick and its label, in page units.
 const TICK: f64 = 4.5;
 /// Maximum numbers of lines in a category label and in an axis label.
 const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
 /// Line height, in em.
 const LINE: f64 = 1.2;
-/// Height of tick labels below a frame.
+/// Height of tick labels below a frame, in page units.
 pub(super) const LABELLED: f64 = SMALL * LINE + 3.0;
 
 /// A fitted axis as a plotters range, with its ticks and a margin at both ends.
@@ -73,11 +73,11 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
-    /// On two alternating lines.
+    /// Labels on two alternating lines.
     Staggered,
-    /// In several lines of at most this width.
+    /// Labels wrapped into lines of at most this width.
     Wrapped(f64),
-    /// Rotated, in at most this number of lines.
+    /// Rotated labels, in at most this number of lines.
     Upright(usize),
 }
 

@@ -9,9 +9,9 @@ use base::text::printable_label;
 
 pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
 const NODE: f64 = 30.0;
-/// Height of a step on the grid of rows.
+/// Height of a row of the grid, in page units.
 const ROW: f64 = 96.0;
-/// Space above and below the nodes, together.
+/// Space above and below the nodes, together, in page units.
 const AROUND: f64 = 20.0;
 const LONGEST: f64 = 170.0;
 
@@ -20,7 +20,7 @@ struct Placed {
     label: String,
 }
 
-/// Ranges of the positions of node centres, and the left and right limits of node boxes.
+/// Ranges of the node centres' positions, and the left and right limits of node boxes.
 #[derive(Clone, Copy)]
 struct Area {
     left: f64,

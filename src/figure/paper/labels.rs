@@ -1,4 +1,4 @@
-//! Labels on the data: of rules and of guides. Each gets the position where it hides least.
+//! Labels of rules and guides on the data. Each label gets the position where it hides least.
 
 use plotters::series::LineSeries;
 
@@ -10,15 +10,15 @@ use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Widest label on the data.
+/// Maximum width of a label on the data, in page units.
 pub(crate) const LONGEST: f64 = 160.0;
-/// Step of the distance between a label and its object.
+/// Increment of the distance between a label and its object, in page units.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a rule, by growing distance.
 const STEPS: usize = 7;
-/// Cost of one step of distance. A hidden area costs 3, a line or a marker more than all steps.
+/// Cost of one step of distance. A hidden area costs 3; a hidden line or marker costs more than all steps together.
 const AWAY: usize = 2;
-/// Distance between a label and the lines and marks of others.
+/// Distance between a label and the lines and marks of other objects, in page units.
 const AIR: f64 = 2.0;
 
 /// The position that hides the fewest items after the first `from`, with its number of distance steps; the first in case

@@ -1,5 +1,5 @@
-//! Legends: inside the frame if they cover nothing, otherwise in rows above it. The legend of plotters has one entry per line and always
-//! covers data.
+//! Legends, which are drawn inside the frame if they cover nothing there, and otherwise in rows above it. The legend of plotters has one
+//! entry per line and always covers data.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
 const LINE: f64 = 13.5;
-/// Space below a row of entries.
+/// Space below a row of entries, in page units.
 const BELOW: f64 = 4.5;
-/// Gap between a sample and its label, and between the entries of a row.
+/// Gap between a sample and its label, and between the entries of a row, in page units.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Intervals shorter than this share of the axis are hidden by their marker or line, including caps.
+/// Share of the axis below which an interval, including its caps, is hidden by its marker or line.
 const HIDDEN: f64 = 0.025;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 const LINES: usize = 4;
 /// Maximum size of a legend inside a frame, as shares of the frame's width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
-/// Distance between the data and a legend inside the frame. With less, samples would look like data.
+/// Distance between the data and a legend inside the frame, in page units. With a smaller one, samples would look like data.
 const CLEAR: f64 = 12.0;
-/// Distance between a frame and the legend beside it.
+/// Distance between a frame and the legend beside it, in page units.
 const AIR: f64 = 6.0;
 
 enum Sample {
@@ -46,7 +46,7 @@ enum Sample {
     Few(&'static str),
     /// A point drawn as its line's marker, in a ring.
     Ring,
-    /// A faint and an unrated point of a plane.
+    /// A faint and an unrated point in a plane.
     Faint,
     Unrated,
     /// The values of two replicates.
@@ -68,7 +68,7 @@ enum Sample {
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Area,
-    /// The edges of an area, for narrow intervals where areas lie on each other.
+    /// The edges of an area, for narrow intervals where areas overlap.
     Edges,
     /// A vertical line at each point.
     Bar,

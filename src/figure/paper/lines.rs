@@ -19,17 +19,17 @@ use base::text::printable_label;
 pub(crate) const BAND: f64 = 0.18;
 /// Opacity of the narrow band, drawn over the wide one.
 pub(crate) const INNER: f64 = 0.26;
-/// Distance between the strokes of a range.
+/// Distance between the strokes of a range, in page units.
 const COMB: f64 = 8.0;
-/// Average share of the axis above which a band has edges and is paler; the second value is for bands that overlap.
+/// Mean height of a band, as a share of the axis, above which it is paler and has edges; the second value is for overlapping bands.
 const WIDE: (f64, f64) = (0.3, 0.03);
-/// Minimum distance between the markers of a line, and between those on a plane, where each is a setting.
+/// Minimum distance between the markers of a line, in page units; the second value is for a plane, where each marker is a setting.
 const APART: (f64, f64) = (22.0, 13.0);
-/// Half the width of the caps of an interval.
+/// Half the width of the caps of an interval, in page units.
 pub(crate) const CAP: f64 = 3.0;
-/// Line width of a narrow interval drawn as a line.
+/// Line width of a narrow interval drawn as a line, in page units.
 pub(crate) const THICK: f64 = 3.6;
-/// Radius of the dots of unrated points on a plane, and of the hollow markers of dominated ones.
+/// Radius of the dots of unrated points on a plane, and of the hollow markers of dominated points, in page units.
 pub(crate) const SMALL_MARK: f64 = 1.8;
 pub(crate) const HOLLOW: f64 = 2.4;
 
@@ -94,7 +94,7 @@ pub(crate) fn bands<'a>(
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
             let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
-            // In grey, two pale areas on each other would look like a narrow one.
+            // In greyscale, two overlapping pale areas would look like a narrow interval.
             let has_edges_alone = inner && spread.overlaps;
             if !has_edges_alone {
                 chart.draw(Polygon::new(around, filled(colour, alpha)))?;
@@ -131,7 +131,7 @@ pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread:
     runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, (colour, aside)))
 }
 
-/// Height below which only the edges of a range are drawn.
+/// Height below which only the edges of a range are drawn, in page units.
 const THIN: f64 = 2.0;
 
 /// Draws a range at its true height: two edges with vertical strokes between them. `run` contains the edge values by increasing x.
@@ -337,7 +337,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
         let label = format!("n {}", few.join("/"));
-        // Kept within the frame, because on its edge the marker would cross the axis.
+        // The label is kept within the frame, because on the frame's edge its marker would cross the axis.
         let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
         let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
         canvas.text(&label, (x, chart.top - 4.0), kind)
@@ -356,7 +356,7 @@ pub(crate) fn points<'a>(
     let alpha = if points.role.emphasis == Emphasis::Faint { 0.3 } else { 1.0 };
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
-    // Smaller on a plane, where the arms of a point cross.
+    // Caps are smaller on a plane, where the arms of a point cross.
     let cap = if is_plane { 0.8 * CAP } else { CAP };
     let are_levels = spread::are_levels(points, &chart.x);
     for p in &points.points {
@@ -388,7 +388,7 @@ pub(crate) fn points<'a>(
     Ok(())
 }
 
-/// Half the size of a single point.
+/// Half the size of a single point, in page units.
 const SPOT: f64 = 3.6;
 
 /// Draws a single point. A point with a hue has the marker of that hue's line, in a ring; a level has its line's marker.
@@ -398,7 +398,7 @@ fn spot(
     (points, marker, is_level): (&Points, Marker, bool),
     (p, at): (&Spot, At),
 ) -> Drawn {
-    // Drawn around the ring of the best strength, which may be at the same position.
+    // Half the size of the knee's marker, in page units. It fits around the ring of the best strength, which may be at the same position.
     const KNEE: f64 = 7.6;
     let of_line = |hue: usize| {
         let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line.role) } else { None });
@@ -436,7 +436,7 @@ fn arms(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Spot, pen: Pen) -> Drawn {
 
 /// Draws rank lines with their names at the end. Lines with the same rank run side by side.
 pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -> Drawn {
-    // Distance between lines: the height of a marker.
+    // Distance between lines, in page units: the height of a marker.
     const BESIDE: f64 = 8.0;
     let rank = |line: usize, k: usize| ranks.lines[line].ranks.get(k).copied().flatten();
     // Lines with a tied rank are drawn above and below it, in layer order.

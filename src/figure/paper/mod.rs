@@ -29,14 +29,14 @@ const LABEL: f64 = 12.5;
 const SMALL: f64 = 11.0;
 const FINE: f64 = 9.5;
 const FOOT: f64 = FINE + 4.0;
-/// Minimum page width for a legend beside the chart, and the chart's share of the page width in that case.
+/// Minimum page width for a legend beside the chart, in page units, and the chart's share of the page width in that case.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
-/// Distance between a legend and the content below it.
+/// Distance between a legend and the content below it, in page units.
 const BELOW_LEGEND: f64 = 4.0;
-/// Width of a group of bars on a page that is too wide for a few groups.
+/// Width of a group of bars, in page units, on a page that is too wide for a few groups.
 const SLOT: f64 = 110.0;
-/// Maximum number of lines of a title.
+/// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
 /// Lays out a figure, with notes below its provenance. The drawing depends only on the figure and the fonts.
@@ -51,7 +51,7 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     let places: &[Place] = match has_choice {
         true if look.width > WIDE && spread::is_plane(figure) => &[Place::Beside],
         true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside],
-        // Samples of intervals among data would look like data.
+        // Among the data, samples of intervals would look like data.
         true if legend.has_bars() => &[],
         true => &[Place::Inside],
         false => &[],
@@ -230,23 +230,23 @@ fn height(figure: &Figure, look: Look) -> f64 {
     needed.max(if has_ranks { flat / 2.0 } else { flat })
 }
 
-/// Width of the frame of a few bars in a page with this room.
+/// Frame width for a few bars, given the width available on the page.
 fn frame(bars: usize, room: f64) -> f64 {
     (NARROWED * room).min(90.0 + SLOT * bars as f64)
 }
 
-/// The page cut to the frame of a few bars and the legend beside it, so that its sides are not blank.
+/// Cuts the page to the width of a few bars' frame and the legend beside it, so that its sides are not blank.
 fn narrowed(mut look: Look, bars: usize, legend: impl Fn(f64) -> f64) -> Look {
     let room = look.width - 2.0 * look.margin;
     let chart = frame(bars, room);
-    // Rounded up, so that no label wraps.
+    // The width is rounded up, so that no label wraps.
     let needed = (chart + legend(room - chart)).ceil() + 1.0;
     look.width = needed.min(room) + 2.0 * look.margin;
     look
 }
 
-/// Left and right of a chart on a wide page with a legend of this width beside it. A few bars have a narrow frame; a page that is not
-/// cut has it in the middle, with its legend.
+/// Left and right edges of a chart on a wide page, with a legend of width `legend` beside it. A few bars get a narrow frame; together with
+/// its legend, it is centred on the page.
 fn beside(figure: &Figure, (left, right): (f64, f64), page: f64, legend: f64) -> (f64, f64) {
     let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
     let width = frame(bars, page);
@@ -268,7 +268,7 @@ fn few_bars(figure: &Figure) -> Option<usize> {
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries =
         figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)).trim_start().to_owned());
-    // Longer texts are rules or lists, which go only into the file and a paper's caption.
+    // Longer entries are rules or lists, which are only in the file and in the caption of the paper style.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();
@@ -291,8 +291,8 @@ fn write_footer(canvas: &Canvas<'_>, lines: &[String], (left, top): At) -> Drawn
     Ok(())
 }
 
-/// Draws the layers on their axes, and also returns the number of items below them. Cells are drawn below the axes, and bands behind all
-/// lines.
+/// Draws the layers on their axes; also returns the number of items drawn below the layers. Cells are drawn below the axes, and bands
+/// behind all lines.
 fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn<(Chart<'a>, usize)> {
     let below_cells = canvas.count();
     let has_cells = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_)));

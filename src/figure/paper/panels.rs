@@ -9,16 +9,16 @@ use super::super::{Axis, Figure, Layer};
 use super::chart::{self, Chart};
 use super::{LABEL, type_of};
 
-/// Minimum page width for panels side by side.
+/// Minimum page width for panels side by side, in page units.
 const WIDE: f64 = 500.0;
 /// Height of panels side by side, and of one of several stacked panels, as shares of the page's width.
 const ASPECT: (f64, f64) = (0.36, 0.4);
 
-/// Height reserved for the title and the lines below the panels.
+/// Height reserved for the title and the lines below the panels, in page units.
 const TITLED: f64 = 100.0;
-/// Height of the row above a panel with its letter and name.
+/// Height of the row above a panel with its letter and name, in page units.
 const NAMED: f64 = 9.0;
-/// Distance between panels side by side.
+/// Distance between panels side by side, in page units.
 const BETWEEN: f64 = 14.0;
 
 /// The label of a panel's vertical axis and the rest of its name: `accuracy: bert-mini`.
@@ -81,7 +81,7 @@ impl Panels {
                     + if look.titled { TITLED } else { 0.0 }
             }
             (false, false) => look.width * ASPECT.0 + NAMED + legend,
-            // A page with a title keeps its shape, except in a lab book, whose page is higher than panels side by side need.
+            // A page with a title keeps its shape, except in a lab book, whose page would be higher than panels side by side need.
             (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
     }

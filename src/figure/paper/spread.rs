@@ -8,17 +8,17 @@ use super::super::{Figure, Layer};
 /// Minimum number of points for an interval area: with other lines, and for a single line.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
-/// Distance between markers drawn side by side: half a marker.
+/// Distance between markers drawn side by side, in page units: half a marker.
 const STEP: f64 = 3.6;
 /// Half the height of a marker, as a share of the axis.
 const MARK: f64 = 0.018;
-/// Distance between overlapping markers at zero.
+/// Distance between overlapping markers at zero, in page units.
 const STEP_AT_ZERO: f64 = 9.0;
 /// Maximum number of lines with interval areas.
 const NARROW: usize = 4;
-/// Distance between a point and its range, if ranges are drawn at each point.
+/// Distance between a point and its range, in page units, if ranges are drawn at each point.
 pub(crate) const ASIDE: f64 = 9.0;
-/// Space for levels beside the vertical axis.
+/// Space for levels beside the vertical axis, in page units.
 pub(crate) const LEVELS: f64 = 16.0;
 
 /// True for a range without a line.
@@ -51,7 +51,7 @@ pub(crate) struct Spread {
     apart: Vec<f64>,
 }
 
-/// True if the figure is a plane of two scores with lines of equal value.
+/// True if the figure is a plane of two scores with guide lines of equal value.
 pub(crate) fn is_plane(figure: &Figure) -> bool {
     let is_bounded = figure.x.range.is_some() && figure.y.range.is_some();
     is_bounded && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
@@ -142,7 +142,7 @@ impl Spread {
         let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
         let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
         let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
-        // In panels, and with numbers of items below the ticks, areas need more points.
+        // Areas need more points in panels, and if the ticks have numbers of items below them.
         let is_alone = figure.y.panels.is_empty() && figure.x.below.is_empty();
         let few = if is_alone { AREA_ALONE } else { AREA };
         let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);

@@ -447,7 +447,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
             let is = |i: &&Item| matches!(i, Item::Disc { radius, .. } if (radius - wanted).abs() < 0.05);
             scene.items.iter().filter(is).count()
         };
-        // Each once on the plane and once in the legend: a dot, a small hollow marker, a full one.
+        // Each marker occurs once on the plane and once in the legend: a dot, a small hollow marker, a full one.
         assert_eq!([lines::SMALL_MARK, lines::HOLLOW + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });

@@ -7,15 +7,15 @@ use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Width of the mark for a line that continues below.
+/// Width of the mark for a line that continues below, in page units.
 const ONWARD: f64 = 16.0;
-/// Maximum padding added to each token if all fit on one line.
+/// Maximum padding added to each token if all fit on one line, in page units.
 const WIDEN: f64 = 18.0;
 const WORD: f64 = 13.0;
 const STRIP: f64 = 48.0;
 const BOX: f64 = 24.0;
 const BETWEEN: f64 = 10.0;
-/// Maximum width of a token, and of a strip's name.
+/// Maximum width of a token, and of a strip's name, in page units.
 const LONGEST: f64 = 170.0;
 /// Maximum width of a strip's name as a share of the total width.
 const NAME_SHARE: f64 = 0.3;
@@ -39,7 +39,7 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Draws a dashed edge around a negative score, whose colour looks like that of a positive one in grey.
+/// Draws a dashed edge around a negative score, because in greyscale its colour looks like a positive score's.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At) -> Drawn {
     canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.8) })
 }

@@ -157,7 +157,7 @@ pub(crate) fn with_fonts(
             let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
             return write(&paper::lay_out(figure, &fonts, &spare.notes(&boxed), look)?, &spare.names());
         }
-        // The fonts determine which texts are cut, and only the finished drawing shows it.
+        // Fonts affect which texts are cut, so only the finished drawing shows which characters are still missing.
         asked.extend(foreign);
         drop(scene);
         let found = find(&asked);

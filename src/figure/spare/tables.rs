@@ -1,5 +1,5 @@
-//! Reads font files table by table: a collection can have a hundred megabytes, and checking one character map does not require all of them
-//! in memory.
+//! Reads font files table by table, because a collection can have a hundred megabytes and a check of one character map needs only a few of
+//! them.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -19,14 +19,14 @@ pub enum WeightError {
     /// The number of weights differs from the number of prompts.
     #[error("{found} weights for {wanted} prompts")]
     Prompts { found: usize, wanted: usize },
-    #[error("the weights of the first {0} mentions add up to 0, and some subjects have no other mention")]
+    #[error("the weights of the first {0} mentions add up to 0, but some subjects have no further mentions")]
     Mentions(usize),
 }
 
 /// Integer weights of prompts, or of pairs of prompt and mention, so that weighted means can be compared exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weights {
-    /// By prompt, then by mention. A row with one weight applies to all mentions.
+    /// Weights by prompt, then by mention; a row with a single weight applies to all mentions.
     table: Vec<Vec<u64>>,
 }
 
@@ -79,7 +79,7 @@ impl Weights {
         each.iter().map(|w| w / sum).collect()
     }
 
-    /// Shares of the first `mentions` mentions under a prompt, summing to 1. They are equal if all their weights are 0.
+    /// Shares of the first `mentions` mentions under a prompt, summing to 1; equal shares if all these weights are 0.
     pub fn mentions(&self, prompt: usize, mentions: usize) -> Vec<f64> {
         let each: Vec<f64> = (0..mentions).map(|x| self.at(prompt, x) as f64).collect();
         let sum: f64 = each.iter().sum();
@@ -236,7 +236,7 @@ mod tests {
             prop_assert!((each.iter().sum::<f64>() / each.len() as f64 - mean).abs() < 1e-12);
             let by: Exact = by_prompt(&all).into_iter().sum();
             prop_assert_eq!(by.over(prompts as u64).compare(uniform), std::cmp::Ordering::Equal);
-            // Equal weights are uniform, whatever its value.
+            // Equal weights are uniform, whatever their value.
             let same = Weights::of_prompts(&vec![0.3; prompts]).unwrap();
             prop_assert_eq!(adjusted(&all, &same).unwrap().compare(uniform), std::cmp::Ordering::Equal);
         }

@@ -13,9 +13,9 @@ use stats::Estimate;
 
 /// Maximum number of models named in a sentence.
 const NAMED: usize = 4;
-/// Minimum share of omitted facts for which the answer includes a doubt.
+/// Minimum share of omitted facts at which the answer includes a doubt.
 const LEFT_OUT: f64 = 0.1;
-/// Minimum number of relations with which the interval of a mean keeps its level.
+/// Minimum number of relations at which the interval of a mean has its nominal coverage.
 const ENOUGH: usize = 10;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -90,7 +90,7 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     })
 }
 
-/// How much the choice of prompt changes the first model's score.
+/// Sentence on how much the choice of prompt changes the first model's score.
 fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let summary = results.summaries.iter().find(|s| s.model == first)?;
@@ -98,8 +98,9 @@ fn decides(results: &Results) -> Option<String> {
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
     let ends = |e: Estimate| format!("[{:.0}, {:.0}]", 100.0 * e.lo, 100.0 * e.hi);
     let held = v.mean_gap_held_out;
-    let held = held
-        .map_or(String::new(), |e| format!(", or {:.0} {} if both are chosen on other facts", 100.0 * e.mean, ends(e)));
+    let held = held.map_or(String::new(), |e| {
+        format!(", or {:.0} {} if both prompts are chosen on other facts", 100.0 * e.mean, ends(e))
+    });
     let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
     Some(format!(
         "The prompt {matters}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
@@ -133,16 +134,16 @@ fn stability(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let e = v.mean_stability?;
-    Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
+    Some(format!("{} gives the same answer under all names of a subject {} of the time.", last_part(first), within(e)))
 }
 
-/// The share of the variance of the gap between the first two models that is due to the choice of prompt.
+/// The doubt about the gap between the first two models, whose variance is partly due to the choice of prompt.
 fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;
     Some(format!(
-        "with a single prompt, the gap between {} and {} depends on that prompt: its choice accounts for {} of the variance of the gap",
+        "with a single prompt, the gap between {} and {} depends on that prompt: its choice accounts for {} of the gap's variance",
         last_part(&v.a),
         last_part(&v.b),
         within(share)
@@ -188,7 +189,7 @@ mod tests {
         assert!(question(&spec).contains("what a seems to know"));
     }
 
-    /// One model cannot be ranked. Regression: the answer used to omit the doubt that scores included found prompts.
+    /// A single model cannot be ranked. Regression: the answer used to omit the doubt that scores include found prompts.
     #[test]
     fn one_model_has_no_order_and_found_prompts_are_a_doubt() {
         let mut results = crate::testing::results();
@@ -207,7 +208,7 @@ mod tests {
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
     }
 
-    /// Regression: the best and worst prompt, and the share of the prompt in the gap, used to have no interval.
+    /// Regression: the scores of the best and worst prompt, and the prompt's share of the gap's variance, used to have no interval.
     #[test]
     fn every_share_of_the_answer_has_its_interval() {
         let answer = answer(&crate::testing::results(), &Spec::shipped());

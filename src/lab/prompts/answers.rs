@@ -60,9 +60,9 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     pub shape: Arc<Shape>,
-    /// Answered words as numbers; equal words have equal numbers.
+    /// Answers as word numbers; equal words share a number.
     pub said: Vec<u32>,
-    /// True where the answer is the object.
+    /// True if the answer is the object, by query.
     pub right: Vec<bool>,
 }
 
@@ -86,7 +86,7 @@ impl Answers {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, 0)).count()
     }
 
-    /// Number of correct answers to a prompt with the mention chosen for each instance.
+    /// Number of correct answers to a prompt, using the mention that `mention` gives for each instance.
     pub(crate) fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
     }

@@ -56,16 +56,16 @@ impl Candidates {
     }
 }
 
-/// A model's tokens as strings, with those that the rules skip.
+/// A model's tokens as strings, marked if the rules skip them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strings {
     /// The trimmed text of each token, by id.
     texts: Vec<String>,
-    /// By id: true for tokens that are skipped.
+    /// True for skipped tokens, by id.
     passed: Vec<bool>,
-    /// By id: true for special tokens, which are never candidates.
+    /// True for special tokens, which are never candidates, by id.
     special: Vec<bool>,
-    /// Ids of the tokens with each string, ascending.
+    /// Token ids by string, ascending.
     ids: HashMap<String, Vec<u32>>,
     ignore_case: bool,
 }

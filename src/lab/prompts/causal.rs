@@ -44,7 +44,7 @@ const T: usize = 8;
 const X: usize = 9;
 const E: usize = 10;
 
-/// The arrows of the causal model. The last one is for queries sampled from the training text.
+/// The arrows of the causal model. The last one represents queries sampled from the training text.
 const EDGES: [(usize, usize); 14] = [
     (DA, C),
     (L, C),
@@ -100,7 +100,7 @@ impl Bias {
         }
     }
 
-    /// The path as the letters of its variables.
+    /// The path, written with the letters of its variables.
     pub fn letters(self) -> &'static str {
         match self {
             Self::Prompt => "M ← C ← L → P → I → E",
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// How the path is blocked, and to what extent the spec does so.
+    /// Sentences on how the path is blocked and to what extent the spec does so.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
@@ -138,11 +138,13 @@ impl Bias {
                     (_, Some(n)) => format!("up to {n} facts per relation from the files"),
                 };
                 let mixtures = match disparity.gammas.len() {
-                    0 => "further pretraining on mixtures would measure it but is off".to_owned(),
-                    n => format!("further pretraining on {n} mixture{} measures it", if n == 1 { "" } else { "s" }),
+                    0 => "further pretraining on mixtures, which would measure the bias, is off".to_owned(),
+                    n => {
+                        format!("further pretraining on {n} mixture{} measures the bias", if n == 1 { "" } else { "s" })
+                    }
                 };
                 format!(
-                    "Averaging over facts (X) removes this bias only if the facts of the run are typical of all facts. Here: {facts}, regardless of a model's pretraining data, {names}; {mixtures}."
+                    "Averaging over facts (X) removes this bias only if the facts of the run are typical of all facts. Here: {facts}, chosen regardless of a model's pretraining data, with {names}; {mixtures}."
                 )
             }
         }

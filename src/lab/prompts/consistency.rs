@@ -44,7 +44,7 @@ impl Regime {
     }
 }
 
-/// How scores are compared.
+/// Rule for comparing scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
@@ -92,19 +92,18 @@ struct Entry {
     adjusted: Vec<Score>,
     /// Scores by model and prompt, averaged over mentions.
     by_prompt: Vec<Vec<Exact>>,
-    /// Shares of instances answered correctly, by number of correct answers.
+    /// Score for each number of correct answers, from 0.
     shares: Vec<Score>,
     /// Effect of random mentions, by model and prompt.
     varied: Vec<Vec<Varied>>,
 }
 
-/// How the answers to one prompt vary with random mentions. Most instances are right, or wrong, with every name.
+/// Variation of the answers to one prompt under random mentions. Most instances are right, or wrong, with every name.
 #[derive(Debug, Clone, Default)]
 struct Varied {
     /// Number of instances that are right with every mention.
     sure: usize,
-    /// For the other instances, the numbers of mentions with a right answer and of all mentions. Instances that are never right have no
-    /// entry.
+    /// For each instance that is right with some mentions but not all: the number of these mentions, out of all its mentions.
     mixed: Chances,
 }
 
@@ -121,7 +120,7 @@ impl Varied {
         varied
     }
 
-    /// Number of correct answers if each instance draws its mention.
+    /// Draws a mention for each instance, and returns the number of correct answers.
     fn draw(&self, rng: &mut impl Rng) -> usize {
         self.sure + self.mixed.drawn(rng)
     }
@@ -302,8 +301,8 @@ impl Panel {
 
     /// Counts all draws instead of a sample: all subsets of relations and, in the random regime, every choice of prompts.
     ///
-    /// `None` if there are more than `most` draws, or if draws are not equally likely. They are not with several mentions, with relations
-    /// that differ in their number of prompts, or with separate draws per model.
+    /// `None` if there are more than `most` draws, or if draws are not equally likely: with several mentions, with relations that differ in
+    /// their number of prompts, or with separate draws per model.
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
         let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
         let prompts = match regime {
@@ -391,13 +390,13 @@ impl Tally {
         *self.orders.entry(places.to_vec()).or_default() += 1;
     }
 
-    /// Number of draws by a model's rank in steps of one half from the worst: `2 m - 1` numbers for m models.
+    /// Number of draws at each rank of a model, in half steps from the worst: `2 m - 1` numbers for m models.
     pub fn halves(&self, model: usize) -> Vec<u64> {
         let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
         (0..2 * self.histograms.len() - 1).map(of).collect()
     }
 
-    /// Number of draws by a model's rank, 0 the worst; in steps of one half if tied models share ranks.
+    /// Number of draws at each rank of a model, from 0 (the worst); in half steps if tied models share ranks.
     pub fn histogram(&self, model: usize, ties: Ties) -> Vec<u64> {
         let halves = self.halves(model);
         match ties {
@@ -423,7 +422,7 @@ impl Tally {
         counts
     }
 
-    /// Number of draws with the most frequent whole order, and all orders that reach this number, as doubled ranks.
+    /// Largest number of draws with the same whole order, and every order with that number of draws, as doubled ranks.
     pub fn order(&self) -> (u64, Vec<Vec<u32>>) {
         let most = self.orders.values().copied().max().unwrap_or(0);
         let mut all: Vec<Vec<u32>> = self.orders.iter().filter(|(_, n)| **n == most).map(|(o, _)| o.clone()).collect();

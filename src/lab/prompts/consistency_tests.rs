@@ -10,7 +10,7 @@ fn draws(count: usize, subset: usize) -> Draws {
     Draws { count, subset, shared: false, seed: 3, ties, scoring }
 }
 
-/// Models with these levels of skill on relations with varied prompts and instances.
+/// A panel of models with these skills, on relations with varied prompts and instances.
 fn panel(skills: &[u64], relations: usize, spread: u64) -> Panel {
     let mut panel = Panel::new(skills.len());
     for r in 0..relations {

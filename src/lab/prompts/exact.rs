@@ -58,7 +58,7 @@ impl Exact {
         self.fixed as f64 / (1u128 << PLACES) as f64
     }
 
-    /// Exact comparison: `Equal` only if the residues agree as well.
+    /// Compares exactly: `Equal` only if the residues are equal as well.
     pub fn compare(self, other: Self) -> Ordering {
         if (self.fixed - other.fixed).abs() < SLACK && self.residue == other.residue {
             return Ordering::Equal;

@@ -38,28 +38,28 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "consistency",
-        "How often draws of prompts give the same rank to a model, by regime (Cao et al., Table 4).",
+        "Share of draws in which a model has its most frequent rank, by regime (Cao et al., Table 4).",
     ),
-    FigureEntry::headline(
-        "disparity",
-        "P@1 after further pretraining on more or less of the facts (Cao et al., Table 3).",
-    ),
+    FigureEntry::headline("disparity", "P@1 after further pretraining on more or fewer facts (Cao et al., Table 3)."),
     FigureEntry::headline("prompts", "P@1 of each model over the prompts of one relation, with the adjusted score."),
     FigureEntry::headline("ranks", "Ranks of the models under each prompt of one relation."),
-    FigureEntry::headline("ledger", "What each choice of a study adds to the gap between two models."),
-    FigureEntry::headline("curve", "How an estimate settles as more prompts are averaged."),
-    FigureEntry::further("places", "How often one model takes each rank over draws of prompts, by regime."),
+    FigureEntry::headline(
+        "ledger",
+        "How much the choice of prompt, name and sample each adds to the gap between two models.",
+    ),
+    FigureEntry::headline("curve", "Rank consistency against the number of averaged prompts."),
+    FigureEntry::further("places", "Share of draws at each rank of one model, by regime."),
     FigureEntry::further("causal", "The causal model of a prompt probe (Cao et al., Figure 2)."),
     FigureEntry::further("causal-prompt", "The backdoor path by which the choice of the prompt biases a probe."),
     FigureEntry::further("causal-verbalization", "The backdoor path by which the names of an instance bias a probe."),
     FigureEntry::further("causal-sample", "The backdoor path by which the choice of instances biases a probe."),
-    FigureEntry::further("preference-published", "Like preference, with the numbers of Cao et al. alongside."),
-    FigureEntry::further("turned-published", "Like turned, with the numbers of Cao et al. alongside."),
-    FigureEntry::further("stability-published", "Like stability, with the numbers of Cao et al. alongside."),
-    FigureEntry::further("consistency-published", "Like consistency, with the numbers of Cao et al. alongside."),
+    FigureEntry::further("preference-published", "Like preference, with the published numbers of Cao et al."),
+    FigureEntry::further("turned-published", "Like turned, with the published numbers of Cao et al."),
+    FigureEntry::further("stability-published", "Like stability, with the published numbers of Cao et al."),
+    FigureEntry::further("consistency-published", "Like consistency, with the published numbers of Cao et al."),
     FigureEntry::further(
         "disparity-published",
-        "P@1 of the models of Cao et al. after further pretraining on more or less of the facts (Table 3), with those of the run where it has them.",
+        "Published P@1 after further pretraining on more or fewer facts (Cao et al., Table 3), with the run's own if it has any.",
     ),
 ];
 
@@ -71,27 +71,27 @@ fn causal_name(bias: Bias) -> String {
 }
 
 const P_AT_1: Word = ("P@1", "share of facts whose most probable answer is the right one");
-const USUAL: &str = "the first name of a subject, as most data sets have it alone";
+const USUAL: &str = "the first name of a subject; most data sets have no other";
 const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
 
 /// The categories of a ledger.
 const LEDGER: [Word; 6] = [
-    ("prompt", "SD of the difference over the prompts of a relation"),
+    ("prompt", "SD of the difference over a relation's prompts"),
     ("name", "SD over the names of the subjects"),
     ("sample", "SD over samples of facts"),
-    ("rest", "SD of the interaction of prompt and facts"),
-    ("all four", "total SD, the square root of the sum of their variances"),
-    ("models", "the absolute difference that remains when prompts and names are averaged"),
+    ("rest", "SD of the interaction between prompt and facts"),
+    ("all four", "total SD, the square root of the sum of the variances"),
+    ("models", "the absolute difference that remains after averaging over prompts and names"),
 ];
 
-/// Adjusted scores in legends. They may be outside the range of the prompts, which covers only the usual names.
+/// Legend label of adjusted scores, which may be outside the range over prompts because that covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
 /// A term that is not in the glossary, and its meaning.
 type Word = (&'static str, &'static str);
 
-/// A figure with its provenance; `None` without layers. `units` says what its n counts. The caption explains `words` and the method of the
-/// intervals, which may be empty.
+/// A figure with its provenance; `None` without layers. `units` names what its n counts. The caption explains `words`, and the method of
+/// the intervals unless it is empty.
 fn figure<T>(
     (results, engine): (&Results, Option<&EngineInfo>),
     (name, title): (String, String),
@@ -130,18 +130,18 @@ fn provenance<T>(
     provenance
 }
 
-/// The method of intervals over this many relations, and the limits at which they are cut.
+/// Caption text on the method of intervals over this many relations, and on the limits at which they are cut.
 fn of_means(relations: usize, ends: &str) -> String {
     let freedom = relations.saturating_sub(1);
     let noun = if freedom == 1 { "degree" } else { "degrees" };
     format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
-/// The method of intervals over facts and of proportions.
+/// Caption texts on the methods of intervals over facts, and of intervals for proportions.
 const OF_FACTS: &str =
-    "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval of a share";
+    "only for the adjusted score: Student's t over facts, at least as wide as the exact interval for a proportion";
 const CUT: &str = ", cut at 0 and 1";
-const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
+const OF_SHARES: &str = "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 on either side, over";
 
 /// The legend entry for the level and the sources of the intervals.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
@@ -236,7 +236,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
-            // Prompts are stored as tokens.
+            // Prompts are stored with a space before punctuation.
             Axis::of("prompt", prompts.iter().map(|p| p.replace(" .", ".").replace(" ,", ","))),
             Axis::ranks("rank by P@1 (1: best)", names.len()),
         ),
@@ -253,7 +253,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     )?;
     let facts = behind.map_or(1, |b| b.n.max(1));
     let text = format!(
-        "ranks are of the measured P@1, without its uncertainty: one of {facts} facts more or less changes a P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
+        "ranks use the measured P@1 and ignore its uncertainty: a single one of {facts} facts changes P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
         1.0 / facts as f64
     );
     drawn.provenance.entries.push((String::new(), figure::capital(&text)));
@@ -316,7 +316,8 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let names = ["prompt", "name", "sample", "rest", "all four", "models"].map(str::to_owned);
     let (label, role) = ("SD of the difference over draws".into(), Role::nth(0));
     let bars = Layer::Bars(Bars { label, role, bars: bars.collect() });
-    // The absolute value, as standard deviations have no sign. If the interval contains 0, so does this one.
+    // The absolute value, because standard deviations have no sign. If the signed interval contains 0, so does the interval of the absolute
+    // value.
     let gap = v.parts.model_itself;
     let ends = (gap.lo.abs().min(gap.hi.abs()), gap.lo.abs().max(gap.hi.abs()));
     let lo = if gap.lo * gap.hi <= 0.0 { 0.0 } else { ends.0 };
@@ -329,7 +330,8 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         Layer::Points(Points { label: "absolute difference, averaged over prompts and names".into(), role, points }),
     ];
     layers.extend(covering(Some(found), "relations"));
-    let method = format!("{}; that of an SD is the root of that of its variance", of_means(v.relations, "0"));
+    let method =
+        format!("{}; the limits for an SD are the square roots of those for its variance", of_means(v.relations, "0"));
     figure(
         (results, engine),
         (
@@ -366,7 +368,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
     }
     figure(
         (results, engine),
-        ("disparity".into(), "P@1 after further pretraining on more or less of the facts".into()),
+        ("disparity".into(), "P@1 after further pretraining on more or fewer facts".into()),
         (
             Axis::linear("γ (share of sentences that state facts)"),
             Axis::linear("P@1 of the best token").from_to(0.0, 1.0),
@@ -390,7 +392,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
         let text = format!("a common cause, here {cause}, lets M and E vary together without M causing it");
         origin.add("backdoor path", text);
         if bias.letters().contains('_') {
-            origin.add("D_a, D_b", "D with the subscript a (pretraining data) and with b (probing data)");
+            origin.add("D_a, D_b", "D with the subscripts a (pretraining data) and b (probing data)");
         }
     }
     origin.add("published", "Cao et al. 2022, Figure 2");
@@ -425,7 +427,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     out
 }
 
-/// The figure with this name. `relation`, `model` and `with` select its content, by default the first.
+/// The figure with this name. `relation`, `model` and `with` select its content; each defaults to the first.
 ///
 /// # Errors
 /// A sentence that lists the available figures.
@@ -447,7 +449,7 @@ pub fn pick(
     }
     if let Some(own) = name.strip_suffix(paper::SUFFIX).filter(|own| paper::FIGURES.contains(own)) {
         let below = paper::beneath(own, pick(own, details, results, engine).ok(), results);
-        return below.ok_or_else(|| format!("the session has nothing to draw as `{own}`"));
+        return below.ok_or_else(|| format!("the session has no results for the figure `{own}`"));
     }
     let names: Vec<&str> = ENTRIES.iter().map(|e| e.name).collect();
     if !names.contains(&name) {
@@ -484,7 +486,7 @@ pub fn pick(
         "ledger" => ledger(results, engine, model, other),
         _ => disparity(results, engine),
     };
-    found.ok_or_else(|| format!("the session has nothing to draw as `{name}`"))
+    found.ok_or_else(|| format!("the session has no results for the figure `{name}`"))
 }
 
 /// The style of a model by its index in the run.

@@ -91,7 +91,7 @@ fn names_are_picked_or_refused_with_what_there_is() {
     assert!(pick("promts", vec![]).unwrap_err().contains("did you mean `prompts`"));
     assert!(pick("ranks", vec![("relation", "capitol")]).unwrap_err().contains("capital"));
     let none = super::pick("curve", &Details::default(), &Results::default(), None).unwrap_err();
-    assert!(none.contains("nothing to draw"), "{none}");
+    assert!(none.contains("no results for the figure"), "{none}");
 }
 
 /// Regression: gaps of single models and changes in the order of all models used to share one colour and one name.

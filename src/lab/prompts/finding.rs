@@ -134,8 +134,8 @@ pub struct RelationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// A model's score with one prompt and the original mentions. Intervals: of proportions for P@1 and P@k, Student's t over instances for
-/// MRR.
+/// A model's score with one prompt and the original mentions. P@1 and P@k have intervals for proportions; MRR has one by Student's t over
+/// instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
     /// Identifier of the relation.
@@ -180,8 +180,7 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst prompt selected on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Interval of `gap_held_out` by Student's t over the instances of one half; absent in recordings made by older
-    /// versions.
+    /// Interval of `gap_held_out` by Student's t over the instances in one half of a split; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap expected from equally good prompts.
@@ -203,25 +202,24 @@ pub struct PreferenceSummaryFinding {
     pub over_10: Estimate,
     /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
-    /// Mean over relations of the lowest P@1. This and the other means are null for all models together.
+    /// Lowest P@1, averaged over relations. This and the other averages are null for all models together.
     pub mean_worst: Option<Estimate>,
-    /// Mean over relations of the highest P@1.
+    /// Highest P@1, averaged over relations.
     pub mean_best: Option<Estimate>,
-    /// Mean over relations of the gap.
+    /// Gap, averaged over relations.
     pub mean_gap: Option<Estimate>,
-    /// Mean over relations of the standard deviation.
+    /// Standard deviation, averaged over relations.
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Mean of the gap with best and worst prompt selected on other instances, over relations with such a gap; absent in recordings made by
-    /// older versions.
+    /// Gap with best and worst prompt selected on other instances, averaged over the relations for which it is known; absent in recordings
+    /// made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
-    /// Mean of the gap expected from equally good prompts; absent in recordings made by older versions.
+    /// Gap expected from equally good prompts, averaged over relations; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_by_chance: Option<Estimate>,
-    /// Mean of the verbalisation stability, over relations with a stability; absent in recordings made by older
-    /// versions.
+    /// Verbalisation stability, averaged over the relations for which it is known; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
@@ -303,7 +301,7 @@ pub struct RankConsistencyFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// Rank consistency of the whole order by the number of averaged prompts per relation, resampled for each draw.
+/// Rank consistency of the whole order for one number of averaged prompts per relation; prompts are resampled for each draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RankCurveFinding {
     /// Number of averaged prompts.
@@ -311,7 +309,7 @@ pub struct RankCurveFinding {
     pub prompts: usize,
     /// Share of draws with the most frequent whole order.
     pub consistency: Estimate,
-    /// Mean over models of the share of draws with the most frequent rank.
+    /// Share of draws with the most frequent rank, averaged over models.
     pub mean_place: f64,
     /// By model, in the order of the run: number of draws by rank, 0 the worst, in steps of one half if tied models share ranks; absent in
     /// recordings made by older versions.
@@ -371,9 +369,9 @@ pub struct TunedFinding {
     pub name: String,
     /// Text of the prompt.
     pub prompt: String,
-    /// Prompt of equally many random words, with which the search started.
+    /// Prompt with the same number of random words, from which the search started.
     pub control: String,
-    /// The model for which it was found.
+    /// The model for which the prompt was found.
     pub found_for: String,
     /// P@1 with this prompt and the usual name.
     pub p_at_1: Estimate,
@@ -393,7 +391,7 @@ pub struct TunedFinding {
     pub subjects: Vec<String>,
     /// Share of the queried facts whose object also occurs in a fact used in the search.
     pub objects_seen: f64,
-    /// Mean of -log P(object) over the facts of the search, at the start and after each replaced word.
+    /// Mean of -log P(object) over the facts used in the search, at the start and after each replaced word.
     pub losses: Vec<f64>,
     /// Number of search rounds.
     pub rounds: usize,

@@ -98,7 +98,7 @@ fn variance(list: impl Iterator<Item = f64> + Clone) -> f64 {
     mean(list.map(|v| (v - centre).powi(2)))
 }
 
-/// The parts for one table, with prompts drawn by `weights` (summing to 1).
+/// The parts computed from moments, with prompts drawn by `weights` (summing to 1).
 fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     let n = moments.mean[0].len();
     let size = n as f64;
@@ -178,7 +178,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     let r = relations.len() as f64;
     let over = |mean: f64, (least, most): (f64, f64), sums: Vec<f64>, sizes: Vec<f64>| {
         let e = Differences { sums, sizes }.interval(level);
-        // If a single relation has no interval (NaN), `max` and `min` return the limit.
+        // A single relation has no interval (NaN); `max` and `min` then return the limits.
         Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     };
     let within = |limits: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
@@ -228,7 +228,7 @@ impl Ledger {
             None => format!("{gap}; the gap is the same in every draw"),
             Some(share) => {
                 format!(
-                    "{gap}; {:.0} % of the random variation of this gap comes from the choice of the prompt",
+                    "{gap}; {:.0} % of the random variation of this gap comes from the choice of prompt",
                     100.0 * share.mean
                 )
             }

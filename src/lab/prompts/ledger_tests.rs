@@ -104,18 +104,17 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
 
-/// The planted effect's contribution to each part, and that of chance in single answers, computed independently. Within a cell, d = hit of
-/// a
-/// - hit of b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
+/// Independently computed contributions to each part: of the planted effect, and of chance in single answers. Within a cell, the difference
+/// between the hits of a and b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
     let (cells, within) = (40.0 * 24.0, 0.0475 + 0.21);
     let near = |found: f64, want: f64| assert!((found * cells / want - 1.0).abs() < 0.08, "{} {want}", found * cells);
     // Half the squared difference between two names: E (d0 - d1)^2 / 4.
     near(over(|_, _, x| if x == 0 { 0.95 } else { 0.05 }).mention.mean, (2.0 * within + 0.81) / 4.0);
-    // The variance over instances of the mean over five prompts and two names.
+    // The variance over instances, after averaging over five prompts and two names.
     near(over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean, 0.2025 + within / 10.0 * 39.0 / 40.0);
-    // An interaction: each prompt works for every second instance: three of five prompts for one half, two for the other.
+    // An interaction: three of the five prompts work for one half of the instances, and two for the other half.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });
     let rows = 0.2025 + within / 2.0 * 39.0 / 40.0;
     near(both.residual.mean, rows - (0.0081 + within / 10.0 * 39.0 / 40.0));

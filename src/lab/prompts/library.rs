@@ -71,7 +71,7 @@ pub struct Source {
     pub dropped: Vec<String>,
 }
 
-/// Relations, their sources, and what was left out.
+/// Relations with their sources, and omitted relations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Library {
     /// The usable relations.

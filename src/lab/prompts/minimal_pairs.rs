@@ -3,8 +3,8 @@
 //!
 //! The score of a causal model is the log-likelihood: the sum over tokens of log P(token | tokens before). If the tokenizer has a
 //! begin-of-text token, it precedes the first token; otherwise the first token is not scored. The score of other models is the
-//! pseudo-log-likelihood (Salazar et al. 2020), with each token masked in turn. This overrates words of several tokens, because the other
-//! tokens of a word reveal the masked one. Therefore the later tokens of the word are masked too (PLL-word-l2r, Kauf and Ivanova 2023).
+//! pseudo-log-likelihood (Salazar et al. 2020), with each token masked in turn. This overrates multi-token words, because the other tokens
+//! of a word reveal the masked one. Therefore the later tokens of the word are masked too (PLL-word-l2r, Kauf and Ivanova 2023).
 
 use std::ops::Range;
 
@@ -60,7 +60,7 @@ impl<'a> Scorer<'a> {
         self.scoring
     }
 
-    /// Log-probabilities of sentences, in nats. `None` for a sentence that is too long or has nothing to score. `between` receives the
+    /// Log-probabilities of sentences, in nats. `None` for a sentence that is too long or has no token to score. `between` receives the
     /// number of scored sentences.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl<'a> Scorer<'a> {
             words.insert(0, None);
             scored = 1..scored.end + 1;
         }
-        // The very first token has no context.
+        // The first token has no context, so it is not scored.
         if self.scoring == Scoring::LogLikelihood && scored.start == 0 {
             scored.start = 1;
         }
@@ -199,7 +199,7 @@ mod tests {
         (scorer.scoring(), scorer.scores::<ModelError>(texts, |_| Ok(())).unwrap())
     }
 
-    /// The expected values come from a numpy implementation in double precision. Without the correction, `barks` with two tokens beats
+    /// The expected values come from a numpy implementation in double precision. Without the correction, the two-token `barks` beats
     /// `bark`.
     #[test]
     fn sentences_score_as_in_another_implementation() {

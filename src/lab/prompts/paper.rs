@@ -17,14 +17,14 @@ const RELATIONS: usize = 32;
 /// Number of draws for the rank consistencies.
 const DRAWS: usize = 1000;
 
-/// A model's P@1 over prompts: means over relations (Table 1).
+/// A model's P@1 over prompts, averaged over relations (Table 1).
 struct Spread {
     model: &'static str,
     worst: f64,
     best: f64,
     /// Population standard deviation.
     std: f64,
-    /// Number of relations with a gap above 10 points, of [`RELATIONS`].
+    /// Number of relations with a gap above 10 points, out of [`RELATIONS`].
     over_10: usize,
 }
 
@@ -38,10 +38,9 @@ const PREFERENCE: [Spread; 4] = [
 /// Share of relations on which the order of the four models changes with the prompt, as stated in the text (31 of 32).
 const UNSTABLE: f64 = 0.9688;
 /// The underlying counts, with a note that the published table gives a different number.
-pub const TURNED_NOTE: &str =
-    "90 of 128 pairs above 10 points; the order changes on 31 of 32 relations in the text, on 30 by the table";
+pub const TURNED_NOTE: &str = "90 of 128 pairs differ by more than 10 points; the order changes on 31 of 32 relations according to the text, 30 according to the table";
 
-/// Verbalisation stability, as means over relations (Figure 5).
+/// Verbalisation stability, averaged over relations (Figure 5).
 const STABILITY: [(&str, f64); 4] =
     [("bert-large-cased", 0.3633), ("roberta-large", 0.3306), ("gpt2-xl", 0.3577), ("bart-large", 0.3041)];
 
@@ -73,15 +72,14 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
 /// Description of the published rank consistencies.
 const EIGHT: &str =
-    "BERT, RoBERTa, GPT-2 and BART, each in two sizes; an order of eight is harder to keep than the run's";
+    "BERT, RoBERTa, GPT-2 and BART, each in two sizes; an order of eight models is harder to keep than the run's";
 
 /// The experiment behind the published scores after further pretraining.
-const MIXED: &str = "each model is pretrained further on sentences of which a share γ states facts that are asked for (evidence of \
-                     LAMA) and the rest is open web text; even at γ = 0 this changes a score";
+const MIXED: &str = "each model is pretrained further: a share γ of the sentences states queried facts (LAMA's evidence), and the rest is open web text; even γ = 0 changes a score";
 
-/// Scores before further pretraining, in legends.
+/// Legend label of the scores before further pretraining.
 const BEFORE: &str = "before further pretraining (mark at the axis)";
-/// What was published, in legends.
+/// Legend label of the published results.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix in the names of figures with published numbers.
 pub(crate) const SUFFIX: &str = "-published";
@@ -99,7 +97,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     };
     let mut figure = figure.unwrap_or_else(|| Figure {
         name: "disparity".into(),
-        title: "Published P@1 after further pretraining on more or less of the facts".into(),
+        title: "Published P@1 after further pretraining on more or fewer facts".into(),
         x: Axis::linear("γ (share of sentences that state facts)"),
         y: Axis::linear("P@1").from_to(0.2, 0.45),
         ..Figure::default()
@@ -122,7 +120,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     figure.layers.splice(at..at, layers);
     if name == "consistency" {
         figure.x.label = "models".into();
-        // The least possible share is that of the run's models; of the eight published ones it is lower.
+        // The rule marks the least possible share for the run's models; it is lower for the eight published ones.
         figure.layers.retain(|layer| !matches!(layer, Layer::Rule(_)));
         figure.provenance.entries.retain(|(key, _)| !key.starts_with("line at"));
         figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
@@ -198,8 +196,8 @@ fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     results.models().into_iter().filter_map(of).collect()
 }
 
-/// Layers for the order of the paper's eight models, and for those models that are also in the run. They have separate categories because
-/// their ranks are among eight.
+/// Layers for the order of the paper's eight models, and for those models that are also in the run. They have separate categories, because
+/// they are ranked among eight models.
 fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();
@@ -240,7 +238,7 @@ mod tests {
     use super::*;
     use figure::{Format, Options, render};
 
-    /// The published means also stated in the text follow from these numbers: the gap, and that adjusting stabilises the order.
+    /// Two statements in the paper's text follow from these numbers: the mean gap, and that adjustment stabilises the order.
     #[test]
     fn the_numbers_agree_with_each_other() {
         for (p, gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {
@@ -267,7 +265,7 @@ mod tests {
         for name in FIGURES {
             let pick = |name: &str| figures::pick(name, &lab::Details::default(), &results, None);
             let (mut own, both) = (pick(name).unwrap(), pick(&format!("{name}{SUFFIX}")).unwrap());
-            // The least possible share of the run's models is not that of the published ones.
+            // The rule at the run's least possible share is removed, because the published models have a lower one.
             own.layers.retain(|layer| name != "consistency" || !matches!(layer, Layer::Rule(_)));
             assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
             let more = both.layers.len() - own.layers.len();

@@ -23,7 +23,7 @@ const MOST_ROWS: usize = 16_000_000;
 const MOST_BYTES: usize = 1 << 20;
 /// Maximum numbers of models, prompts per relation and mentions per instance, limited by the size of a key.
 const MOST_NAMES: usize = 1 << 12;
-/// Stands for a missing word.
+/// Number that represents a missing word.
 const UNSAID: u32 = u32::MAX >> 1;
 
 #[derive(Debug, Error)]
@@ -380,7 +380,7 @@ impl Predictions {
         }
     }
 
-    /// Mean over relations of each model's adjusted score, with uniform weights.
+    /// Each model's adjusted score with uniform weights, averaged over relations.
     pub fn adjusted(&self) -> Vec<f64> {
         let of = |asked: &Asked, k: usize| {
             let weights = Weights::uniform(asked.prompts.len());
@@ -390,7 +390,7 @@ impl Predictions {
         (0..self.models.len()).map(mean).collect()
     }
 
-    /// Mean over relations of each model's verbalisation stability with the first prompt; `None` if no instance has two mentions or if
+    /// Each model's verbalisation stability with the first prompt, averaged over relations; `None` if no instance has two mentions or if
     /// answers are missing.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {

@@ -54,7 +54,7 @@ fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
 fn a_mention_that_is_asked_first_is_not_the_original_one_for_that() {
     let text = lines();
     let found = parse(&text).unwrap();
-    // The rows begin with "the capital". Making it wrong must not change the P@1 of the subject's own name.
+    // The rows begin with "the capital". Making that mention's prediction wrong must not change the P@1 of the subject's own name.
     let changed = text.replacen("\" France\"", "\" Spain\"", 1);
     let again = parse(&changed).unwrap();
     assert_eq!(again.table(), found.table());

@@ -1,6 +1,6 @@
 //! Prompt preference and verbalisation stability.
 //!
-//! Prompt preference is how much P@1 depends on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
+//! Prompt preference is the dependence of P@1 on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
 //! is the share of subjects with the same answer for every name (section 4, Figure 5).
 
 use rand_chacha::rand_core::Rng;
@@ -14,7 +14,7 @@ use stats::paired::{Differences, Shift, mean_within};
 use stats::replicates::exact_floor;
 use stats::rng::{shuffle, stream};
 
-/// The spread that the paper counts as large: 10 points.
+/// Gap above which the paper counts a spread as large: 10 points.
 pub const LARGE: f64 = 0.1;
 /// Maximum number of mentions per subject for stability.
 pub const MENTIONS: usize = 5;
@@ -62,10 +62,10 @@ pub fn is_over(gap: f64, large: f64) -> bool {
 
 /// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. `None` without prompts or instances.
 ///
-/// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes covers too rarely: half of the time for the
-/// gap between prompts with scores from .50 to .65, and never for equal prompts. Simultaneous limits for all prompts are used instead:
-/// Clopper-Pearson limits at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends are NaN); the mean has an
-/// interval by Student's t.
+/// The intervals of worst, best and gap refer to the true scores of these prompts. A bootstrap of the extremes has too little coverage:
+/// half of the time for the gap between prompts with scores from .50 to .65, and never for equal prompts. Simultaneous limits for all
+/// prompts are used instead: Clopper-Pearson limits at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends
+/// are NaN); the mean has an interval by Student's t.
 pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     let p = Preference::of(&answers.p_at_1()).filter(|_| n > 0)?;
@@ -178,7 +178,7 @@ pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     scores.iter().skip(1).any(|s| Some(order(s)) != first)
 }
 
-/// Number of instances with two or more mentions, and how many of them have the same answer for all mentions.
+/// Numbers of instances with two or more mentions, in total and with the same answer for all mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stability {
     /// Number of instances with several mentions.
@@ -256,8 +256,8 @@ mod tests {
         assert_eq!(honest(&one, 0.95, 0), None);
     }
 
-    /// Regression: a bootstrap of extremes used to cover the gap between unequal prompts half of the time, and that between equal prompts
-    /// never.
+    /// Regression: bootstrap intervals of the extremes used to cover the gap between unequal prompts half of the time, and the gap between
+    /// equal prompts never.
     #[test]
     fn the_extremes_over_prompts_are_covered() {
         let (runs, mut rng) = (300, stream(11, "extremes"));

@@ -50,7 +50,7 @@ pub struct ScoreTable {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// By model: means over relations of standard deviation, gap, worst and best, and the number of relations with a gap above 10 points.
+    /// By model: standard deviation, gap, worst and best, averaged over relations, and the number of relations with a gap above 10 points.
     pub models: Vec<(String, Option<[f64; 4]>, usize)>,
     /// By relation and model: number of prompts and their spread.
     pub relations: Vec<(String, Vec<ModelSpread>)>,

@@ -28,7 +28,7 @@ pub struct Encoded {
 }
 
 impl<'a> Asker<'a> {
-    /// Creates an asker for a model, which does not fit names.
+    /// Creates an asker for a model; it inserts names unchanged.
     ///
     /// # Errors
     /// [`StimuliError::NoMask`], and [`ModelError::NoTokenizer`] or [`ModelError::NoHead`] within it.

@@ -23,7 +23,7 @@ pub struct PromptQuestion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookQuestion {
     pub relation: String,
-    /// One of the relation's prompts, or one typed earlier.
+    /// A prompt of the relation, or one typed earlier.
     pub prompt: String,
     /// Index of the instance, from 0.
     pub instance: usize,

@@ -59,7 +59,7 @@ impl<T: Into<String>, const N: usize> From<[T; N]> for Relations {
 }
 
 impl Serialize for Relations {
-    /// Writes functional relations as an empty list. Specs from before this choice existed mean the same, and keep their hashes.
+    /// Writes `functional` as an empty list, so that specs from before this choice existed keep their meaning and their hashes.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::All => to.serialize_str(ALL),

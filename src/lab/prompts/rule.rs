@@ -1,4 +1,4 @@
-//! The answers that a rule allows for a relation and a model: single tokens, or words of several tokens.
+//! The answers that a rule allows for a relation and a model: single tokens, or multi-token words.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ const ROWS: usize = 8192;
 /// A forward pass that scores tokens of words.
 struct Row {
     query: Encoded,
-    /// The requested queries, words and tokens.
+    /// The requested scores, as (query, word, token).
     wanted: Vec<(usize, usize, u32)>,
 }
 
@@ -371,7 +371,7 @@ mod tests {
             let take = |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
             asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         }
-        // Compared with a single-token word, the scores decide the answer.
+        // Against a single-token word, the higher score decides the answer.
         let other = Word { text: "Paris".into(), ids: vec![ids[0]] };
         let mut single = 0.0;
         let row = asker.within(query, &other.ids, 0);

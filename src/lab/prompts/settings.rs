@@ -67,7 +67,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Different data have relations with different names.
+                // The named relations belong to the previous data.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -95,7 +95,7 @@ fn relations() -> Setting<Spec> {
 }
 
 fn candidates() -> Setting<Spec> {
-    let help = "Candidate answers: the model's vocabulary without function words (Cao et al. 2022), the words that all models share, or the answers of the relation; pseudo-log-likelihood also allows answers of several tokens.";
+    let help = "Candidate answers: the model's vocabulary without function words (Cao et al. 2022), the words that all models share, or the answers of the relation; pseudo-log-likelihood also allows multi-token answers.";
     row("query.candidates", "Answers from", help).one_of(
         &Candidates::ALL,
         |c| spaced(c.name()),
@@ -177,7 +177,7 @@ fn trained() -> Setting<Spec> {
     Setting::new(
         "disparity.models",
         "Trained models",
-        "The models to train further on the mixtures; if the list is empty, the first model of the run.",
+        "The models to train further on the mixtures; if the list is empty, only the first model of the run is trained.",
         move |spec: &Spec, known| Kind::Marks(names(spec, known)),
         move |spec: &Spec, known| {
             let on = |n: &String| spec.disparity.models.contains(n);
@@ -192,7 +192,7 @@ fn trained() -> Setting<Spec> {
     )
 }
 
-/// Shown for settings of further pretraining with the paper's value.
+/// Shown for further-pretraining settings that keep the paper's value.
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
@@ -335,7 +335,7 @@ fn mentions() -> Setting<Spec> {
 }
 
 fn draws() -> Setting<Spec> {
-    let help = "Number of times that relations are drawn for rank consistency (Cao et al. 2022: 1,000).";
+    let help = "Number of draws of relations for rank consistency (Cao et al. 2022: 1,000).";
     row("ranks.draws", "Ranking draws", help).count(
         &[100, 200, 500, 1000, 2000, 5000, 10_000],
         1..=100_000,

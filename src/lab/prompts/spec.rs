@@ -63,9 +63,9 @@ pub struct DataSpec {
     pub whole: bool,
     /// Relations to use.
     pub relations: Relations,
-    /// Maximum number of prompts per relation, of which the first are used; `None` for all.
+    /// Maximum number of prompts per relation; the first ones are used. `None` for all.
     pub prompts: Option<usize>,
-    /// Maximum number of instances per relation, of which the first are used; `None` for all.
+    /// Maximum number of instances per relation; the first ones are used. `None` for all.
     pub instances: Option<usize>,
     /// Maximum number of names per subject, including the usual one.
     pub mentions: usize,
@@ -183,7 +183,7 @@ impl UserWeights {
     }
 }
 
-/// How scores are averaged over prompts and mentions.
+/// Settings for averaging over prompts and mentions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdjustSpec {
@@ -208,7 +208,7 @@ pub enum Sharing {
     Shared,
 }
 
-/// How ranks are drawn.
+/// Settings for drawing ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
@@ -235,7 +235,7 @@ impl RanksSpec {
     }
 }
 
-/// How gaps are decomposed.
+/// Settings for decomposing gaps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LedgerSpec {

@@ -39,7 +39,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     if let Some(all) = results.summaries.iter().find(|s| s.value.unstable.is_some()) {
         let v = &all.value;
         out.push(format!(
-            "In {} of {} pairs of a model and a relation, best and worst prompt are more than 10 points apart ({} %); on {} of {} relations the order of the models changes with the prompt ({}).",
+            "In {} of {} model-relation pairs, the best and the worst prompt are more than 10 points apart ({} %); on {} of {} relations the order of the models changes with the prompt ({}).",
             v.relations_over_10,
             v.relations * results.models().len(),
             interval(v.over_10),
@@ -79,14 +79,14 @@ fn left_out(results: &Results) -> Vec<String> {
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
 }
 
-/// Words that are missing from the shared words because of a single model, if the shared words are the candidates.
+/// Words that are not shared because a single model lacks them, if the shared words are the candidates.
 fn words(results: &Results) -> Vec<String> {
     let data = results.data.as_ref().map(|d| &d.value);
     let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };
     let of = |m: &ModelNote| {
         let first = m.taken.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
         let more = if m.words_taken > 8 { ", …" } else { "" };
-        printable_label(&format!("  {} alone lacks {} words: {first}{more}", m.name, m.words_taken))
+        printable_label(&format!("  only {} lacks these {} words: {first}{more}", m.name, m.words_taken))
     };
     let taking = data.models.iter().filter(|m| m.words_taken > 0);
     std::iter::once(format!("  all models share {} words", data.common_words)).chain(taking.map(of)).collect()
@@ -171,7 +171,7 @@ const TUNED_HEAD: [&str; 9] = [
     "first prompt",
     "gap, written",
     "gap, all",
-    "stability, and of the first",
+    "stability, first prompt",
 ];
 
 /// Scores of found prompts next to their controls, and their texts.
@@ -197,7 +197,7 @@ fn tuned(results: &Results) -> Vec<String> {
         shown.push((&v.relation, &v.name));
         let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
         out.push(printable_label(&format!(
-            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss went from {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the tested objects also occur in these facts",
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; its loss fell from {first:.2} to {last:.2} in {} successful rounds of {}; {:.0} % of the tested objects also occur in these facts",
             v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
         )));
     }

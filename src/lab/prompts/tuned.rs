@@ -82,7 +82,7 @@ impl TunedSpec {
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
     let found = "Number of prompts per relation to search for with the first model, on facts that are excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
     let facts = "Maximum number of facts per relation for the search, never more than half of them. They are excluded from the evaluation.";
-    let rounds = "Number of attempts to replace a word of a found prompt.";
+    let rounds = "Number of attempts to replace a word in a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(
             &[0, 1, 2, 3, 5],
@@ -90,7 +90,7 @@ pub(crate) fn settings() -> [Setting<Spec>; 4] {
             |s: &Spec| s.tuned.prompts,
             |s, n| s.tuned.prompts = n,
         ),
-        row("tuned.triggers", "Words of these", "Words of a found prompt between subject and object.").count(
+        row("tuned.triggers", "Words of these", "Number of words between subject and object in a found prompt.").count(
             &[1, 2, 3, 4, 5, 6, 8, 10],
             1..=10,
             |s: &Spec| s.tuned.triggers,
@@ -151,11 +151,11 @@ pub(crate) struct Search<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
-    /// Prompt of equally many random words, with which the search started.
+    /// Prompt with the same number of random words, from which the search started.
     pub control: String,
     /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,
-    /// Number of rounds run: until no word could be replaced, or all.
+    /// Number of rounds run; fewer than the maximum if no more words could be replaced.
     pub rounds: usize,
 }
 

@@ -73,8 +73,8 @@ fn the_gradient_is_the_derivative_by_finite_differences() {
     }
 }
 
-/// Mean losses of two prompts of three words on four facts, computed with transformers from the weights in f64: each query by itself, the
-/// object's logarithmic probability at the mask, or after the last word of a causal model.
+/// The expected losses are those of two three-word prompts on four facts, computed with transformers from the weights in f64. Each query is
+/// run by itself; the loss uses the object's log-probability at the mask, or after the last word for a causal model.
 #[test]
 fn the_loss_of_a_prompt_is_that_of_transformers() {
     let facts = [("France", "Paris"), ("Norway", "Oslo"), ("Japan", "Tokyo"), ("Spain", "Madrid")];
@@ -100,8 +100,9 @@ fn the_loss_of_a_prompt_is_that_of_transformers() {
     }
 }
 
-/// By Taylor's theorem the error of the first-order change falls with the square of the step: halved, it is a quarter. With a wrong
-/// gradient it falls with the step itself, so the exponent is nearer to 2 than to 1. A whole step is the other word.
+/// By Taylor's theorem the error of the first-order change falls with the square of the step: half the step, a quarter of the error. With a
+/// wrong gradient it falls with the step itself, so the exponent must be nearer to 2 than to 1. A whole step leads to the embedding of the
+/// other word.
 #[test]
 fn the_error_of_the_first_order_change_falls_with_the_square_of_the_step() {
     for name in ["bert-tiny", "gpt2-tiny"] {
@@ -145,7 +146,7 @@ fn the_loss_only_falls_and_a_seed_gives_the_same_prompt_again() {
                 let words = text.split(' ').filter(|w| w.chars().all(char::is_alphanumeric));
                 words.map(|w| search.words.iter().position(|(word, _)| *word == w).unwrap()).collect::<Vec<usize>>()
             };
-            // Read from their text, the prompts have the first and last losses of the search.
+            // Parsed from their text, the control and the found prompt have the first and the last loss of the search.
             let ends = search.losses(&[read(&found.control), read(&found.prompt)], &mut NoPulse).unwrap();
             assert!(
                 (ends[0] - found.losses[0]).abs() < 1e-6

@@ -13,7 +13,7 @@ use model::{ModelError, Tokenizer};
 pub struct Words {
     /// All tokens as text.
     pub strings: Strings,
-    /// Alphabetic words that are a single token after a space, where the token decodes to the same word.
+    /// Alphabetic words that become, after a space, a single token that decodes to the same word.
     single: HashMap<String, u32>,
     ignore_case: bool,
 }
@@ -85,13 +85,13 @@ fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
     pub words: Vec<String>,
-    /// By model, then by word.
+    /// Token ids by model, then by word.
     pub ids: Vec<Vec<u32>>,
 }
 
 /// The words that are single tokens in every model, without function words.
 pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
-    // If only some models distinguish case, words are spelled as in one of those.
+    // If only some models distinguish case, words are spelled as in a model that does.
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
         return Common::default();
     };
@@ -106,12 +106,12 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     Common { words, ids }
 }
 
-/// By model: the words that only this model lacks as single tokens, in alphabetical order and without function words. Adding the model
-/// removes them from the words that the others share.
+/// For each model, the words that are single tokens in every other model, in alphabetical order and without function words. Adding the
+/// model removes them from the words that the others share.
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
     let says = |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
-    // A word that just one of the two models lacks is in one of the two lists.
+    // A word that only one model lacks is in the vocabulary of at least one of the first two models.
     let first: &[&Words] = &models[..models.len().min(2)];
     for (k, base) in first.iter().enumerate().filter(|_| models.len() > 1) {
         for word in base.single.keys().filter(|w| !function_words.contains(w)) {

@@ -1,4 +1,4 @@
-//! Rationales marked by the user: their text format, which is the benchmark's, and the agreement between two annotators.
+//! Rationales marked by the user: text format (the benchmark's) and agreement between two annotators.
 //!
 //! The benchmark's annotators chose a word to mask and rated their confidence that it is the only possible answer (1 to 4). They marked the
 //! sufficient tokens, then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections 3.2 and
@@ -48,7 +48,7 @@ enum Id {
 }
 
 impl Id {
-    /// Numbers remain numbers, as in the benchmark.
+    /// Parses an identifier; a number remains a number, as in the benchmark.
     fn of(text: &str) -> Self {
         match text.parse() {
             Ok(number) if text == format!("{number}") => Id::Number(number),
@@ -103,7 +103,7 @@ struct Line {
     /// Answers whose masks failed an earlier round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
-    /// Round of a rationale that came back; absent in the first.
+    /// Round of a returned rationale; absent in the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     round: Option<u8>,
 }
@@ -165,7 +165,7 @@ impl Annotation {
         Self { sufficiency: None, compactness: None, confidence: None, ..self.clone() }
     }
 
-    /// Adds a word to the rationale, or removes it. The mask is never part of it. Returns false if nothing changes.
+    /// Adds a word to the rationale, or removes it; the mask cannot be added. Returns false if nothing changes.
     pub fn toggle(&mut self, word: usize) -> bool {
         if self.line.mask_index == Some(word) || word >= self.line.sent_token.len() {
             return false;
@@ -176,7 +176,7 @@ impl Annotation {
         true
     }
 
-    /// Aligns a word in the original with a word in this sentence, and removes earlier partners of both. If the two are already aligned,
+    /// Aligns a word in the original with a word in this sentence, and removes earlier alignments of both. If the two are already aligned,
     /// removes their alignment.
     pub fn align(&mut self, original: usize, word: usize) {
         let pairs = self.alignment.get_or_insert_default();
@@ -214,14 +214,14 @@ pub fn read(text: &str) -> Result<Vec<Annotation>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let read = lines.map(|(at, line)| {
         let found = read_line(line).map_err(|why| format!("line {}: {why}", at + 1))?;
-        // One person has one opinion of a sentence; a checker may score several rationales of it.
+        // An annotator may mark a sentence only once; a checker may score several rationales for it.
         let scored = found.sufficiency.is_some() || found.compactness.is_some();
         let what = (found.sentence(), scored.then(|| found.rationale.clone()));
         match seen.insert(what, at + 1) {
             None => Ok(found),
             Some(first) => {
                 let id = printable_label(&found.sentence());
-                Err(format!("line {}: sentence {id} is in line {first} already: keep one of the two", at + 1))
+                Err(format!("line {}: sentence {id} is already in line {first}; keep one of the two", at + 1))
             }
         }
     });
@@ -233,7 +233,7 @@ fn read_line(text: &str) -> Result<Annotation, String> {
     let words = line.sent_token.len();
     let rationale: BTreeSet<usize> = line.rationale_ids.iter().copied().collect();
     if let Some(word) = rationale.iter().chain(&line.mask_index).find(|w| **w >= words) {
-        return Err(format!("token {word}, but there are {words} tokens"));
+        return Err(format!("a rationale or mask names token {word}, but there are only {words} tokens"));
     }
     let score = |name: &str, score: Option<u8>, most: u8| match score {
         Some(s) if !(1..=most).contains(&s) => Err(format!("{name} is {s}; scores are 1 to {most}")),
@@ -244,7 +244,7 @@ fn read_line(text: &str) -> Result<Annotation, String> {
     let confidence = score("confidence", line.confidence, MOST_CONFIDENT)?;
     let alignment: Option<BTreeSet<_>> = line.alignment.as_ref().map(|pairs| pairs.iter().copied().collect());
     if let Some((_, word)) = alignment.iter().flatten().find(|(_, b)| *b >= words) {
-        return Err(format!("alignment with token {word}, but there are {words} tokens"));
+        return Err(format!("an alignment names token {word}, but there are only {words} tokens"));
     }
     Ok(Annotation { line, rationale, alignment, sufficiency, compactness, confidence })
 }
@@ -431,9 +431,9 @@ mod tests {
     fn lines_that_cannot_be_used_are_named() {
         let good = write([&marked("7", &[1])].into_iter());
         for (bad, part) in [
-            (good.replace("[1]", "[9]"), "token 9, but there are 4"),
+            (good.replace("[1]", "[9]"), "token 9, but there are only 4"),
             (good.replace("\"answer\"", "\"sufficiency\":4,\"answer\""), "sufficiency is 4"),
-            (good.replace("\"answer\"", "\"alignment\":[[0,7]],\"answer\""), "alignment with token 7"),
+            (good.replace("\"answer\"", "\"alignment\":[[0,7]],\"answer\""), "an alignment names token 7"),
             ("{}\n".into(), "missing field"),
             ("\u{1b}[2J".into(), "line 2"),
         ] {
@@ -444,8 +444,8 @@ mod tests {
         assert_eq!(read("\n \n").unwrap(), []);
     }
 
-    /// Ten words without the mask: 2 marked by both, 1 only by the first, 1 only by the second, 6 by neither. Observed .8, chance (.3 · .3
-    /// + .7 · .7) = .58: kappa (.8 − .58) / .42 = .5238.
+    /// Ten words without the mask: 2 marked by both, 1 only by the first, 1 only by the second, 6 by neither. The observed agreement is .8,
+    /// and the agreement by chance is .3 · .3 + .7 · .7 = .58, so kappa is (.8 − .58) / .42 = .5238.
     #[test]
     fn kappa_and_f1_are_those_computed_by_hand() {
         let words: Vec<String> = (0..11).map(|k| format!("w{k}")).collect();

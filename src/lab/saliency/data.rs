@@ -21,7 +21,7 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream};
 
-/// Dimension of a row that names none.
+/// Dimension of a row that gives no dimension.
 const NO_DIMENSION: &str = "other";
 const MOST_ROWS: usize = 1_000_000;
 /// Number of rows between two checks for cancellation.
@@ -33,7 +33,7 @@ pub type Family = Vec<SentenceFinding>;
 /// Sentences sampled for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
-    /// The originals with their partners, in the order of the run, which starts with sentences from all dimensions.
+    /// The originals with their partners, in the order of the run. The first sentences cover all dimensions.
     pub families: Vec<Family>,
     /// The file as named in the spec, or the built-in source.
     pub source: String,
@@ -132,7 +132,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
         hash.update(&line);
         hash.update(b"\n");
         let Some(sentence) = of_instance(instance) else {
-            leave_out(&mut drawn.left_out, ALL, "its words are not in its text", &instance.sent_id.to_string());
+            leave_out(&mut drawn.left_out, ALL, "the text does not contain the words", &instance.sent_id.to_string());
             continue;
         };
         match instance.sample_type {
@@ -201,7 +201,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
     let masks: Vec<usize> = (at..words.len()).take_while(|w| words[*w] == MASK).collect();
     let gold = |set: &Vec<u32>| set.iter().map(|i| *i as usize).filter(|i| !masks.contains(i)).collect();
     let perturbed = row.perturbs.is_some();
-    // Uses the text given by the source if there is one, because spaces before punctuation change the tokens in some vocabularies.
+    // Uses the source's own text if there is one, because spaces before punctuation change the tokens in some vocabularies.
     let written = row.text.as_ref().map(text).and_then(|t| Some((all_of(&t, &words)?, t)));
     let (sentence, spans) = written.map_or_else(|| joined(&words), |(spans, text)| (text, spans));
     Ok(SentenceFinding {

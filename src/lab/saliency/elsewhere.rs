@@ -17,9 +17,9 @@ const MOST: usize = 1_000_000;
 pub enum ElsewhereError {
     #[error("more than {MOST} inputs; split the file")]
     Many,
-    #[error("scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
+    #[error("the files contain scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
-    #[error("no scores of the system `{0}`; the file has {1}")]
+    #[error("no scores of the system `{0}`; the files contain scores of {1}")]
     NoSystem(String, String),
     #[error("no input has both words and scores{0}")]
     Nothing(String),
@@ -90,7 +90,7 @@ impl LeftOut {
     }
 }
 
-/// Originals with their partners, judged.
+/// Judged originals with their partners.
 #[derive(Debug)]
 pub struct Judgement {
     /// Judged originals with their dimensions, in the order of the rows.
@@ -338,7 +338,7 @@ impl Sizes {
     fn of(&self, entry: &Entry) -> Size {
         match self.rule {
             SizeRule::Fixed(size) => size,
-            // Without gold rationales, no F1 depends on the size.
+            // Without gold rationales, the size is irrelevant, because no F1 is computed.
             SizeRule::Own => {
                 Size::Ratio(entry.ratio.or_else(|| self.ratios.get(&entry.dimension).copied()).unwrap_or(0.0))
             }
@@ -389,7 +389,7 @@ mod tests {
         gathered.judge(None, SizeRule::Own, &Rules::new(Size::Gold))
     }
 
-    /// In TrustAI's data, perturbed rows list their original when the original lists them.
+    /// In TrustAI's data, an original and its perturbed rows list each other.
     #[test]
     fn partners_are_found_by_either_side() {
         let s = [0.1, 0.5, 0.2];

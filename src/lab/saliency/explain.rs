@@ -1,5 +1,5 @@
-//! One sentence with one model: the prediction, and token scores from each method. Used for the rows of a run, the answers to a typed
-//! sentence and the command line.
+//! One sentence with one model: the prediction, and token scores from each method. The rows of a run, the answers to a typed sentence and
+//! the command line use it.
 
 use super::finding::{PredictionFinding, SaliencyFinding, SentenceFinding, Subword};
 use super::input::{Input, Reader, Unfit};

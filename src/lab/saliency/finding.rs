@@ -117,7 +117,7 @@ pub enum Sample {
     Original,
     /// A changed form of an original.
     Perturbed,
-    /// Typed by the user.
+    /// A sentence typed by the user.
     Own,
 }
 
@@ -170,9 +170,9 @@ pub struct SentenceFinding {
 /// An answer with its probability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guess {
-    /// The answer; for several masks, their tokens together.
+    /// The answer; for several masks, the text of all their tokens.
     pub answer: String,
-    /// Its probability; for several masks, the product of the probabilities at each.
+    /// Probability of the answer; for several masks, the product of the probabilities at the masks.
     pub probability: f64,
 }
 
@@ -188,11 +188,11 @@ pub struct PredictionFinding {
     pub sample: Sample,
     /// Kind of perturbation: `dispens`, `import`, `trans`.
     pub perturbation: Option<String>,
-    /// Number of masks that this model's answer takes.
+    /// Number of masks that the answer needs with this model.
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer, not counting other fitting ones; null if none is expected.
+    /// Probability of the expected answer, excluding other answers that fit; null if no answer is expected.
     pub answer_probability: Option<f64>,
     /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
@@ -276,7 +276,7 @@ pub struct AccuracyFinding {
     pub top1: Estimate,
     /// Share of inputs with a right answer among the first three.
     pub top3: Estimate,
-    /// For partners of one kind: their `top1` minus that of the originals with such a partner.
+    /// For partners of one kind: `top1` of the partners minus `top1` of the originals with a partner of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Estimate>,
 }
@@ -298,7 +298,7 @@ pub struct InterpretabilityFinding {
     pub token_f1: Option<Estimate>,
     /// Expected F1 of a random ranking.
     pub random_f1: Option<Estimate>,
-    /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
+    /// `token_f1` minus `random_f1`, paired by input; absent if either is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
     /// Mean average precision of the partners' rankings against those of the originals; null without partners.
@@ -319,22 +319,22 @@ pub struct InterpretabilityFinding {
     pub map_star: Option<Estimate>,
     /// The absolute value of `f1_delta_signed`.
     pub f1_delta: Option<Estimate>,
-    /// Mean F1 of the originals with such a partner minus mean F1 of the partners.
+    /// Mean F1 of the originals with a partner of this kind, minus mean F1 of these partners.
     pub f1_delta_signed: Option<Estimate>,
-    /// Mean over pairs of the absolute difference in F1.
+    /// Absolute difference in F1, averaged over pairs.
     pub f1_delta_pairs: Option<Estimate>,
-    /// Mean share of words in the gold rationale over these inputs. K follows from the mean ratio of the dimension's originals, which the
-    /// finding `data` gives.
+    /// Mean share of words in the gold rationale over these inputs. K depends on a different mean, the one over the dimension's originals
+    /// in the finding `data`.
     pub ratio: Option<f64>,
     /// Probability lost when only the predicted rationale remains; null if not requested.
     pub sufficiency: Option<Estimate>,
     /// Probability lost without the predicted rationale; null if not requested.
     pub comprehensiveness: Option<Estimate>,
-    /// Mean relative change to the predicted rationale that changes the prediction (after Yin et al. 2022); low if the prediction depends
-    /// on the rationale. Absent if not requested.
+    /// Mean of the smallest relative change to the predicted rationale that changes the prediction (after Yin et al. 2022); low if the
+    /// prediction depends on the rationale. Absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
-    /// Mean over originals of the lowest MAP among partners with the same prediction (after Yin et al. 2022).
+    /// Lowest MAP among partners with the same prediction, averaged over originals (after Yin et al. 2022).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<Estimate>,
     /// Number of original-partner pairs.
@@ -347,7 +347,7 @@ pub struct InterpretabilityFinding {
     pub incomplete: usize,
 }
 
-/// Whether a model's answers to the inputs in a part are right.
+/// Correctness of a model's answers to the inputs in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answers {
@@ -374,17 +374,16 @@ impl Answers {
 /// The scores of `interpretability`, split by whether the model's first answer is right. `n` counts inputs, or pairs for `changed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CorrectnessFinding {
-    /// `right` or `wrong`: inputs with such an answer, and pairs in which both have one. `changed`: pairs in which only one answer is
-    /// right.
+    /// `right` or `wrong`: inputs with a right (or wrong) answer, and pairs with two of them. `changed`: pairs with only one right answer.
     #[id]
     pub answers: Answers,
-    /// For `right`: token-F1 above chance for inputs answered right minus that for inputs answered wrong, with an interval by Student's t
+    /// For `right`: token-F1 above chance for right inputs minus token-F1 above chance for wrong inputs, with an interval by Student's t
     /// over originals.
     pub f1_gap: Option<Estimate>,
     /// Two-sided p-value of `f1_gap`, by Student's t over originals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_gap_p: Option<f64>,
-    /// For `right`: MAP above chance for pairs answered right minus that for pairs answered wrong.
+    /// For `right`: MAP above chance for right pairs minus MAP above chance for wrong pairs.
     pub map_gap: Option<Estimate>,
     #[serde(flatten)]
     pub numbers: InterpretabilityFinding,

@@ -127,7 +127,7 @@ fn words() -> [(String, String); 3] {
     [
         (
             "score",
-            "the weight that the method gives to a word; a triangle marks the K highest, a dashed edge those below 0",
+            "the weight that the method gives to a word; a triangle marks the K highest weights, a dashed edge weights below 0",
         ),
         ("gold rationale", "the words that annotators marked as needed for the answer"),
         ("K", "the usual length of a rationale in a sentence of this length"),

@@ -1,8 +1,8 @@
 //! A sentence as a model's input: its tokens with the mask, the positions of the answer, and the words that each token overlaps. A causal
 //! model gets only the text before the mask.
 //!
-//! An answer of several tokens has the same number of masks. A causal model generates its tokens one by one, so later slots are known only
-//! after it has answered: [`Input::answered`].
+//! A multi-token answer has one mask per token. A causal model generates its tokens one by one, so later slots are known only after it has
+//! answered: [`Input::answered`].
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ pub struct Input {
     pub frame: Vec<bool>,
     /// The words that each token overlaps.
     pub words: Vec<Vec<usize>>,
-    /// Positions whose logits predict the answer: the masks; for a causal model, its last token and those of its answer.
+    /// Positions whose logits predict the answer: the masks; for a causal model, the last token of its input and the tokens of its answer.
     pub slots: Vec<usize>,
     /// Number of tokens that a causal model still has to generate after the first one.
     pub further: usize,
@@ -32,7 +32,7 @@ pub struct Input {
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one per slot; empty if none is expected.
     pub answer: Vec<u32>,
-    /// Token ids of other fitting answers, possibly of different lengths.
+    /// Token ids of other answers that fit, possibly of different lengths.
     pub others: Vec<Vec<u32>>,
     pub count: usize,
     /// True if this is part of a sentence that exceeds the model's maximum length.
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(input.map(|input| Input { answer, others, ..input }))
     }
 
-    /// Token ids of a word that stands in place of the mask; `None` if the vocabulary lacks the word.
+    /// Token ids of a word that replaces the mask; `None` if the vocabulary lacks the word.
     fn standing(&self, sentence: &SentenceFinding, first: usize, word: &str) -> Result<Option<Vec<u32>>, ModelError> {
         let begins = sentence.spans[first].0;
         let before = begins.checked_sub(1).and_then(|at| sentence.text.chars().nth(at));
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         };
         let (cut, slots) = (encoding.ids.len() < whole.ids.len(), slots(&encoding));
         match slots.len() {
-            0 if mask.is_none() => return Ok(Err("there is nothing before the mask".into())),
+            0 if mask.is_none() => return Ok(Err("there is no text before the mask".into())),
             n if mask.is_some() && n != masks => {
                 return Ok(Err(match (n, &self.mask) {
                     (0, Some((text, _))) => format!("the tokenizer does not encode its mask `{text}` as one token"),
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(full.ids[before..], long.answer[..tokens - 1]);
         assert!(full.frame[before..].iter().all(|f| *f) && full.words[before..].iter().all(Vec::is_empty));
         assert!(full.tokens.len() == full.ids.len() && full.further == 0);
-        // Adjacent typed masks ask for an answer of that many tokens.
+        // Adjacent typed masks stand for an answer with one token per mask.
         let two = reader.read(&own("She lives in [MASK][MASK]", None).unwrap()).unwrap().unwrap();
         assert_eq!((two.further, &two.excluded), (1, &vec![3, 4]));
         assert!(reader.read(&own("In [MASK] [MASK] now", None).unwrap()).unwrap().is_err());

@@ -1,8 +1,9 @@
 //! The saliency lab: the words on which a prediction depends, their agreement with annotators, and their stability when sentences change
 //! (Shen et al. 2022, "An Interpretability Evaluation Benchmark for Pre-trained Language Models").
 //!
-//! A model predicts the mask in a sentence, and a method scores each token's contribution. Scores are compared with the tokens that people
-//! need (plausibility) and with the scores for a different form of the sentence (faithfulness). Scores from files need no model.
+//! A model predicts the mask in a sentence, and a method scores each token's contribution. Scores are compared with the tokens that
+//! annotators marked (plausibility) and with the scores for a different form of the sentence (faithfulness). Scores from files need no
+//! model.
 
 pub mod annotation;
 pub mod answer;

@@ -1,8 +1,7 @@
 //! Prediction of the masked words.
 //!
-//! An answer of several tokens has the same number of masks. Its probability is the product of the token probabilities, each given the
-//! sentence with all masks. A causal model generates tokens one by one, each given the preceding ones; the best answers are then those of a
-//! beam search.
+//! A multi-token answer has one mask per token. Its probability is the product of the token probabilities, each given the sentence with all
+//! masks. A causal model generates tokens one by one, each given the preceding ones; the best answers are then those of a beam search.
 
 use std::borrow::Cow;
 
@@ -23,7 +22,7 @@ pub struct Prediction {
     pub ids: Vec<u32>,
     /// Text of all tokens together.
     pub said: String,
-    /// Probability of the expected answer, not counting other fitting ones.
+    /// Probability of the expected answer, excluding other answers that fit.
     pub answer_probability: Option<f64>,
     /// True if the first answer is one of the gold answers.
     pub top1: Option<bool>,
@@ -107,7 +106,7 @@ fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<
     told(tokenizer, input, combined(&tops), expected)
 }
 
-/// Beam search over a causal model's answer of several tokens.
+/// Beam search over a causal model's multi-token answer.
 struct Beam<'a> {
     input: &'a Input,
     /// The best prefixes found so far, best first.
@@ -123,7 +122,7 @@ impl<'a> Beam<'a> {
         Self { input, answers: vec![(Vec::new(), 1.0)], next: Vec::new(), expected: 1.0 }
     }
 
-    /// Texts to evaluate next: one per prefix, then that of the expected answer.
+    /// Texts to evaluate next: one per prefix, then the text with the expected answer's prefix.
     fn rows(&self, step: usize) -> Vec<Vec<u32>> {
         let expected = self.input.answer.get(..step).filter(|_| step < self.input.answer.len());
         let beginnings = self.answers.iter().map(|a| a.0.as_slice()).chain(expected);
@@ -148,7 +147,7 @@ impl<'a> Beam<'a> {
     }
 }
 
-/// The answers of a causal model to inputs with several answer tokens.
+/// A causal model's multi-token answers to inputs.
 fn one_by_one(
     model: &Model,
     inputs: &[&Input],
@@ -189,7 +188,7 @@ pub fn answered<'a>(
     Ok(inputs.iter().zip(predicted).map(|(input, p)| input.answered(&p.ids, tokenizer)).collect())
 }
 
-/// Receives the index of a row and the probabilities at each of its slots.
+/// Callback that receives the index of a row and the probabilities at each of its slots.
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
 /// Computes probabilities at given slots in rows of tokens, in batches of similar length.

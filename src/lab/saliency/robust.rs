@@ -1,10 +1,10 @@
 //! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings, by Frobenius norm,
 //! that changes the prediction. A small value means that the prediction depends on these words.
 //!
-//! For each of the likeliest other tokens, the nearest point at which its logit equals that of the prediction: the logits' difference
-//! is linearised, the nearest point of that plane is taken, and again from there (Hasofer and Lind 1974; DeepFool takes the same
-//! steps). The result is the smallest change that was seen to change the prediction: an upper bound. Norms are relative to that of the
-//! embeddings of the whole input, so that they compare between models.
+//! For each of the likeliest other tokens, the search looks for the nearest point at which this token's logit equals the logit of the
+//! prediction. It linearises the difference between the two logits, moves to the nearest point of the resulting plane, and repeats this
+//! from there (Hasofer and Lind 1974; DeepFool takes the same steps). The result is the smallest change found that changes the prediction,
+//! hence an upper bound. Norms are relative to the norm of the whole input's embeddings, so that they can be compared between models.
 
 use super::methods::{At, Case, Ends, Point, WITH_GRADIENT, no_gradients};
 use super::predict::best;
@@ -14,31 +14,31 @@ use base::pulse::NoPulse;
 use lab::fault::Fault;
 use model::Model;
 
-/// Other tokens whose boundary is approached: those with the smallest margins.
+/// Number of other tokens whose boundaries are approached: those with the smallest margins.
 const RIVALS: usize = 3;
-/// Steps towards a boundary.
+/// Number of steps towards a boundary.
 const STEPS: usize = 12;
-/// Of these, those that go the whole way; later ones go half of it, which ends swinging around a curved boundary.
+/// Number of full steps; later steps go half of the way, so that they do not oscillate around a curved boundary.
 const WHOLE: usize = 5;
-/// Longest step relative to the input's norm, for a change that is shorter than that; a longer one at most doubles.
+/// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, and thus at most double it.
 const LONGEST: f64 = 0.1;
-/// A step ends beyond the boundary by this share of the change, so that the prediction has changed there.
+/// Share of the change by which a step goes beyond the boundary, so that the prediction changes there.
 const BEYOND: f64 = 0.002;
-/// The largest change. A prediction that does not change within it gets this value.
+/// Maximum change relative to the input's norm; also the value for a prediction that does not change within it.
 pub(crate) const MOST: f64 = 4.0;
-/// Passes of one point: two logits with gradients, and the logits of all tokens.
+/// Number of forward passes per point: two logits with gradients, and the logits of all tokens.
 const LOOK: usize = 2 * WITH_GRADIENT + 1;
-/// Forward passes per input where five points on each way suffice, as they usually do.
+/// Number of forward passes per input if each search needs five points, which is usually enough.
 pub(crate) const PASSES: usize = 1 + RIVALS * 5 * LOOK;
 
-/// The way to the boundary between the prediction and another token.
+/// A search for the boundary between the prediction and another token.
 struct Walk {
-    /// The input, by its index.
+    /// Index of the input.
     input: usize,
-    /// The slot's number, and the token that is to overtake the predicted one there.
+    /// Index of the slot, and the token that should overtake the predicted one there.
     slot: usize,
     rival: u32,
-    /// Change of the embeddings: tokens times width.
+    /// Change of the embeddings, as tokens x width.
     change: Vec<f32>,
     /// Norm of the smallest change that changed the prediction.
     found: Option<f64>,
@@ -46,17 +46,17 @@ struct Walk {
     done: bool,
 }
 
-/// A walk's present point.
+/// Results at the current point of a walk.
 struct Seen {
     /// True if the prediction has changed.
     changed: bool,
-    /// Logit of the prediction minus that of the rival.
+    /// Logit of the prediction minus the other token's logit.
     margin: f64,
-    /// Gradient of the margin, 0 where nothing may change.
+    /// Gradient of the margin; 0 for tokens that may not change.
     slope: Vec<f32>,
 }
 
-/// Evaluates the present points of some walks.
+/// Evaluates the current points of some walks.
 type Look<'l> = &'l mut dyn FnMut(&[&Walk]) -> Result<Vec<Seen>, Fault>;
 
 fn norm(of: &[f32]) -> f64 {
@@ -68,8 +68,8 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 }
 
 impl Walk {
-    /// Records the point, and moves towards the nearest point at which the linearised margin is 0, or a little beyond.
-    /// `input` is the norm of the unchanged embeddings.
+    /// Records the current point, and moves towards a point just beyond the nearest one at which the linearised margin is 0. `input` is the
+    /// norm of the unchanged embeddings.
     fn step(&mut self, seen: &Seen, input: f64) {
         let size = norm(&self.change);
         if seen.changed {
@@ -78,7 +78,7 @@ impl Walk {
         let square = dot(&seen.slope, &seen.slope);
         let along = (1.0 + BEYOND) * (dot(&seen.slope, &self.change) - seen.margin) / square;
         let next = along.abs() * square.sqrt();
-        // Without a slope there is no way; and a changed prediction whose next change is no smaller is the nearest one.
+        // Stops if there is no slope, or if the prediction has changed and the next change would not be smaller.
         if !next.is_finite() || seen.changed && next >= (1.0 - BEYOND / 2.0) * size {
             self.done = true;
             return;
@@ -94,8 +94,8 @@ impl Walk {
     }
 }
 
-/// The least change of the marked tokens' embeddings for each case, relative to the input's; none for a model without gradients, and
-/// where the prediction is not the most probable token of each slot (beam search).
+/// The smallest change of the marked tokens' embeddings for each case, relative to the norm of the input's embeddings. `None` for a model
+/// without gradients, and if the prediction is not the most probable token of each slot (beam search).
 pub(crate) fn sensitivity(
     model: &Model,
     cases: &[Case<'_>],
@@ -140,7 +140,7 @@ pub(crate) fn sensitivity(
     })
 }
 
-/// A walk without a change for each of the tokens with the smallest margins, over all slots of a case.
+/// New walks without a change, one for each token with one of the smallest margins over all slots of a case.
 fn begin(at: &At<'_>) -> Result<Vec<Walk>, Fault> {
     let points: Vec<Point> = (0..at.cases.len()).map(|case| Point::Along(case, 1.0)).collect();
     let mut margins: Vec<Vec<(f64, usize, u32)>> = vec![Vec::new(); points.len()];
@@ -169,7 +169,7 @@ fn begin(at: &At<'_>) -> Result<Vec<Walk>, Fault> {
     Ok(walks.collect())
 }
 
-/// The smallest change of each input relative to its norm; none where the prediction is another one without a change.
+/// The smallest change of each input relative to its norm; `None` if the prediction differs even without a change.
 fn least_changes(walks: &mut [Walk], norms: &[f64], look: Look<'_>) -> Result<Vec<Option<f64>>, Fault> {
     for _ in 0..=STEPS {
         let open: Vec<&Walk> = walks.iter().filter(|w| !w.done).collect();
@@ -219,10 +219,10 @@ mod tests {
             let (found, want) = least(x, tokens);
             assert!((found.unwrap() / want - 1.0 - BEYOND).abs() < 1e-5, "{tokens:?}: {found:?}, not {want}");
         }
-        // The last token alone would have to change by more than the largest change.
+        // The last token alone would have to change by more than the maximum.
         let (found, want) = least([0.1, 0.0, 0.0, 0.0, 0.0, 0.0], [false, false, true]);
         assert!(found == Some(MOST) && want > MOST, "{found:?} {want}");
-        // Nothing may change, or the prediction is another one without a change.
+        // In the first case no token may change; in the second, the prediction differs even without a change.
         assert_eq!(least(x, [false; 3]).0, Some(MOST));
         assert_eq!(least([0.0, 1.0, 0.0, 0.0, 0.0, 0.0], [true; 3]).0, None);
     }

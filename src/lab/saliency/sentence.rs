@@ -11,7 +11,7 @@ pub fn is_word(word: &str) -> bool {
     word.chars().any(char::is_alphanumeric)
 }
 
-/// True for scripts without spaces, where each character is a word.
+/// True for a character of a script without spaces, in which each character is a word.
 fn alone(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x323AF)
 }
@@ -62,7 +62,7 @@ pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     Some(spans)
 }
 
-/// Joins words to a text and returns their positions. Words are separated by spaces, except in scripts without spaces.
+/// Joins words into a text and returns their positions. Words are separated by spaces, except in scripts without spaces.
 pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     let blank = !words.iter().any(|w| w.chars().any(alone));
     let (mut text, mut at, mut spans) = (String::new(), 0, Vec::with_capacity(words.len()));

@@ -39,7 +39,7 @@ pub struct Spec {
 /// Level of the intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
+#[expect(clippy::manual_non_exhaustive, reason = "a key from older specs")]
 pub struct IntervalSpec {
     pub level: f64,
     /// Accepted from older specs and ignored, because intervals by Student's t need no resamples.
@@ -94,7 +94,7 @@ impl Default for DataSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct SaliencySpec {
     pub methods: Vec<String>,
-    /// How words are removed to measure sufficiency and comprehensiveness.
+    /// Removal of words for sufficiency and comprehensiveness.
     pub erasure: Erasure,
     /// True to measure sensitivity and stability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -115,7 +115,7 @@ impl Default for SaliencySpec {
     }
 }
 
-/// How words are removed for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
+/// Removal of words for sufficiency and comprehensiveness, written `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "erasure must be false, true or \"eraser\"")]
 pub enum Erasure {
@@ -178,7 +178,8 @@ impl std::fmt::Display for HeadRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Attention from the mask to the tokens, which shows where the information for its prediction comes from; used in the authors' code.
+    /// Attention from the mask to the tokens, which shows where the information for predicting the mask comes from; used in the authors'
+    /// code.
     #[default]
     FromMask,
     /// Attention from the tokens to the mask, as in the formula in the paper.

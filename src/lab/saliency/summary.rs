@@ -129,11 +129,11 @@ fn robustness(results: &Results, out: &mut Vec<String>) {
         let (least, lowest) = (v.sensitivity.map_or("–".into(), relative), shown(v.stability));
         vec![model, short(&v.method).to_owned(), printable_label(&v.dimension), least, lowest, grouped(i.n)]
     };
-    let columns = ["model", "method", "dimension", "sensitivity (low: relies on it)", "stability", "n"];
+    let columns = ["model", "method", "dimension", "sensitivity (low if rationale matters)", "stability", "n"];
     let asked = |i: &&Tagged<InterpretabilityFinding>| i.value.perturbation == ALL && i.value.sensitivity.is_some();
     let mut all: Vec<_> = results.interpretability.iter().filter(asked).collect();
     all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
-    let title = "smallest relative change of the rationale's embeddings that changes the answer; lowest MAP among partners with the same answer";
+    let title = "sensitivity: smallest relative change to the rationale's embeddings that changes the answer; stability: lowest MAP among partners with the same answer";
     section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
@@ -162,11 +162,14 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
         let interval = format!("{:+.3} [{:+.3}, {:+.3}]", gap.mean, gap.lo, gap.hi);
         let verdict = match gap.mean {
             _ if *p > ALPHA => "shows no difference in agreement with annotators between right and wrong answers",
-            m if m > 0.0 => "agrees better with annotators where the answer is right",
-            _ => "agrees worse with annotators where the answer is right",
+            m if m > 0.0 => "agrees better with annotators if the answer is right",
+            _ => "agrees worse with annotators if the answer is right",
         };
         let p = probability(*p);
-        format!("{name} {verdict}: F1 above chance, right minus wrong: {interval}, p {p} (Holm over {})", all.len())
+        format!(
+            "{name} {verdict} (F1 above chance, right minus wrong answers: {interval}; p {p}, Holm over {} tests)",
+            all.len()
+        )
     }));
 }
 
@@ -205,7 +208,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         }
         if v.pcc_total > 0 {
             out.push(format!(
-                "{name}: {} of {} correlations have p < .05; their mean {} is biased upward, over all pairs it is {}",
+                "{name}: {} of {} correlations have p < .05; their mean {} is biased upward; the mean over all pairs is {}",
                 v.pcc_kept,
                 v.pcc_total,
                 mean(v.pcc),

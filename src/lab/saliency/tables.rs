@@ -70,7 +70,7 @@ fn right_wrong(results: &Results) -> Table {
     let mut rows: Vec<_> = results.by_answers().into_iter().map(of).collect();
     rows.sort_by_key(|r| place(&r.dimension));
     let caption =
-        "Interpretability by whether the model's answers are right; changed: right in one input of a pair".into();
+        "Interpretability by correctness of the model's answers; changed: only one of the two answers in a pair is right".into();
     Table { name: "right-wrong".into(), caption, decimals: 3, ..interpretability(&rows) }
 }
 

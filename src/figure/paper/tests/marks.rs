@@ -26,7 +26,8 @@ fn values(scene: &Scene<'_>) -> Vec<f64> {
     discs.collect()
 }
 
-/// Regression: a range used to have the caps and middle line of an interval, and the dots of three equal prompts used to coincide.
+/// Regression: a range used to have the caps and middle line of an interval, and the dots for three prompts with equal scores used to
+/// coincide.
 #[test]
 fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps() {
     let of = |dots: &[f64]| Range { category: 0, ends: (0.2, 0.8), mean: Some(0.5), dots: dots.to_vec(), n: 9.into() };
@@ -79,7 +80,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
         assert_eq!(rings.len(), 2, "on the plane and in the legend");
         let marked = |(at, _): &&(At, f64)| scene.items.iter().any(|i| is_mark(i, *at));
         let (at, radius) = *rings.iter().find(marked).expect("the square of its line");
-        // The knee of the same setting lies around it.
+        // The knee's marker for the same setting surrounds it.
         let is_around = |i: &Item| {
             matches!(i, Item::Line { points, .. } if points.len() == 5 && points.iter().all(|p| {
                 let away = (p.0 - at.0).hypot(p.1 - at.1);
@@ -224,7 +225,7 @@ fn a_few_bars_have_a_narrow_frame_on_a_wide_page() {
     });
 }
 
-/// Regression: between bars, the sample of an interval in the legend looked like another interval.
+/// Regression: between bars, the legend's sample of an interval used to look like another interval.
 #[test]
 fn samples_of_intervals_are_above_the_frame() {
     let bar = |k: usize| Bar { n: 99.into(), band: Some((0.1, 0.3)), ..Bar::of(k, 0.2) };
@@ -237,7 +238,7 @@ fn samples_of_intervals_are_above_the_frame() {
     });
 }
 
-/// Regression: in grey, two wide areas on each other looked like a narrow one.
+/// Regression: in greyscale, two overlapping wide areas used to look like a narrow one.
 #[test]
 fn narrow_intervals_are_edges_where_areas_lie_on_each_other() {
     let line = |k: usize, y: f64| {
@@ -247,11 +248,11 @@ fn narrow_intervals_are_edges_where_areas_lie_on_each_other() {
     };
     let intervals = Intervals { wide: "wide".into(), narrow: "narrow".into(), ..Intervals::default() };
     let count = |y: f64| drawn(&chart(vec![line(0, 0.25), line(1, y), Layer::Intervals(intervals.clone())]), areas);
-    // Two areas and their sample; apart, each line has two areas, and the legend two samples.
+    // Where areas overlap, there are two areas and one sample; where they do not, two areas per line and two samples.
     assert_eq!([count(0.35), count(0.75)], [3, 6]);
 }
 
-/// Nothing said that an axis was logarithmic.
+/// Regression: nothing in the figure used to show that an axis was logarithmic.
 #[test]
 fn a_logarithmic_axis_says_so() {
     let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });

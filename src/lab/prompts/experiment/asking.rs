@@ -20,9 +20,9 @@ use model::{ModelError, Tokenizer};
 const TOGETHER: usize = 8192;
 
 struct Query<'a> {
-    /// Index of the prompt among those queried together.
+    /// Index of the prompt among the prompts queried together.
     prompt: usize,
-    /// Index of the name among those of all facts.
+    /// Index of the name among the names of all facts.
     at: usize,
     object: &'a str,
     encoded: Encoded,
@@ -87,7 +87,7 @@ impl Bench {
         Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
     }
 
-    /// Queries without using the store. `fitted` is a property of the relation.
+    /// Queries without using the store. `fitted` has the same meaning as [`Relation::fitted`].
     pub(crate) fn fresh(
         &self,
         member: usize,
@@ -129,7 +129,7 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
 
 /// For each fact, whether the model can produce its object under the rule.
 pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
-    // Cached because many facts of a relation have the same object.
+    // Results are cached, because many facts of a relation have the same object.
     let mut known: HashMap<&str, bool> = HashMap::new();
     let mut all = Vec::with_capacity(facts.len());
     for fact in facts {
@@ -184,12 +184,12 @@ fn read(
 pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
-        return Ok((!is_word).then(|| "its object is not in the shared vocabulary of the models".into()));
+        return Ok((!is_word).then(|| "its object is not in the models' shared vocabulary".into()));
     }
     let id = m.words.object(m.model.tokenizer()?, object)?;
     Ok(match rule {
-        _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
-        // The objects need not be in a closed set of answers.
+        _ if id.is_none() => Some(format!("its object is not one token in {}", m.name)),
+        // A closed set of answers need not contain every object.
         Rule::Tokens(ids) if ids.is_empty() => {
             Some("no answer of the relation is a single token in every model".into())
         }

@@ -1,4 +1,4 @@
-//! Material of a run: the models with their vocabularies, the relations with their queries, and the answers so far.
+//! Inputs of a run: the models with their vocabularies, the relations with their queries, and the answers so far.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(crate) struct Member {
     pub label: Label,
 }
 
-/// Material of a run, ready for queries.
+/// Inputs of a run, ready for queries.
 pub(crate) struct Bench {
     pub spec: Spec,
     /// The models, in the order of the spec.
@@ -101,7 +101,7 @@ impl Said {
     }
 }
 
-/// Replies to all queries that combine some prompts and facts; `None` for an unusable query.
+/// Replies to every combination of some prompts with some facts; `None` for an unusable query.
 pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {
@@ -138,12 +138,12 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Warns of models with identical weights, which only the rule for ties would rank.
+    /// Warns of models with identical weights, whose ranks would depend only on the rule for ties.
     fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(
-                    "{} and {} have the same weights: their gap is 0, and only the rule for ties ranks them",
+                    "{} and {} have the same weights: their gap is 0, and their ranks depend only on the rule for ties",
                     a.name, b.name
                 );
                 let hint = "remove one of them, or set ranks.ties = \"mean_place\"".into();
@@ -401,7 +401,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
 
 const NAMED: usize = 3;
 
-/// Reports relations that have facts but no prompt, or the reverse. For a relation requested by name, this is an error.
+/// Reports relations that have facts but no prompts, or prompts but no facts. For a relation requested by name, this is an error.
 fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
         "facts and prompts of a relation may be in different files, but need the same relation name; `probity data show` lists both".to_owned()

@@ -36,7 +36,7 @@ const RELATIONS: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// By mixture, starting with the original model.
+    /// Time in seconds by mixture, starting with the original model.
     pub diets: Vec<f64>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
             for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
                 *cost = asking;
                 if let Diet::Gamma(gamma) = diet {
-                    // Sentences that state facts are longer than others.
+                    // Steps are timed for each mixture, because sentences that state facts are longer than others.
                     let kind = format!("training step {gamma} {}", start.hash());
                     let before = host.store().unfinished(&key(&start, &model, *diet, &settings)?);
                     let before = before.and_then(|bytes| steps_of(&bytes)).unwrap_or(0) as f64;
@@ -157,8 +157,8 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
-    // If an intermediate state cannot be stored, only its training may be repeated; no warning is needed. For a finished mixture, the
-    // failure is reported at the end.
+    // An intermediate state that cannot be stored needs no warning: at worst, its training is repeated. For a finished mixture, the failure
+    // is reported at the end.
     let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
     let before = mark.before();
     let mut watch = |p: Progress| match p.stage {

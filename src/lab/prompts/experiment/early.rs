@@ -1,9 +1,9 @@
 //! Early results of a relation while models are being queried.
 //!
 //! The facts and prompts that will be used are reported before the first query, and each model's scores as soon as it has answered. The
-//! facts follow from the tokenizers alone, except for queries that turn out to be too long. Everything is reported again once every model
-//! has answered. Before the run is forecast, the first relation is queried only with the usual names, because measuring for the forecast
-//! takes longer.
+//! tokenizers alone determine the facts, apart from queries that turn out to be too long. Everything is reported again once every model has
+//! answered. The first relation is queried with the usual names before the run is forecast, because the forecast's measurements take longer
+//! than these queries.
 
 use super::asking::unsayable;
 use super::bench::{Bench, Entry, Replies, Said};

@@ -16,7 +16,7 @@ use model::chunk::TOKENS_PER_BATCH;
 
 /// Time in seconds for draws, ledgers and findings, measured on the built-in grid.
 pub(crate) const REST: f64 = 1.0;
-/// Time in seconds for the intervals per prompt, fact and model, measured on LAMA. When answers are stored, they take nearly all of the
+/// Time in seconds per prompt, fact and model to compute the intervals, measured on LAMA. If answers are stored, this is nearly all of the
 /// run's time.
 const INTERVALS: f64 = 5e-6;
 /// Memory in bytes for answers, ranks and replies, per query.
@@ -31,8 +31,8 @@ pub(crate) struct Ahead {
     pub mixtures: Vec<Cost>,
 }
 
-/// Scales `done` so that the time since `begun` gives the rate during the `timed` seconds; the remaining time prepared the slice and is not
-/// counted.
+/// The number of units to report: `done`, scaled so that units per second since `begun` equal `done / timed`. The time spent on preparing
+/// the slice thus has no effect on the rate.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
@@ -42,7 +42,7 @@ pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
 pub(crate) struct Seconds {
     /// Time for queries without stored replies.
     pub asks: Vec<f64>,
-    /// Time for the perplexity of the prompts, if prompts are weighted by it.
+    /// Time for the perplexity of the prompts; 0 unless prompts are weighted by it.
     pub weights: Vec<f64>,
     /// Time for the intervals of the scores.
     pub intervals: Vec<f64>,
@@ -74,7 +74,7 @@ pub(crate) struct Undone {
 }
 
 impl Undone {
-    /// Number of forward passes if words remain in contention for this share of their tokens, from 0 (minimum) to 1 (maximum).
+    /// Number of forward passes if words stay in contention for the given share of their tokens, from 0 (minimum) to 1 (maximum).
     fn passes(self, share: f64) -> f64 {
         let [least, most] = self.passes.map(|n| n as f64);
         self.queries as f64 * (least + share * (most - least))
@@ -94,7 +94,7 @@ struct Counted {
 /// Forecasts a run.
 ///
 /// # Errors
-/// [`Fault`], also if the memory limit cannot be kept.
+/// [`Fault`], also if the run would exceed the memory limit.
 pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     let begun = Instant::now();
     let (mut queries, mut undone, mut says) = (0, Vec::new(), Vec::new());
@@ -170,8 +170,8 @@ fn forecasts(
     .collect()
 }
 
-/// Counts a model's queries in total and those still to run: facts whose object the model can produce, with prompts that have no stored
-/// replies.
+/// Counts a model's queries, in total and still to run. A query combines a fact whose object the model can produce with a prompt; it is
+/// still to run if its reply is not stored.
 fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Fault> {
     let (store, member) = (host.store(), &bench.members[k]);
     let mut counted = Counted::default();
@@ -206,7 +206,7 @@ fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
     relations.map(|(r, relation)| kept(r) * bench.prompts(relation).0.len()).collect()
 }
 
-/// Time in seconds per plain query of a model.
+/// Time in seconds per query of a model, under a rule that needs one pass.
 fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let kind = format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
@@ -232,7 +232,7 @@ fn asks(
         let races = seen.insert(slices::races(bench, k, undone)?);
         Ok(races.passes as f64)
     })?;
-    // The rate may be known from an earlier run, but how long words remain in contention depends on this run.
+    // The time per pass may be known from an earlier run, but the number of passes depends on this run.
     let races = match seen {
         Some(races) => races,
         None => slices::races(bench, k, undone)?,
@@ -243,7 +243,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Time in seconds to search for one relation's prompts, by the model for which they are found.
+/// Time in seconds to search for one relation's prompts; 0 for models other than the one for which they are found.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {
@@ -252,7 +252,7 @@ fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> 
     Ok(query(bench, k, undone, host)? * tuned.queries() as f64)
 }
 
-/// Time in seconds for the perplexity of the prompts by relation, if prompts are weighted by it.
+/// Time in seconds, by relation, to compute the perplexity of the prompts; 0 unless prompts are weighted by it.
 fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
         return Ok(vec![0.0; shared.len()]);

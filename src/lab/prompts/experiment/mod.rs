@@ -83,7 +83,7 @@ impl Instrument for Prompts {
 
 struct Run {
     spec: Spec,
-    /// Material for answering questions.
+    /// Inputs and answers of the run, kept to answer questions.
     bench: Option<Bench>,
     /// Number of queried instances in all relations.
     examined: usize,

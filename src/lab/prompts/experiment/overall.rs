@@ -20,12 +20,13 @@ use stats::paired::mean_within;
 const MEANWHILE: usize = 200;
 /// Number of draws between two reports.
 const STEP: usize = 250;
-/// Number of draws per point on the curve over numbers of prompts.
+/// Number of draws per point on the curve against the number of prompts.
 const CURVE: usize = 300;
 /// Maximum number of whole orders whose counts are reported.
 const ORDERS: usize = 20;
 
-/// Reports interim ranks over the relations so far, a few times per run. Each draw takes the same share of them as in the final result.
+/// Reports interim ranks over the relations so far, a few times per run. Each draw takes the same share of these relations as in the final
+/// result.
 pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,

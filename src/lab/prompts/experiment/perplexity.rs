@@ -36,8 +36,8 @@ pub(crate) fn weights(bench: &Bench, entry: &Entry, seconds: &[f64], host: &mut 
     Ok(sums)
 }
 
-/// Perplexity per token of a prompt with each subject. `fitted` is a property of the relation; `between` receives the finished share of the
-/// work.
+/// Perplexity per token of a prompt with each subject. `fitted` has the same meaning as in the relation; `between` receives the finished
+/// share of the work.
 ///
 /// # Errors
 /// Returns errors of the model and of `between`.

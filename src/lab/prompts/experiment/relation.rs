@@ -88,7 +88,7 @@ pub(crate) fn investigate(
             true => ("prompt", "other prompts or models may help"),
             false => (
                 "instance",
-                "other models or facts may help; query.candidates = \"relation_pll\" allows objects of several tokens",
+                "other models or facts may help; query.candidates = \"relation_pll\" allows multi-token objects",
             ),
         };
         let what = format!("{}: no {what} can be used with all models", relation.id);
@@ -177,7 +177,7 @@ pub(crate) fn score(
     }
 }
 
-/// Reports everything about one model on a relation, and returns its adjusted score.
+/// Reports all results of one model on a relation, and returns its adjusted score.
 fn report_model(
     bench: &Bench,
     (entry, k): (&Entry, usize),
@@ -249,7 +249,7 @@ fn report_model(
     Ok(exact)
 }
 
-/// The answers that the adjusted score averages, with their weights: all of them, or a K × K sample.
+/// The answers that the adjusted score averages, with their weights: all answers, or a K × K sample.
 fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) -> (Answers, Weights) {
     let adjust = &bench.spec.adjust;
     if adjust.prompts.is_none() && adjust.mentions.is_none() {

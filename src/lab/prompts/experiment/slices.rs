@@ -13,15 +13,16 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Number of planned queries per query in a slice, within bounds.
+/// One query is timed per this many planned ones, within the two bounds that follow.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
-/// Number of untimed queries, maximum number of queries in one batch, and time in seconds after which timing can stop.
+/// Number of untimed queries; then the maximum number of queries per batch, and the time in seconds after which timing can stop.
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// Number of planned forward passes per pass in a slice for pseudo-log-likelihood; bounds on the passes; minimum number of queries.
+/// For pseudo-log-likelihood, one pass is timed per this many planned ones; then the bounds on the passes, and the minimum number of
+/// queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
@@ -121,12 +122,12 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
 /// Results of timing a slice of pseudo-log-likelihood.
 pub(crate) struct Races {
     pub passes: usize,
-    /// For each query, how long words remained in contention, from 0 (minimum) to 1 (to the end).
+    /// For each query, the share of tokens for which words stayed in contention, from 0 (minimum) to 1 (all).
     each: Vec<f64>,
 }
 
 impl Races {
-    /// Mean share of tokens for which words remained in contention, and its bounds at two standard errors.
+    /// Lower bound, mean and upper bound of these shares, with bounds at two standard errors.
     pub(crate) fn shares(&self) -> [f64; 3] {
         let n = self.each.len() as f64;
         if n < 2.0 {

@@ -14,9 +14,9 @@ use lab::store::instructions;
 
 /// Must increase when a change to the program alters replies.
 const VERSION: u32 = 2;
-/// Stored in place of a token if the query could not be run.
+/// Value stored in place of a token if the query could not be run.
 const UNASKED: u32 = u32::MAX;
-/// Stored in place of a rank if the object is not a candidate.
+/// Value stored in place of a rank if the object is not a candidate.
 const UNRANKED: u32 = 0;
 
 /// The key for a model's replies about some facts under a rule. `fitted` states whether names are fitted into the sentence, which changes

@@ -74,7 +74,7 @@ struct Desk {
     waiting: Option<Waiting>,
     replies: Vec<Vec<Finding>>,
     asked: bool,
-    /// Number of owners of the first model when training began: this host and the run.
+    /// Number of references to the first model when training began: one from this host and one from the run.
     holders: usize,
     /// Number of findings reported before the forecast.
     before_forecast: Option<usize>,
@@ -455,7 +455,7 @@ fn further_pretraining_is_measured_once() {
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 
-/// Not in the paper: objects of two tokens can be answers if words are compared by pseudo-log-likelihood.
+/// Not in the paper: two-token objects can be answers if words are compared by pseudo-log-likelihood.
 #[test]
 fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
     let dir = tempfile::tempdir().unwrap();

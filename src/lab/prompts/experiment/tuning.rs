@@ -98,7 +98,7 @@ fn gap(scores: &[f64]) -> Option<f64> {
     Preference::of(scores).map(|p| p.gap)
 }
 
-/// Reports the found prompts' scores by model, next to those of the random words with which each search started.
+/// Reports the found prompts' scores by model, next to the scores of the random words with which each search started.
 pub(crate) fn report(bench: &Bench, entry: &Entry, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(searched) = bench.searches.get(&entry.relation.id) else { return Ok(()) };
     let (id, n, level) = (entry.relation.id.as_str(), entry.facts.len(), bench.spec.interval.level);

@@ -13,15 +13,15 @@ use model::source::in_print;
 /// The regimes of drawing prompts and names.
 const REGIMES: [Word; 3] = [
     ("original", "the first prompt of each relation and the usual name of each subject"),
-    ("random", "one prompt and one name drawn for each"),
+    ("random", "one random prompt per relation and one random name per subject"),
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
 /// Axis label for rank consistency, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
-/// The method of intervals for shares of draws.
+/// Caption text on the method of intervals for shares of draws.
 const OF_DRAWS: &str =
-    "over draws: Clopper and Pearson's, with a lower limit that accounts for choosing the most frequent of several";
+    "Clopper and Pearson's over draws, with a lower limit that accounts for choosing the most frequent rank or order";
 
 /// States which regimes enumerate all draws and which sample them: `original and adjusted: all 6 possible draws, hence no interval; random:
 /// a random sample of 200 draws`.
@@ -48,8 +48,8 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
-/// Number of orders of the models, one over which is the least possible consistency of the whole order. `None` if places can be shared,
-/// which allows more orders, or of more than three models, where it is about zero.
+/// Number of possible orders of the models; its reciprocal is the least possible consistency of the whole order. `None` if models can share
+/// ranks, which allows more orders, or with more than three models, where the reciprocal is close to 0.
 fn orders(results: &Results) -> Option<usize> {
     let models = results.models().len();
     let can_share = results.ranks.iter().any(|r| r.value.histogram.len() > models);
@@ -85,7 +85,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
-    // Bars leave no room for a label, and published bars are of other models.
+    // The rule has no label, because bars leave no room for one. It applies only to this run's bars; published bars belong to other models.
     let orders = orders(results).filter(|_| !layers.is_empty());
     layers.extend(orders.map(|orders| least(orders, "")));
     layers.extend(covering(results.ranks.first(), "draws"));
@@ -108,14 +108,17 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let of_pair = if is_pair { "" } else { " of the whole order" };
     drawn.provenance.entries.extend(orders.map(|orders| {
         let key = format!("line at {}", short(1.0 / orders as f64));
-        (key, format!("least possible share{of_pair}, one over the {} orders of this run's models", grouped(orders)))
+        (
+            key,
+            format!("least possible share{of_pair}: 1 divided by the {} orders of this run's models", grouped(orders)),
+        )
     }));
     Some(drawn)
 }
 
 /// Bars of a histogram over the ranks of `models` models; the first number belongs to the lowest rank.
 fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
-    // Shared ranks are counted in halves.
+    // Tied models may share ranks, which then come in half steps.
     let step = if histogram.len() > models { 0.5 } else { 1.0 };
     let bar = |(at, n): (usize, &u64)| {
         // Displayed ranks count from 1, the best, as readers expect.
@@ -166,7 +169,7 @@ pub fn places_of(
     if let Some(draws) = sampled.filter(|r| !r.value.exact).map(|r| r.value.draws).min() {
         // A share of one half has the largest standard error.
         let error = 1.96 * (0.25 / draws.max(1) as f64).sqrt();
-        text.push_str(&format!("; the shares of a sample of draws are exact to ± {error:.2} (95 %)"));
+        text.push_str(&format!("; the shares of a sample of draws are accurate to ± {error:.2} (95 %)"));
     }
     Some(with_draws(drawn?, text))
 }
@@ -210,10 +213,11 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             results.curve.first(),
             DRAWS,
             OF_DRAWS,
-            &[("most frequent order", "the order of all models by P@1 that most draws give")],
+            &[("most frequent order", "the most frequent order of all models by P@1")],
         ),
     );
-    let text =
-        format!("{draws}relations at random and, for each, this number of prompts at random, whose P@1 is averaged");
+    let text = format!(
+        "{draws}relations at random and, for each, a random sample of this number of prompts, whose P@1 is averaged"
+    );
     Some(with_draws(drawn?, text))
 }

@@ -94,7 +94,7 @@ fn consistency(results: &Results) -> Option<Table> {
     let published = CONSISTENCY.iter().copied().chain([(whole, WHOLE)]).flat_map(|(model, shares)| {
         Regime::ALL.into_iter().zip(shares).map(move |(r, y)| printed(model, r.name(), y, DRAWS))
     });
-    let caption = "Rank consistency: share of draws with the most frequent place (Cao et al., Table 4)";
+    let caption = "Rank consistency: share of draws with the most frequent rank (Cao et al., Table 4)";
     table("consistency", caption, 1, mine.collect(), published.collect())
 }
 
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(rows(PUBLISHED), published, "{text}");
             assert!(rows(RUN) > 0 && text.find(RUN) < text.find(PUBLISHED), "{text}");
         }
-        // The paper's Tables 1 and 3 print two decimals of scores rounded to one; Table 4 prints one.
+        // Tables 1 and 3 of the paper print two decimals, of scores that were rounded before averaging; Table 4 prints one.
         let [preference, disparity, consistency] = [0, 1, 2].map(|k: usize| tables[k].write(Form::Markdown));
         assert!(preference.contains("| bert-large-cased | published | 23.45 | 46.73 | 8.75 | 71.88 |"), "{preference}");
         let row = "| bert-base-cased | published | 30.55 | 35.76 | 38.68 | 38.73 | 39.79 | 40.15 | 37.13 |";

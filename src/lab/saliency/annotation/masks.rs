@@ -33,13 +33,13 @@ impl Annotation {
         &self.line.refused
     }
 
-    /// True if both have the same words, mask and answer; a file may leave the answer out.
+    /// True if both annotations have the same words, mask and answer; a missing answer matches any.
     pub(super) fn asks_as(&self, other: &Self) -> bool {
         let answers = self.answer().zip(other.answer());
         self.words() == other.words() && self.mask() == other.mask() && answers.is_none_or(|(a, b)| a == b)
     }
 
-    /// The sentence as it is written, with the places of its words in characters.
+    /// The text of the sentence, with the spans of its words in characters.
     fn written(&self) -> (String, Vec<(usize, usize)>) {
         let (text, words) = (&self.line.sent_text, &self.line.sent_token);
         locate(text, words).map_or_else(|| joined(words), |spans| (text.clone(), spans))
@@ -172,7 +172,7 @@ pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
         .collect()
 }
 
-/// One low rating decides, even if ratings are missing.
+/// A single low rating fails the mask, even if other ratings are missing.
 fn fate(confidence: &[u8], round: u8) -> Fate {
     match confidence.iter().any(|c| *c < CONFIDENT) {
         true if round < ROUNDS => Fate::GoesBack,
@@ -182,7 +182,7 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
     }
 }
 
-/// The outcome of a round in a sentence.
+/// One-sentence summary of a round.
 pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
     let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
     format!(

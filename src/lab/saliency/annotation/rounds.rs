@@ -32,7 +32,7 @@ impl Person {
     }
 }
 
-/// The annotators whose work is judged: those who are not judges, or all of them if everyone is a judge.
+/// The annotators whose work is rated: those for whom `judges` is false, or all of them if it is true for everyone.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
@@ -129,7 +129,8 @@ fn rationales<'s, 'a>(
     found
 }
 
-/// The round of these files: each mask that did not pass began another one, and rationales that came back say theirs.
+/// The round of these files: one more than the largest number of failed masks for a sentence, or the round recorded with a returned
+/// rationale if that is later.
 pub fn round(people: &[Person]) -> u8 {
     let of = |a: &Annotation| (a.refused().len() + 1).max(a.line.round.map_or(1, usize::from));
     let round = people.iter().flat_map(|p| &p.made).map(of).max().unwrap_or(1);
@@ -192,7 +193,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
         }
         let fate = match sufficiency.zip(compactness) {
             None => Fate::Unscored,
-            // Rounding errors may put a mean of tenths slightly below its threshold.
+            // Rounding errors may put a mean that equals its threshold slightly below it.
             Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
             Some(_) if round < ROUNDS => Fate::GoesBack,
             Some(_) => Fate::Dropped,
@@ -204,7 +205,8 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
     found
 }
 
-/// The rationales that pass, one line per sentence in the benchmark's schema. If a sentence has several, each of them counts as sufficient.
+/// The rationales that pass, one line per sentence in the benchmark's schema. If several rationales for a sentence pass, each of them
+/// counts as sufficient.
 pub fn merged(all: &[Scored<'_>]) -> String {
     let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
     for one in all.iter().filter(|s| s.fate == Fate::Passes) {
@@ -287,7 +289,7 @@ mod tests {
             let all = [("1", &[0usize][..]), ("2", &[1]), ("3", &[2])].into_iter().zip(scores);
             all.map(|((id, marks), s)| line(id, 4, marks, Some(s))).collect()
         };
-        // Means of compactness: 3.67, 3.33, 4; of sufficiency: 3, 3, 2.67.
+        // Mean compactness is 3.67, 3.33 and 4; mean sufficiency is 3, 3 and 2.67.
         let people = [
             person("anna", &marked([&[0], &[1], &[2], &[3]])),
             person("ben", &marked([&[0], &[1], &[0], &[3]])),

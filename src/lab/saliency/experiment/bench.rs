@@ -1,4 +1,4 @@
-//! Material of a run: the sentences, and each model with its inputs and available methods.
+//! Inputs of a run: the sentences, and each model with its tokenized inputs and available methods.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,13 +21,13 @@ const REASONS: usize = 4;
 
 pub(crate) struct Member {
     pub name: String,
-    /// Key under which the model's numbers are stored.
+    /// Hash under which the model's results are stored.
     pub hash: String,
     /// Numbers of layers and heads.
     pub shape: (usize, usize),
     /// The model; `None` after it was dropped, until it is needed.
     model: Option<Arc<Model>>,
-    /// Fields shared by its findings.
+    /// Fields shared by findings about this model.
     pub label: Label,
     /// The available methods, the random ranking last.
     pub methods: Vec<&'static dyn Method>,
@@ -35,7 +35,7 @@ pub(crate) struct Member {
     pub refused: Vec<(String, String)>,
     /// Inputs by sentence; `None` for an unusable sentence.
     pub inputs: Vec<Option<Input>>,
-    /// The resources that it needs, if measured before it was dropped.
+    /// The resources that the model needs, if they were measured before it was dropped.
     pub needs: Option<Needs>,
 }
 
@@ -61,7 +61,7 @@ impl Member {
     }
 }
 
-/// Material of a run, ready for queries.
+/// Inputs of a run, ready for queries.
 pub(crate) struct Bench {
     pub spec: Spec,
     /// Fields shared by findings about all models.
@@ -180,15 +180,16 @@ impl Bench {
         self.tell_what_is_left_out(host)?;
         for member in &self.members {
             for (method, reason) in &member.refused {
-                let what = format!("no {method} of `{}`: {reason}", member.name);
-                let hint = "the other methods and the predictions are measured";
+                let what = format!("{method} is unavailable for `{}` ({reason})", member.name);
+                let hint = "the other methods and the predictions are still measured";
                 host.notice(NoticeLevel::Warning, lab::fault::problem(&what, "saliency.methods", hint))?;
             }
         }
         Ok(())
     }
 
-    /// Reports what is left out. Unreadable rows cause a warning; sentences that one model cannot use are often unavoidable.
+    /// Reports what is left out. Unreadable rows cause a warning; sentences that a single model cannot use do not, because they are often
+    /// unavoidable.
     fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let hint = "the finding `data` counts each reason";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {

@@ -23,7 +23,7 @@ use stats::intervals::share;
 const SLICE: usize = 6;
 /// Number of steps for integrated gradients in a slice: a tenth of the paper's number.
 const STEPS: usize = 10;
-/// The forecast measures the completeness error of one in [`LOOKED_SHARE`] inputs, but of no more than this number.
+/// The forecast measures the completeness error of one in [`LOOKED_SHARE`] inputs, and of at most this number.
 const LOOKED_AT: usize = 12;
 const LOOKED_SHARE: usize = 8;
 /// Level of the interval for the share of rows that need more steps than planned.
@@ -40,7 +40,7 @@ pub(crate) struct Needs {
     seconds: f64,
     /// The rows that need more steps than planned, if steps may be doubled.
     doubled: Option<Doubled>,
-    /// Time in seconds added by doubled steps, with an interval based on the share of such rows.
+    /// Time in seconds added by doubled steps, with an interval based on the share of rows that need them.
     added: Estimate,
     /// Time in seconds spent on measuring.
     measuring: f64,
@@ -74,8 +74,8 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
         doubled,
         added: Estimate { mean: of(share.mean), lo: of(share.lo), hi: of(share.hi) },
         measuring: begun.elapsed().as_secs_f64(),
-        // The executor counts a pass without gradients. Keeping activations for the gradient needs about the same amount again for each
-        // layer.
+        // The executor's figure is for a pass without gradients. Keeping activations for the gradient needs about the same amount again for
+        // each layer.
         pass: model.pass_bytes(TOKENS_PER_BATCH, longest) * (1 + model.arch().depth()),
         vocabulary: model.arch().vocab,
         model: model.bytes(),

@@ -31,7 +31,7 @@ impl Pulse for Poll<'_> {
 pub(crate) enum Steps {
     /// The number in the spec, for a quick answer.
     Planned,
-    /// Doubled until the completeness error is within tolerance.
+    /// Steps doubled until the completeness error is within tolerance.
     Doubled,
 }
 
@@ -98,7 +98,9 @@ fn sentence(
                 continue;
             }
         }
-        reasons.extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
+        reasons.extend(
+            member.refused.iter().map(|(method, reason)| format!("`{name}`: {method} is unavailable ({reason})")),
+        );
     }
     // If there is nothing to show, the reasons are returned as the error.
     if findings.len() == 1 {

@@ -100,7 +100,7 @@ struct Run {
     latest: Latest<Kind, Question>,
 }
 
-/// Time of means and tests relative to that of the passes.
+/// Time for means and tests, relative to the time for the passes.
 const OVERALL: f64 = 0.02;
 
 impl Run {
@@ -123,7 +123,7 @@ impl Run {
             let found = rows::ask(bench, k, host, |so_far, host| {
                 *examined = before + so_far.asked;
                 serve(spec, bench, host)?;
-                // The first estimates use an eighth of the sentences, and each later one twice as many.
+                // The first estimates use an eighth of the sentences; each later one uses twice as many as the one before.
                 if next > 0 && so_far.asked >= next && so_far.asked < asked {
                     next = 2 * so_far.asked;
                     overall::tell(bench, k, so_far, false, host)?;

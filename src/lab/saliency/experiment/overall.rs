@@ -132,7 +132,7 @@ struct Group<'a> {
     kind: Option<&'a str>,
 }
 
-/// Whether the first answer is right, and whether one of the first three answers is.
+/// True if the first answer is right, and true if one of the first three answers is.
 type Right = (bool, bool);
 
 impl Group<'_> {
@@ -260,7 +260,7 @@ fn tell_method(
 /// Dimension, kind of perturbation (`None` for all) and method that define a cell.
 type Place<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// A cell's parts with right and with wrong answers (`right` is ordered by sentence), each with its number of inputs or pairs.
+/// Splits a cell by whether answers are right (`right` is ordered by sentence). Each part has its number of inputs or pairs.
 fn by_answers(
     bench: &Bench,
     families: &[&Family],
@@ -373,7 +373,7 @@ pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>)
             if (a.1 == b.1) == (a.2 == b.2) {
                 continue;
             }
-            // Comparing two random rankings would only enlarge the family.
+            // Comparing two random rankings would only add to the number of tests for which p-values are corrected.
             if a.2 == RANDOM && b.2 == RANDOM {
                 continue;
             }

@@ -17,7 +17,7 @@ use lab::fault::Fault;
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Number of inputs in the first step, small so that the first rows appear at once; next, the number in later steps.
+/// Number of inputs in the first step, small so that the first rows appear at once; then the number in later steps.
 const FIRST: usize = 4;
 const MOST: usize = 32;
 pub(crate) const PREDICTION: usize = 1;
@@ -231,8 +231,8 @@ fn replaced(
     Ok(values.chunks_exact(3).map(|v| over_sizes(v[0], &[(v[1], v[2])])).collect())
 }
 
-/// The same measures with words deleted, averaged over ERASER's shares of the ranked words (at least one word each). `None` if no word
-/// remains.
+/// Probability lost when words are deleted instead of replaced, averaged over ERASER's shares of the ranked words (at least one word per
+/// share). `None` if no word remains.
 fn deleted(
     model: &Model,
     cases: &[Case<'_>],
@@ -274,7 +274,7 @@ mod tests {
     use base::pulse::NoPulse;
     use model::Device;
 
-    /// The probability of an answer when the text has only the words `kept`.
+    /// The probability of an answer given the text reduced to the words `kept`.
     fn without(model: &Model, words: &[&str], kept: &[usize], answer: &str) -> f64 {
         let text: Vec<&str> = kept.iter().map(|w| words[*w]).collect();
         let input = Reader::new(model).unwrap().read(&own(&text.join(" "), Some(answer)).unwrap()).unwrap().unwrap();

@@ -36,7 +36,8 @@ impl Tally {
         self.steps[1] + self.calls[1]
     }
 
-    /// Passes done and expected in total, during a call that planned `planned` passes and has done `done` of its current `total`.
+    /// Passes done, and passes expected in total. The current call planned `planned` passes; it has done `done` of the `total` that it now
+    /// needs.
     pub(crate) fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
         let [before, taken] = self.steps;
         // Actual passes per planned pass in the finished steps.

@@ -221,7 +221,7 @@ fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
     );
 }
 
-/// Mean over originals of the lowest MAP among partners whose first answer is the original's, by the paper's equation 2.
+/// Lowest MAP (equation 2 of the paper) among partners whose first answer is the original's, averaged over originals.
 fn lowest_map(found: &Found, method: &str) -> f64 {
     let said =
         |id: &str| found.predictions.iter().find(|p| p.value.sentence == id).map(|p| p.value.top[0].answer.clone());

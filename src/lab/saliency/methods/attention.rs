@@ -13,7 +13,7 @@ pub(crate) static METHOD: Attention = Attention;
 
 pub(crate) struct Attention;
 
-/// Numbers of layers and heads with the attention used here.
+/// Number of layers with the attention used here, and number of heads per layer.
 pub fn shape(model: &Model) -> (usize, usize) {
     let arch = model.arch();
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
@@ -40,7 +40,7 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
 }
 
 /// Attention from each of the first `length` tokens to the slots, summed over `slots`, as heads x tokens. `all` is the attention of the
-/// batch, `[B,H,T,T]` with the attending token third; `row` is the index in the batch.
+/// batch, `[B,H,T,T]`, whose third axis is the attending token; `row` is the index in the batch.
 pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {

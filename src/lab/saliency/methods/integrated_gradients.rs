@@ -55,7 +55,7 @@ impl Method for IntegratedGradients {
     }
 
     fn about(&self) -> &'static str {
-        "Contribution of a token to the prediction along a path from a baseline without it (Sundararajan et al. 2017)."
+        "Contribution of a token to the prediction, along a path from a baseline without the token (Sundararajan et al. 2017)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {
@@ -87,7 +87,7 @@ impl Method for IntegratedGradients {
     }
 }
 
-/// Receives the index of a point, its target and its gradient.
+/// Callback that receives the index of a point, its target and its gradient.
 type Take<'t> = &'t mut dyn FnMut(usize, f64, &[f32]);
 /// Computes the target and its gradient at points.
 type Slope<'s> = dyn FnMut(&[Point], Take<'_>) -> Result<(), Fault> + 's;

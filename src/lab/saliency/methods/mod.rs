@@ -86,7 +86,7 @@ registry! {
 /// Identifier of the random ranking, which is always measured.
 pub const RANDOM: &str = "random";
 
-/// Finds a method by its name, or by its short name in any case.
+/// Finds a method by its name, or by its short name in upper or lower case.
 pub fn named(name: &str) -> Option<&'static dyn Method> {
     METHODS.iter().copied().find(|m| m.id() == name || m.short().eq_ignore_ascii_case(name))
 }

@@ -33,7 +33,7 @@ impl Point {
 /// Both ends of the paths for some cases.
 pub(crate) struct Ends {
     width: usize,
-    /// By case: tokens x width.
+    /// Start of the path by case, as tokens x width.
     from: Vec<Vec<f32>>,
     to: Vec<Vec<f32>>,
 }
@@ -115,14 +115,14 @@ impl Ends {
         Self { width, from, to }
     }
 
-    /// By token: the sum over the embedding of (input − baseline) times `weights`.
+    /// For each token, the sum over embedding dimensions of (input − baseline) times `weights`.
     pub(crate) fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let ends = self.to[case].chunks_exact(self.width).zip(self.from[case].chunks_exact(self.width));
         let each = ends.zip(weights.chunks_exact(self.width));
         each.map(|((to, from), w)| to.iter().zip(from).zip(w).map(|((t, f), w)| f64::from(t - f) * w).sum()).collect()
     }
 
-    /// By token: the sum over the embedding of the input times `weights`.
+    /// For each token, the sum over embedding dimensions of the input times `weights`.
     pub(crate) fn dot_input(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let each = self.to[case].chunks_exact(self.width).zip(weights.chunks_exact(self.width));
         each.map(|(to, w)| to.iter().zip(w).map(|(t, w)| f64::from(*t) * w).sum()).collect()
@@ -201,7 +201,7 @@ impl At<'_> {
         self.gradients_of(points, &explained, pulse, take)
     }
 
-    /// The same of given tokens at given positions, by the index of the point.
+    /// Like [`Self::gradients`], for the tokens and positions that `targets_of` returns for the index of a point.
     pub(crate) fn gradients_of(
         &self,
         points: &[Point],

@@ -20,8 +20,8 @@ const TOKENS: usize = 1_024;
 fn rolled(layers: &[Array], row: usize, case: &Case<'_>) -> Vec<f64> {
     let length = case.input.ids.len();
     let slots = case.input.slots.len().max(1) as f64;
-    // Computed from the last layer down with one row of contributions to the slots, which avoids multiplying full matrices from the first
-    // layer up.
+    // The product is computed from the last layer down with a single row of contributions to the slots. From the first layer up, full
+    // matrices would have to be multiplied.
     let mut arrives = vec![0.0f64; length];
     case.input.slots.iter().for_each(|s| arrives[*s] += 1.0 / slots);
     for all in layers.iter().rev() {

@@ -231,7 +231,7 @@ mod tests {
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
         let printed = map_of(&o, &p, &slots, Membership::Occurrence).0;
-        // At the fourth rank there is another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
+        // The fourth rank has a different `the`, so MAP is (1 + 1 + 1 + 3/4 + 1)/5.
         assert!((printed - 0.95).abs() < 1e-12, "{printed}");
         assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, printed);
     }

@@ -27,7 +27,7 @@ pub fn mean_average_precision<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> 
         return 0.0;
     }
     let mut top: HashSet<&T> = HashSet::with_capacity(original.len());
-    // How often each word occurs in the prefix of the perturbed ranking so far.
+    // Number of occurrences of each word in the prefix of the perturbed ranking so far.
     let mut seen: HashMap<&T, usize> = HashMap::with_capacity(perturbed.len());
     let (mut hits, mut sum) = (0, 0.0);
     for (i, word) in perturbed.iter().enumerate() {

@@ -6,7 +6,7 @@
 use super::align::Slot;
 use stats::correlation::{Correlation, Undefined, pearson};
 
-/// The level of the paper's filter on correlations.
+/// Significance level of the paper's filter on correlations.
 pub const ALPHA: f64 = 0.05;
 
 /// True if PCC is computed for this kind of perturbation: all but syntactic transformations, which reorder words.

@@ -12,8 +12,8 @@ const DRAWS: usize = 200;
 
 /// Expected F1 of K random words out of `words` against a gold rationale with `inside` ranked and `outside` unranked words.
 ///
-/// The value is exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. It is 1 if K is 0 and the rationale is empty, as
-/// everywhere.
+/// The value is exact, because F1 is `2 |common| / (K + |gold|)` for fixed sizes. It is 1 if K is 0 and the rationale is empty, as in
+/// [`super::rationale::token_f1`].
 pub(crate) fn expected_f1(words: usize, k: usize, inside: usize, outside: usize) -> f64 {
     let (k, gold) = (k.min(words) as f64, (inside + outside) as f64);
     if k + gold == 0.0 {
@@ -67,7 +67,8 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     for (m, words) in having {
         let (mut missed, mut chance) = (1.0, 0.0);
         for i in 0..perturbed.len() {
-            // Updates the probability that none of the m occurrences is among the first i words to that for the first i + 1.
+            // Updates the probability that none of the m occurrences is among the first i words, to the same probability for the first i +
+            // 1 words.
             missed *= if i + m < n { (n - m - i) as f64 / (n - i) as f64 } else { 0.0 };
             chance += 1.0 - missed;
         }
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// The mean over seeded draws of both rankings.
+    /// The mean MAP over seeded draws of both rankings.
     fn drawn(original: &[u8], perturbed: &[u8], draws: usize) -> f64 {
         let mut rng = stream(3, "map of draws");
         let (mut a, mut b) = (original.to_vec(), perturbed.to_vec());
@@ -140,7 +141,7 @@ mod tests {
             a in proptest::collection::vec(0u8..5, 0..9), b in proptest::collection::vec(0u8..5, 0..9),
         ) {
             let (exact, mean) = (expected_map(&a, &b), drawn(&a, &b, 3_000));
-            // A MAP is in [0, 1], so its standard deviation is at most ½ and the error of the mean at most .0092.
+            // A MAP is in [0, 1], so its standard deviation is at most ½ and the standard error of the mean at most .0092.
             prop_assert!((exact - mean).abs() < 0.04, "{exact} {mean} {a:?} {b:?}");
         }
     }

@@ -11,7 +11,7 @@ pub struct F1 {
     pub precision: f64,
     /// Share of the gold words that are predicted.
     pub recall: f64,
-    /// `2PR/(P+R)`.
+    /// Harmonic mean of precision and recall, `2PR/(P+R)`.
     pub f1: f64,
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn f1_by_hand() {
-        // Two of three predicted words are among the four gold words: 2 (2/3)(1/2) / (2/3 + 1/2).
+        // Two of three predicted words are among the four gold words, so F1 is 2 (2/3)(1/2) / (2/3 + 1/2).
         let f1 = token_f1(&[1, 2, 9], &[1, 2, 3, 4]);
         assert!((f1.f1 - 4.0 / 7.0).abs() < 1e-12, "{f1:?}");
         assert_eq!(token_f1(&[1, 1, 2], &[2, 1]).f1, 1.0);

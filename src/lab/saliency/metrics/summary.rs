@@ -14,11 +14,11 @@ use stats::replicates::exact_floor;
 /// The difference in F1 between originals and partners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
-    /// Mean F1 of the originals that have such a partner, minus the mean F1 of the partners.
+    /// Mean F1 of the originals with a partner of the cell's kind, minus mean F1 of these partners.
     pub signed: Estimate,
     /// Absolute value of the signed difference, the paper's F1Δ. The interval is that of the signed difference, folded at 0.
     pub absolute: Estimate,
-    /// Mean over pairs of the absolute difference.
+    /// Absolute difference, averaged over pairs.
     pub by_pair: Estimate,
 }
 
@@ -51,9 +51,9 @@ pub struct Cell {
     /// Token-F1 minus chance, paired by input, with Student's t over originals. Sentences that are easy for a random ranking are easy for
     /// every method, so the difference has less noise than either mean.
     pub f1_above: Option<Estimate>,
-    /// Token-F1 of the originals that have such a partner.
+    /// Token-F1 of the originals with a partner of the cell's kind.
     pub f1_original: Option<Estimate>,
-    /// Token-F1 of their partners.
+    /// Token-F1 of the partners of the cell's kind.
     pub f1_perturbed: Option<Estimate>,
     pub f1_delta: Option<Delta>,
     /// MAP over pairs.
@@ -72,7 +72,7 @@ pub struct Cell {
     pub pcc_kept: usize,
     /// Number of pairs for which PCC is computed.
     pub pcc_total: usize,
-    /// Numbers of these pairs without a value.
+    /// Numbers of these pairs without a value, by reason.
     pub pcc_undefined: NotDefined,
     /// Mean ratio of gold rationale length to input length, over the inputs of `token_f1`.
     pub ratio: Option<Estimate>,
@@ -96,7 +96,7 @@ impl Seen<'_> {
         own.into_iter().chain(self.partners.iter().copied()).filter_map(of).collect()
     }
 
-    /// F1 of the original and F1 of each partner, for partners where both exist.
+    /// F1 of the original and F1 of each partner, for partners with both values.
     fn compared(&self) -> Vec<(f64, f64)> {
         self.pairs.iter().filter_map(|p| self.original.f1.zip(p.single.f1)).collect()
     }
@@ -201,11 +201,11 @@ fn folded(signed: Estimate) -> Estimate {
     Estimate { mean, lo: lo.min(mean), hi: a.max(b).max(mean) }
 }
 
-/// Limits for a proportion; next, those for a correlation.
+/// Limits for a proportion; then those for a correlation.
 const SHARE: (f64, f64) = (0.0, 1.0);
 const SIGNED: (f64, f64) = (-1.0, 1.0);
 
-/// Selects pairs by their two inputs, and a single input as if it were paired with itself.
+/// Selects pairs by their two inputs; a single input counts as a pair with itself.
 pub type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
 
 /// The originals, with the data for a cell of one kind of perturbation.

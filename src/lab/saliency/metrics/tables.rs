@@ -61,7 +61,7 @@ pub fn interpretability(rows: &[Interpretability]) -> Table {
     measures(of_all, caption, 2, ["Model", "Method"], |r| (vec![&r.model, &r.method], &r.dimension))
 }
 
-/// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals with such a partner, and the change.
+/// Tables 6 and 11: Top-1 in per cent for the partners of each kind and for their originals, and the change.
 pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
     let entries = rows.iter().map(|r| Entry {
         row: vec![r.model.clone(), r.sample.clone()],

@@ -163,8 +163,8 @@ fn partners_do_not_count_as_independent() {
     assert!(a.lo < a.mean && a.mean < a.hi, "{a:?}");
 }
 
-/// The interval of a mean over originals with one partner each is that of Student's t. Regression: percentiles over ten resampled originals
-/// used to cover 88 % instead of 95 %.
+/// With one partner per original, the interval of a mean over originals is Student's t interval. Regression: percentiles over ten resampled
+/// originals used to cover 88 % instead of 95 %.
 #[test]
 fn the_interval_of_a_mean_is_student_s_t_over_originals() {
     let mut judged: Vec<Judged> = (0..30).map(|i| example(i, i * 2 + 1)).collect();
@@ -191,7 +191,7 @@ fn one_original_makes_no_certainty() {
     assert_eq!(ends(one.f1_delta.map(|d| d.signed)), Some((-1.0, 1.0)));
 }
 
-/// Regression: percentiles over few resampled originals, with mean chance treated as if it were known exactly, used to be too narrow.
+/// Regression: intervals from percentiles over few resampled originals, with the mean chance level treated as exact, used to be too narrow.
 #[test]
 fn chance_is_beaten_by_a_paired_t_over_originals() {
     let judged: Vec<Judged> = (0..8).map(|i| example(i, i)).collect();

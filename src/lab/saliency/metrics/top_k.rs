@@ -41,7 +41,7 @@ impl Size {
 /// Indices by descending score. Ties keep the order of the sentence; scores that are not finite come last.
 pub fn order(scores: &[f64]) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..scores.len()).collect();
-    // `total_cmp` would put -0 below 0, but the two are equal scores.
+    // `total_cmp` would put -0 below 0, but the two are ties.
     indices.sort_by(|a, b| {
         let (a, b) = (scores[*a], scores[*b]);
         b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))

@@ -15,7 +15,7 @@ pub enum Metric {
     TokenF1,
     /// MAP over pairs.
     Map,
-    /// PCC over pairs, including pairs without significance: a filter would let each ranking choose its own pairs.
+    /// PCC over all pairs, significant or not, because a filter would keep different pairs for each ranking.
     Pcc,
 }
 

@@ -290,7 +290,7 @@ fn what_left_a_relation_stands_on_the_screen() {
     let reason = "[Y] is not last, so that b cannot answer";
     let left = |reason: &str, what: &str| LeftOut { reason: reason.into(), count: 1, what: vec![what.into()] };
     let mut found = results(&state).relations[0].value.clone();
-    found.left_out = vec![left("its object is not one token of c", "Xyzzyville")];
+    found.left_out = vec![left("its object is not one token in c", "Xyzzyville")];
     found.prompts_left_out = vec![left(reason, "[Y] is the capital of [X] .")];
     let finding = finding(ALL, Kind::Relation(found));
     reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(finding) })));
@@ -301,7 +301,7 @@ fn what_left_a_relation_stands_on_the_screen() {
     assert!(drill::look(&mut state, 0).is_empty(), "it has no instances");
     state.place_mut(ID).focus = RELATIONS;
     let printed = format!("{:?}", SCREEN.origin(&state).unwrap());
-    for part in ["40 of 42", "Xyzzyville", "not one token of c", reason] {
+    for part in ["40 of 42", "Xyzzyville", "not one token in c", reason] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
 }

@@ -89,7 +89,9 @@ pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
         UserWeights::Joint(table) => table.len(),
     };
     if let Some(wanted) = asked(state, &id).filter(|n| *n != found) {
-        return Err(format!("{found} given for {wanted} prompts of {id}; enter one per prompt, in order"));
+        return Err(format!(
+            "{found} weights given for {wanted} prompts of {id}; enter one weight per prompt, in order"
+        ));
     }
     let key = state.keymap.label("run");
     let adjust = &mut view_mut(state).spec.adjust;

@@ -92,7 +92,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
 }
 
-/// Files with two relations, of which one is unusable because its objects have several tokens. One prompt has no slot for the subject.
+/// Files with two relations, of which one is unusable because its objects are multi-token words. One prompt has no slot for the subject.
 fn files(dir: &std::path::Path) -> Spec {
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
@@ -139,7 +139,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");
         assert!(long.left_out.iter().all(|l| l.reason.contains("not one token")), "{long:?}");
         assert!(desk.notices.iter().any(|n| n.what.contains("long: no instance")), "{:?}", desk.notices);
-        // Regression: its instances used to be hidden, along with the reasons for leaving them out.
+        // Regression: the instances of a relation with nothing left used to be hidden, along with the reasons for leaving them out.
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "long".into(), prompt, instance: 0, mention: 0 };
         let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
