@@ -304,8 +304,11 @@ macro_rules! spec_fields {
 
         impl $Spec {
             pub fn shipped() -> Self {
-                $crate::spec::parse($shipped, "the shipped spec")
-                    .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
+                static SHIPPED: std::sync::LazyLock<$Spec> = std::sync::LazyLock::new(|| {
+                    $crate::spec::parse($shipped, "the shipped spec")
+                        .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
+                });
+                SHIPPED.clone()
             }
         }
     };

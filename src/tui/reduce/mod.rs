@@ -39,11 +39,14 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
             | Action::Followed(_)
             | Action::Submitted(_)
     ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)));
+    let is_input = matches!(&action, Action::Key(_) | Action::Mouse(_) | Action::Paste(_) | Action::Command(_));
     let effects = apply(state, action);
     if derives {
+        state.view.has_news = !is_input;
         for screen in SCREENS {
             screen.refresh(state);
         }
+        state.view.has_news = true;
     }
     effects
 }

@@ -110,6 +110,8 @@ pub struct View {
     pub(crate) drag: Option<Drag>,
     /// For the spinner.
     pub ticks: usize,
+    /// True if results may have changed in place since the figures were derived.
+    pub(crate) has_news: bool,
 }
 
 /// Index of the slot of a lab's figures.
@@ -233,6 +235,7 @@ impl State {
             theme: 0,
             compared: Compared::default(),
             picked: None,
+            has_news: true,
             ticked: false,
             recent: Vec::new(),
             opening,

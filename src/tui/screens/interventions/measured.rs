@@ -1,7 +1,7 @@
 //! Results at the marker, as shown by the panes.
 
 use super::catalog::MethodEntry;
-use super::{ran, view};
+use super::{ran, view, view_mut};
 use crate::state::State;
 use base::numbers::short;
 use figure::{Figure, Scale};
@@ -15,7 +15,7 @@ use labs::interventions::results::{Curve, Results};
 use labs::interventions::settings::nth_of;
 use labs::interventions::spec::MethodSpec;
 use labs::interventions::verdict::{NoOptimumFinding, VersusFinding};
-use labs::{LabResults, Tagged};
+use labs::{LabId, LabResults, Tagged};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Readout<'a> {
@@ -205,7 +205,7 @@ pub(crate) fn run_oracles(state: &State) -> &[OracleKind] {
 }
 
 /// C, S and R by strength; `None` before the first point.
-pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
+fn curves_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let methods = curve(state).map_or(Vec::new(), |c| vec![c.key.method.clone()]);
     let marker = Some(marker(state));
@@ -232,7 +232,7 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
 
 /// Forms of the front from the longest to the shortest, and whether it has a knee. A form has the knee or why there is none, and the number
 /// of dominated settings. The number comes before any part that may be cut.
-pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
+fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {
         return None;
@@ -271,6 +271,41 @@ fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
 }
 
 /// C against S for all methods; `None` before the first point.
-pub(crate) fn pareto_figure(state: &State) -> Option<Figure> {
+fn pareto_figure(state: &State) -> Option<Figure> {
     figures::pareto(results(state), state.board.engine.as_ref(), &view(state).model, view(state).oracle)
+}
+
+/// The inputs of the curves, the plane and its front, as long as results are not changed in place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Inputs {
+    /// Address and generation of the shown results.
+    results: (usize, Option<u64>),
+    model: String,
+    oracle: OracleKind,
+    drawn: Option<MethodKey>,
+    marker: f64,
+    scale: Scale,
+}
+
+fn inputs(state: &State) -> Inputs {
+    let generation = state.shown_run(LabId::Interventions).map(|run| run.job.generation);
+    Inputs {
+        results: (std::ptr::from_ref(results(state)) as usize, generation),
+        model: view(state).model.clone(),
+        oracle: view(state).oracle,
+        drawn: curve(state).map(|c| c.key.method.clone()),
+        marker: marker(state),
+        scale: scale(state),
+    }
+}
+
+/// Derives the curves, the plane and its front again, unless a key or the mouse left their inputs unchanged.
+pub(crate) fn derive_figures(state: &mut State) {
+    let inputs = Some(inputs(state));
+    if !state.view.has_news && view(state).derived_from == inputs {
+        return;
+    }
+    let (curves, pareto, front) = (curves_figure(state), pareto_figure(state), front(state));
+    let view = view_mut(state);
+    (view.curves, view.pareto, view.front, view.derived_from) = (curves, pareto, front, inputs);
 }

@@ -97,6 +97,8 @@ pub struct View {
     pub pareto: Option<Figure>,
     /// True if the front has a knee, and its description from the longest form to the shortest; `None` before the first point.
     pub front: Option<(bool, Vec<String>)>,
+    /// The inputs of `curves`, `pareto` and `front`.
+    pub(crate) derived_from: Option<measured::Inputs>,
 }
 
 impl View {
@@ -127,6 +129,7 @@ impl View {
             map: None,
             pareto: None,
             front: None,
+            derived_from: None,
             spec,
         }
     }
@@ -391,13 +394,12 @@ impl Screen for Interventions {
         methods::draw_best(state);
         methods::draw_visible(state);
         let shown = state.place(ID).shown(SLOTS[FIGURES]);
-        let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
-        let (front, map) = (measured::front(state), map::figure(state, shown));
+        let map = map::figure(state, shown);
         let behaviour = (shown == BEHAVIOUR).then(|| measured::behaviour_figure(state)).flatten();
         let distance = (shown == DISTANCE).then(|| measured::distance_figure(state)).flatten();
         let view = view_mut(state);
         (view.map, view.behaviour, view.distance) = (map, behaviour, distance);
-        (view.curves, view.pareto, view.front) = (curves, pareto, front);
+        measured::derive_figures(state);
     }
 
     fn follow(&self, state: &mut State, command: &Command) {
