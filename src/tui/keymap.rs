@@ -66,8 +66,8 @@ impl Keymap {
         }
     }
 
-    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys. If
-    /// two commands claim a key, the listed one gets it.
+    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys,
+    /// and other commands lose them.
     pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -114,7 +114,7 @@ impl Keymap {
         (keymap, problems)
     }
 
-    /// Resolves keys claimed by two commands in favour of the one that the user named, and reports each case.
+    /// Resolves conflicts: a key of two commands goes to the one that the user listed. Reports each conflict.
     fn settle(&mut self, named: &[usize], report: &mut impl FnMut(String, &str)) {
         for &winner in named {
             let taken = COMMANDS[winner];

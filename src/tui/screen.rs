@@ -52,7 +52,7 @@ pub trait Screen: Sync {
     /// Command that opens the screen, in the frame's context; the tab shows its first key.
     fn tab(&self) -> &'static Entry;
 
-    /// True for the screen of a followed grid, which is hidden without one.
+    /// True for the screen of a followed grid, which is hidden if no grid is followed.
     fn watches(&self) -> bool {
         false
     }
@@ -76,7 +76,7 @@ pub trait Screen: Sync {
         self.slots()[0][0]
     }
 
-    /// Height of a lab's figure, in half heights of its detail.
+    /// Height of a lab's figure as a multiple of half the height of the detail pane.
     fn figure_share(&self) -> u16 {
         3
     }
@@ -198,7 +198,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Handles the end of writing a document, possibly requested by this screen with [`Effect::Save`].
+    /// Called when a document has been written, possibly at this screen's request ([`Effect::Save`]).
     fn on_saved(&self, _state: &mut State, _path: &Path) {}
 
     /// Moves the cursor of a pane sideways. `None` if the pane does not support it; then the selected column of its list or the lab's main

@@ -37,7 +37,7 @@ pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize 
     lines(inner.width.into()).saturating_sub(inner.height.into())
 }
 
-/// In columns.
+/// Width of the cursor mark, in columns.
 pub(crate) const MARK: u16 = 2;
 
 impl Listing {

@@ -41,7 +41,7 @@ pub struct Table {
 pub struct Row {
     /// Text of each column, and its number for sorting.
     pub cells: Vec<(String, Option<f64>)>,
-    /// Word for the row's kind if it always comes last, in grey.
+    /// Name of the row's kind if such rows always come last, in grey.
     pub last: Option<&'static str>,
 }
 
@@ -381,7 +381,7 @@ pub(crate) fn column_about(state: &State) -> Option<String> {
 /// Finds the meaning of a column heading: as a heading, as a term's name, as a symbol in the lab's terms, or in any term.
 fn meaning(state: &State, head: &str) -> Option<&'static str> {
     let lab = state.screen().setup().map(|setup| setup.lab());
-    // The part before the colon names the list; other lists may follow.
+    // Drops the name of the list before the colon, and the meanings in other lists after the first sentence.
     let of_list = |text: &'static str| {
         let text = text.split_once(": ").map_or(text, |(_, meaning)| meaning);
         text.split_once(". ").map_or(text, |(first, _)| first)

@@ -49,7 +49,7 @@ pub trait Page: Sync {
         false
     }
 
-    /// Number of the figures that it shows one at a time.
+    /// Number of figures, of which the page shows one at a time.
     fn figures(&self, _state: &State) -> usize {
         0
     }
@@ -119,7 +119,7 @@ fn figures(state: &State) -> usize {
     if let Some(Popup::Page { page, .. }) = &state.view.popup { page.figures(state) } else { 0 }
 }
 
-/// True if the open page has figures to turn.
+/// True if the open page has several figures.
 pub(crate) fn turns(state: &State) -> bool {
     figures(state) > 1
 }
@@ -132,7 +132,7 @@ pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Entries from which on a picker can be filtered.
+/// Minimum number of entries of a picker that can be filtered.
 const LONG: usize = 7;
 
 /// Indices of the open picker's entries that match its filter.
@@ -160,7 +160,7 @@ pub(crate) fn occurs(state: &State, text: &str) -> bool {
     text.to_lowercase().contains(&filter(state).to_lowercase())
 }
 
-/// Lists only the entries of the open popup in which a text occurs; false if none is open that can be filtered.
+/// Lists only the entries of the open popup that contain a text; false if no open popup can be filtered.
 pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     if let Some(Popup::Page { page, scroll, filter }) = &mut state.view.popup {
         (*filter, *scroll) = (text.to_owned(), 0);

@@ -162,7 +162,7 @@ fn without_a_measured_number_there_is_no_provenance_to_copy() {
     assert!(Provenance.copy(&state).is_none());
 }
 
-/// Regression: it used to say that nothing had been measured, under an answer from many other entries.
+/// Regression: for an entry without a number, the page used to say that nothing had been measured, although other entries had numbers.
 #[test]
 fn an_entry_without_a_number_is_told_from_a_run_without_one() {
     let mut state = state();

@@ -107,7 +107,7 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
     let spec = setup.spec(state);
-    // A remote engine has separate files. Here, missing files are reported before the run waits in the queue.
+    // A local engine reads the same files, so missing ones are reported before the run is queued. A remote engine has other files.
     let reach = || if state.far.is_none() { spec.common().reach("cannot run") } else { Ok(()) };
     if let Err(error) = spec.check("cannot run").and_then(|()| reach()) {
         let hint = "change it in the settings".into();
@@ -115,7 +115,7 @@ fn ready(state: &mut State) -> Option<Spec> {
         return None;
     }
     setup.take(state, &spec);
-    // The answer is shown next.
+    // The form would cover the answer.
     setup::close_form(state);
     Some(spec)
 }
@@ -220,7 +220,8 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     effects
 }
 
-/// Adds and returns the entries of another session, without its engine's description, and ends an unfinished run.
+/// Adds the entries of another session to the board, except those that describe its engine. Ends an unfinished run as cancelled. Returns
+/// the entries added.
 fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> {
     past.retain(|entry| {
         let ours = matches!(&entry.item, Item::Event(Event::Ready(_) | Event::Models { .. }));

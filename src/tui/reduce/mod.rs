@@ -285,7 +285,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     }
     let pending = state.view.pending;
     let effects = act(state, key);
-    // The key answered the pending question.
+    // If the key did not set a new pending command, the old one is done.
     if state.view.pending == pending {
         state.view.pending = None;
     }

@@ -98,7 +98,7 @@ impl Link {
                 engine.lose();
             }
             Link::Seen { engine, .. } => engine.lose(),
-            // Computed by other processes.
+            // A recording needs no end, and other processes compute a followed grid.
             Link::Replay(_) | Link::Followed(_) => {}
         }
     }

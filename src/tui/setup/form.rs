@@ -5,7 +5,7 @@ use crate::action::Effect;
 use crate::state::State;
 use labs::setting::Kind;
 
-/// In the order of the form.
+/// Groups of settings, in the order of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
     Shown,

@@ -46,7 +46,7 @@ pub struct State {
     pub screens: Views,
     pub view: View,
     pub keymap: Keymap,
-    /// Never empty.
+    /// Available themes; never empty.
     pub themes: Vec<Theme>,
     pub recording: Recording,
     /// Position in the recording that replaces an engine.
@@ -65,7 +65,7 @@ pub struct State {
     pub queue: VecDeque<Spec>,
     /// True if the program quits once the run has stopped.
     pub quitting: bool,
-    /// Newest first, once listed.
+    /// Recorded sessions, newest first, once listed.
     pub sessions: Option<Vec<Recorded>>,
     /// Export that waits for a decision because it would replace files.
     pub held: Option<Held>,
@@ -74,7 +74,7 @@ pub struct State {
 /// View state of the frame.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Columns and rows.
+    /// Terminal size in columns and rows.
     pub size: (u16, u16),
     pub screen: ScreenId,
     /// The lab shown last; other screens select models for its setup.
@@ -108,7 +108,7 @@ pub struct View {
     /// The message at the latest tick, and how many ticks it has been shown.
     pub(crate) toast_age: (Option<String>, usize),
     pub(crate) drag: Option<Drag>,
-    /// For the spinner.
+    /// Number of ticks so far, for the spinner.
     pub ticks: usize,
 }
 
@@ -161,7 +161,7 @@ pub struct Start {
     /// Themes; if empty, the shipped ones.
     pub themes: Vec<Theme>,
     pub glyphs: Glyphs,
-    /// Columns and rows.
+    /// Terminal size in columns and rows.
     pub size: (u16, u16),
     pub recording: Option<String>,
     /// True if the user chose the name; the session is then always kept.

@@ -11,9 +11,9 @@ use session::parts::watch::View;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayState {
     pub name: String,
-    /// In seconds.
+    /// Current position, in seconds.
     pub at: f64,
-    /// In seconds.
+    /// Length of the recording, in seconds.
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,

@@ -24,7 +24,7 @@ fn places() -> Vec<State> {
     all
 }
 
-/// Formats all state that a key can change without an effect.
+/// All state that a key can change without an effect, as text.
 fn seen(state: &State) -> String {
     format!("{:?} {:?} {:?} {:?}", state.view, state.screens, state.queue, state.board.generation)
 }

@@ -24,9 +24,9 @@ pub const LABS: Pane = Pane("Labs");
 pub const SESSIONS: Pane = Pane("Sessions");
 pub const MODELS: Pane = Pane("Available models");
 
-/// Columns of the list of models in addition to their names.
+/// Width of the model list in addition to the names, in columns.
 const MODEL_FACTS: u16 = 26;
-/// Minimum columns of that list if there is space, so that its title fits.
+/// Minimum width of the model list if there is space, so that its title fits.
 const FEWEST_OF_MODELS: u16 = 42;
 
 /// Empty: the frame keeps the cursors.

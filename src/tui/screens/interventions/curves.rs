@@ -31,7 +31,7 @@ fn title(state: &State) -> String {
     super::setup::title(state, &view(state).method, view(state).nth)
 }
 
-/// Lines of numbers below the chart, if the inner pane has `rows` rows. Older recordings have no distances.
+/// Number of lines below the chart if the inner pane has `rows` rows. Older recordings have no distances.
 fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     match rows {
         0..6 => 0,
@@ -90,7 +90,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
             distance(state, room),
         ],
     };
-    // The reason for the mark beside R comes before its basis.
+    // The reason why R is marked comes before the line on how it was measured.
     if pane == CURVES && without(state).is_some() {
         lines.swap(1, 2);
     }
@@ -132,7 +132,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            // A value that does not count as a result would look like one next to the others.
+            // A doubtful R is hidden, because next to the other scores it would look like a result.
             let withheld = role == Role::Reliability && is_doubtful(state, p);
             let text = if withheld { "–".to_owned() } else { estimate(e, p.beside.replicates) };
             spans.push(Span::styled(format!("  {name} {text}"), theme.style(role)));
@@ -287,7 +287,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         b.n
     );
     if let Some(told) = &v.told {
-        // The test precedes the rank; neither is cut.
+        // The test precedes the mean ranks; neither is cut.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));

@@ -230,8 +230,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Forms of the front from the longest to the shortest, and whether it has a knee. A form has the knee or why there is none, and the number
-/// of dominated settings. The number comes before any part that may be cut.
+/// Descriptions of the front from the longest to the shortest, and whether it has a knee. Each names the knee, or why there is none, and
+/// the number of dominated settings. The number comes before any part that may be cut.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {
@@ -262,7 +262,7 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     Some((rated.front.knee.is_ok(), forms))
 }
 
-/// The knee by the symbol of its parameter: `PGD, ε .136`.
+/// The knee with its strength, under the symbol of the parameter: `PGD, ε .136`.
 fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
     let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
     let entry = view(state).catalog.method(&p.method);

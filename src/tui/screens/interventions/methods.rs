@@ -58,7 +58,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of R, C, S, the aim, the best strength, and there the share of changed model predictions and the distance.
+/// Table of the methods: R, C, S, aim, best strength and, at that strength, the share of changed model predictions and the distance.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -110,7 +110,7 @@ pub(crate) fn table(state: &State) -> Table {
         columns: vec!["method", "R", "C", "S", "aim", beside, "at", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
-        // With it, the interval fits at 120 columns.
+        // At this width, the interval fits at 120 columns.
         first: Some(9),
         note: note.unwrap_or_default(),
         legend: if few { LEGEND_OF_TWO } else { LEGEND },

@@ -85,9 +85,9 @@ pub struct View {
     pub scale: Option<Scale>,
     /// Figure of the scores; `None` before the first point.
     pub curves: Option<Figure>,
-    /// Figure of model behaviour; `None` if another is drawn.
+    /// Figure of model behaviour; `None` if another figure is drawn.
     pub behaviour: Option<Figure>,
-    /// Figure of distances from real states; `None` if another is drawn.
+    /// Figure of distances from real states; `None` if another figure is drawn.
     pub distance: Option<Figure>,
     /// Row and column of the cursor on the map, from 0.
     pub cell: (usize, usize),
@@ -440,8 +440,8 @@ impl Screen for Interventions {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         methods::draw_best(state);
-        // The question was sent before its probes were trained, or was answered by early probes on few examples, or the marker has since
-        // moved to the best strength.
+        // Requests the point again if it was requested before its probes were trained, if early probes answered on few examples, or if the
+        // marker has since moved to the best strength.
         let untouched = !view(state).markers.contains_key(&view(state).method);
         let early = readout(state).is_some_and(|r| !r.point.is_final);
         if mine && (awaiting_point(state) || early || untouched && optimum(state).is_some()) {

@@ -101,7 +101,7 @@ fn item(state: &State, room: usize) -> Vec<(Role, String)> {
 /// In columns.
 pub(crate) const TABLE: usize = 27;
 
-/// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
+/// The 2×2 table, [`TABLE`] columns wide; empty if the metric has values other than 0 and 1.
 pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     let of_items = items::shown(state) == List::Flips;
     let comparison = results(state).comparison().filter(|_| !of_items);

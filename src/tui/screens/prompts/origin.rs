@@ -17,10 +17,10 @@ use stats::estimate::Estimate;
 
 /// Maximum number of omitted words and objects listed.
 const SHOWN: usize = 24;
-/// Methods of the intervals.
+/// Descriptions of how intervals are computed.
 const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
 const OVER_INSTANCES: &str = "simultaneous limits for all prompts; for the gap by chance, the range of such gaps";
-/// Methods of the intervals of rank consistency.
+/// Descriptions of how intervals of rank consistency are computed.
 const OVER_DRAWS: &str = "exact, over the draws, for a share chosen as the largest";
 const OVER_RELATIONS: &str = "Student's t over relations";
 

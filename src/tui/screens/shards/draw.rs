@@ -15,7 +15,7 @@ use base::numbers::{about, seconds};
 use base::text::{fit, pad, printable, printable_label, wrapped};
 use session::parts::watch::{Pace, View, sign};
 
-/// In rows.
+/// Height of the map, in rows.
 const MAP: usize = 8;
 /// Widths of the bar of all cells and of one cell's bar, in columns.
 const BARS: (usize, usize) = (30, 8);

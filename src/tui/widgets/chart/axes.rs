@@ -27,7 +27,7 @@ fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
     y.ticks(&room(rows, gap, &one_row))
 }
 
-/// In columns.
+/// Width of the vertical axis's labels, in columns.
 pub(crate) fn labels(y: &Fitted, rows: u16) -> u16 {
     y_ticks(y, rows).iter().map(|t| width(&t.label) as u16).max().unwrap_or(0)
 }

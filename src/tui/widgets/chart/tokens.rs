@@ -35,7 +35,7 @@ struct Spot {
     line: u16,
     /// First column, relative to the area.
     x: u16,
-    /// In columns.
+    /// Width in columns.
     wide: u16,
 }
 

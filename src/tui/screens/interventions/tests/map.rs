@@ -1,4 +1,4 @@
-//! The map of layers.
+//! Tests of the layer map.
 
 use super::*;
 use crate::action::Action;

@@ -4,7 +4,7 @@ use super::*;
 use labs::interventions::results::Results;
 use labs::interventions::verdict::NoOptimumFinding;
 
-/// The default experiment with other results.
+/// The default experiment with the given results.
 fn with(results: Results, size: (u16, u16)) -> State {
     let mut state = started();
     state.board.runs[0].results = labs::Results::Interventions(Box::new(results));
