@@ -261,7 +261,7 @@ fn screens_speak_without_private_words() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// In locale C signs of sentences and columns stayed, which such a terminal cannot show.
+/// Regression: in ASCII mode, symbols in sentences and columns used to remain, although such a terminal cannot show them.
 #[test]
 fn in_ascii_mode_every_pane_and_popup_is_ascii() {
     let mut found = Vec::new();
@@ -273,11 +273,11 @@ fn in_ascii_mode_every_pane_and_popup_is_ascii() {
             let mut look = |h: &Harness, place: &str| {
                 let screen = h.screen();
                 let mut others = screen.chars().filter(|c| !c.is_ascii()).collect::<String>();
-                // A sign without an ASCII character of its own is a question mark, which maps of layers have too.
+                // A symbol without an ASCII replacement becomes a question mark, which also occurs in layer maps.
                 let mut whole = Harness { state: h.state.clone(), ..Harness::new(c, r) };
                 whole.state.view.glyphs = Glyphs::Braille;
                 let whole = whole.screen();
-                // Letters of other scripts and characters of control are question marks too.
+                // Letters of other scripts and control characters also become question marks.
                 let foreign = whole.chars().filter(|c| !c.is_ascii() && (c.is_alphabetic() || "。，�␛".contains(*c)));
                 let signs = |text: &str| text.matches('?').count();
                 if !place.starts_with("layers") && signs(&screen) > signs(&whole) + 2 * foreign.count() {

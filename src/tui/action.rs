@@ -61,7 +61,7 @@ pub struct Resumed {
     pub name: String,
     /// The settings to continue with.
     pub spec: Spec,
-    /// Recorded commands and events from which the session's board is rebuilt; `gone` lists the exceptions.
+    /// Recorded commands and events from which the session's board is rebuilt, without the results of the runs in `gone`.
     pub past: Vec<Entry>,
     /// Indices of the runs whose results the board has dropped.
     pub gone: Vec<usize>,

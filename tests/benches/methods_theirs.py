@@ -15,7 +15,7 @@ THREADS = os.cpu_count()
 
 
 def data(folder):
-    """Correlated coordinates, as in hidden states, and a label that shows in several directions, less in each further one."""
+    """Correlated coordinates, as in hidden states, and a label encoded in 20 directions with decreasing strength."""
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0]
     sizes = np.arange(1, WIDTH + 1) ** -0.5

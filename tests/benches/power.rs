@@ -128,9 +128,9 @@ fn files() {
 
 /// Settings fixed beforehand: the probabilities that only the second side and only the first side is right.
 const SETTINGS: [(f64, f64); 3] = [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)];
-/// Further unequal settings for clusters: those with the lowest coverage by Student's t.
+/// Further unequal settings for clusters, for which Student's t has the lowest coverage.
 const BESIDE: [(f64, f64); 2] = [(0.02, 0.06), (0.0, 0.04)];
-/// Probability that an item takes its cluster's common draw, or a seed its item's.
+/// Probability that an item takes its cluster's common draw, or that a seed takes its item's.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// Differences of `size` items; two fifths of the pairs share a draw.
@@ -140,7 +140,7 @@ fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Ve
     (0..size).map(|_| of(if unit(rng) < SHARED { common } else { unit(rng) })).collect()
 }
 
-/// Pairs in clusters of five items, or with one item under five seeds.
+/// Simulated results of both sides: clusters of five items, or items that each have results for five seeds.
 fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
     let draws: Vec<Vec<(f64, f64)>> = (0..units).map(|_| together(rng, setting, 5)).collect();
     if seeds {
@@ -177,7 +177,7 @@ fn coverage() {
     }
 }
 
-/// Coverage with clustered items. An interval shown as a bound promises only "at least", so the two kinds are counted separately.
+/// Coverage with clustered items. An interval shown as a bound guarantees only at least its nominal rate, so bounds are counted separately.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
@@ -270,7 +270,7 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
 }
 
 /// How often the sign of the difference varies between six random parts of the items although there is a difference. For results from
-/// files, this adds nothing to what power shows.
+/// files, this criterion adds nothing to the power.
 fn signs() {
     for n in [200, 640, 2_000] {
         let (p01, p10) = (0.05, 0.10);

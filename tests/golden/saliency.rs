@@ -337,7 +337,7 @@ fn hand_made_rationales(dir: &Path) {
     report.finish();
 }
 
-/// Share by which the least change of a run may exceed that of the constrained solver.
+/// Maximum relative excess of a run's smallest change over that of the constrained solver.
 const LEAST: f64 = 0.005;
 
 /// Sensitivity and stability of attention, from the sentences to the numbers of a run.

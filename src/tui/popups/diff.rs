@@ -192,7 +192,7 @@ fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String
     table((n, m), &common, shared, room)
 }
 
-/// Confidence level of the intervals if a run has no numbers that state it.
+/// Confidence level of the intervals if the run has no numbers.
 const LEVEL: f64 = 0.95;
 
 /// The drawn figure of both runs, if they have one in common, and the number of such figures.

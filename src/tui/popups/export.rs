@@ -19,7 +19,7 @@ const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
 
 /// Maximum number of characters in a file name for the settings that distinguish runs.
 const APART: usize = 24;
-/// Number of hexadecimal digits of the spec's hash that replace omitted settings.
+/// Number of characters of the spec's hash that replace omitted settings.
 const HASH: usize = 6;
 
 /// Columns of the dialog's border and of the words around the figure's name.

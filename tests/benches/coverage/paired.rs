@@ -13,7 +13,7 @@ const RUNS: usize = 5_000;
 const PILOTS: usize = 1_000;
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::MidP };
 
-/// Probability that an item takes its cluster's common draw; two fifths of the pairs of items in a cluster then share a draw.
+/// Probability that an item takes its cluster's common draw. Thus two fifths of the item pairs in a cluster share a draw.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// Simulates an item: 1 if only the first side is right, -1 if only the second, otherwise 0.
@@ -116,7 +116,8 @@ pub(crate) fn pilots() {
     }
 }
 
-/// Rejection rates of McNemar's tests under the null by enumeration, and how often the mid-p test and Tango's interval disagree.
+/// Rejection rates of McNemar's tests under the null hypothesis, by enumeration, and how often the mid-p test and Tango's interval
+/// disagree.
 pub(crate) fn levels() {
     println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango apart");
     for n in [50u64, 100, 500, 1_000] {

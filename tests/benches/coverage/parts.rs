@@ -75,7 +75,7 @@ fn ledgers() {
                 let shares = [l.prompt_share, l.prompt_unbiased_share].map(|e| e.expect("a gap that varies"));
                 [l.model_itself, l.total, l.prompt, l.sample, l.residual, l.prompt_unbiased, shares[0], shares[1]]
             };
-            // With n relations, variances are 1 / n of those with one relation.
+            // Variances of a mean over relations are inversely proportional to the number of relations.
             let by = |k: usize| if (1..6).contains(&k) { MANY as f64 / n as f64 } else { 1.0 };
             let means = list(all).map(|e| e.mean);
             let truths = std::array::from_fn(|k| means[k] * by(k));

@@ -276,7 +276,7 @@ fn prompts() {
     }
 }
 
-/// Rejection rate of the test for a sweep when there is no systematic change.
+/// Rejection rate of the test for a sweep if there is no systematic change.
 fn sweeps() {
     let mut rng = stream(4, "sweeps");
     for n in [100, 400, 2_000] {
