@@ -130,7 +130,7 @@ fn the_peak_of_loading_belongs_to_the_forecast() {
     assert!((0.8..=1.2).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// Regression: the other labs used to include the limit in their forecast without comparing the two.
+/// Regression: the other labs used to report the limit in their forecast without checking whether the forecast exceeds it.
 #[test]
 fn every_lab_refuses_a_limit_that_it_cannot_keep() {
     let dir = tempfile::tempdir().unwrap();

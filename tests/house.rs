@@ -172,7 +172,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // Tests may name a workspace crate of which a feature provides sample data.
+            // A dev-dependency on a workspace crate is also allowed if it only enables that crate's sample data.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);

@@ -107,7 +107,7 @@ pub enum Effect {
     Save(Box<Document>, Existing),
     Load(ScreenId, Vec<PathBuf>),
     ListSessions,
-    /// Rename or delete the recorded session in a file, and list them all again.
+    /// Rename or delete the recorded session in a file, then list all sessions again.
     ChangeSession(PathBuf, Change),
     /// Replay a recorded session on top of the current screen.
     OpenSession(PathBuf),

@@ -416,7 +416,7 @@ pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rec
     Some((number, *shown.get(number)?, Rect { y, height: 1, ..inner }))
 }
 
-/// The first visible line if the cursor is on line `here`; headings of the form are `None`.
+/// Index of the first visible line if the cursor is on row line `here`; `drawn` contains `None` for the form's headings.
 fn first_drawn(drawn: &[Option<usize>], here: usize, height: u16) -> usize {
     let cursor = drawn.iter().position(|line| *line == Some(here)).unwrap_or(0);
     scrolled(cursor, drawn.len(), height.into())

@@ -31,7 +31,7 @@ pub enum Role {
     Warning,
     Error,
     Recording,
-    /// Rule of a chart's marker.
+    /// Vertical line at a chart's marker.
     Marker,
     Bar,
     Axis,

@@ -83,7 +83,7 @@ def compare(folder, probity):
     """Returns the faults of a folder, and the largest deviation of its logits."""
     try:
         model, tokenizer, said = load(folder)
-    except Exception as error:  # whatever transformers raises is what its user would see
+    except Exception as error:  # reports any exception that users of transformers would see
         return [f"refused: {str(error).splitlines()[0]}"], None
     with tempfile.TemporaryDirectory() as beside:
         copy = pathlib.Path(beside) / folder.name

@@ -204,7 +204,7 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     );
 }
 
-/// Proportion of simulations without a difference in which the sequential test, checked after every item, ever stops.
+/// Proportion of simulations without a difference in which the sequential test, applied after every item, stops at least once.
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");

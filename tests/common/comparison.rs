@@ -110,7 +110,7 @@ pub(crate) fn compared() -> Vec<Finding> {
     out
 }
 
-/// Baselines, of which the bag of words is the best.
+/// Baselines; the bag of words is the best.
 fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     let of = |(name, share): (&str, f64)| {
         let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);

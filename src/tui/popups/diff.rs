@@ -195,7 +195,7 @@ fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String
 /// Confidence level of the intervals if the run has no numbers.
 const LEVEL: f64 = 0.95;
 
-/// The drawn figure of both runs, if they have one in common, and the number of such figures.
+/// The figure drawn for both runs, if they share one, and the number of figures that they share.
 fn drawn_figure(state: &State) -> (Option<(Figure, Figure)>, usize) {
     let mut all = figures(state);
     let of = all.len();

@@ -132,7 +132,7 @@ pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Minimum number of entries of a picker that can be filtered.
+/// A picker with at least this many entries can be filtered.
 const LONG: usize = 7;
 
 /// Indices of the open picker's entries that match its filter.
@@ -321,7 +321,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     before
 }
 
-/// Formats the keys of a command; those in a menu follow the key that opens it: `t b`.
+/// Formats the keys of a command. For a command in a menu, the key that opens the menu comes first: `t b`.
 fn keys_of(state: &State, entry: &Entry) -> String {
     let keys = state.keymap.label(entry.name);
     match entry.context {

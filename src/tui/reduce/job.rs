@@ -283,7 +283,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if state.busy() {
         let running = state.board.job().map(|job| job.id);
         if state.cancelling == running {
-            // A user who waits for the run's end in order to quit can quit at once.
+            // A user who is waiting for the run to stop before the program quits can quit at once.
             if state.quitting {
                 return quit(state);
             }

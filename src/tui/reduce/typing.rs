@@ -79,7 +79,7 @@ pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Passes typed text to its consumer; rejects text that cannot become a setting's number.
+/// Passes typed text to its consumer; rejects text that cannot become a valid number for the setting.
 fn follow(state: &mut State) -> Vec<Effect> {
     let Some(entry) = &state.view.entry else { return Vec::new() };
     let text = entry.buffer.clone();

@@ -125,7 +125,7 @@ pub enum Drag {
 /// Meaning of the next key while a command is pending; cleared together with its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pending {
-    /// A filter was rejected: letters are its text rather than commands.
+    /// A filter was rejected, so letters typed next belong to it and are not commands.
     Filter,
     /// A run of unchanged settings was requested; a second request starts it.
     Repeat,

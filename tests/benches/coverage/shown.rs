@@ -232,7 +232,7 @@ fn means() {
     }
 }
 
-/// Answers to prompts with these true scores on the same instances, some of which are hard under all prompts.
+/// Answers to prompts with the given true scores on the same instances. Some instances are hard under all prompts.
 fn answers(scores: &[f64], n: usize, rng: &mut impl FnMut() -> f64) -> Answers {
     let hard: Vec<f64> = (0..n).map(|_| rng()).collect();
     let right: Vec<bool> = scores

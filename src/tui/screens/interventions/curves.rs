@@ -99,7 +99,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// What the intervals of a figure cover. The training runs behind the scores differ from those behind the model's own behaviour.
+/// Line that says what a figure's intervals cover. Scores and model behaviour are based on different training runs.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
     let one = if text.contains("training") { "" } else { ", one training run" };
@@ -216,13 +216,14 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// The first property that is no longer readable, or "the other property" if only one should stay.
+/// The first property that is no longer readable, or "the other property" if only one should be preserved.
 fn lost(p: &ReliabilityFinding) -> String {
     let lost = p.beside.selectivities.iter().find(|on| !on.eligible);
     lost.map_or_else(|| "the other property".into(), |on| printable(&on.property).replace('_', " "))
 }
 
-/// S by property if several properties should stay, in the longest form that fits `room`: with intervals and n, with intervals, or plain.
+/// S by property if several properties should be preserved, in the longest form that fits `room`: with intervals and n, with intervals, or
+/// plain.
 fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let on = &p.beside.selectivities;
     let form = |intervals: bool, counts: bool| {

@@ -113,7 +113,8 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// The comparison of the drawn method with a method of the same aim whose probability of being more reliable is closest to one half.
+/// Of the comparisons between the drawn method and methods with the same aim, the one with a probability of being more reliable closest to
+/// one half.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
@@ -159,7 +160,7 @@ pub fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// Spec of the drawn method; `None` if it is not run.
+/// The drawn method in the setup's spec; `None` if the spec does not run it.
 pub(crate) fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])

@@ -117,7 +117,7 @@ pub(crate) fn table(state: &State) -> Table {
     }
 }
 
-/// Reason why the drawn method has no best strength, or why the selectivity of its scores is doubtful.
+/// The reason why the drawn method has no best strength; `None` if it has one.
 pub(crate) fn reason(state: &State) -> Option<String> {
     let none = without(state)?;
     let so_far = if none.is_final { "" } else { " so far" };
@@ -127,7 +127,7 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// The answer's sentence on a run without any best strength, or else the reason for the drawn method.
+/// If the run has no best strength for any method, the sentence of the answer about this; otherwise the reason for the drawn method.
 fn missing(state: &State) -> Option<String> {
     let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
     let said = run

@@ -47,7 +47,7 @@ pub struct Compared {
     alphas: Alphas,
     /// Number of rationales that pass both thresholds, and number of scored ones.
     passed: (usize, usize),
-    /// Outcome of the masks, if they are rated.
+    /// Result for the masks, if they are rated.
     masks: Option<String>,
     pub level: f64,
 }
@@ -140,7 +140,7 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
     let moved = made
         .filter(|made| made.words() != words)
         .map(|made| (made.words().join(" "), made.answer().map(str::to_owned)));
-    // The data's prediction and scores apply only to its original mask.
+    // The data's prediction and scores apply only to the original mask.
     moved.filter(|_| typed::can_ask(state)).map_or(Vec::new(), |(text, answer)| typed::ask_about(state, text, answer))
 }
 
