@@ -60,7 +60,8 @@
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
 //! The lab crates and the crates above them in the table do not depend on ratatui, crossterm or tokio. `tests/house.rs` checks that no file
-//! outside a lab's own folders names the lab, except the few that list all labs. This root crate holds `main.rs`, the integration tests and the benches.
+//! outside a lab's own folders names the lab, except the few that list all labs. This root crate holds `main.rs`, the integration tests and
+//! the benches.
 //!
 //! # Structure of a lab
 //!

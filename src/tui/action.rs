@@ -157,7 +157,7 @@ pub enum Saved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportOptions {
     pub look: figure::Options,
-    /// At least one.
+    /// File formats; never empty.
     pub formats: Vec<Format>,
     /// Folder relative to the working directory.
     pub folder: PathBuf,

@@ -97,7 +97,7 @@ enum Whose {
     SoFar,
     /// In progress, and settings have changed since the start.
     SoFarBefore,
-    /// Cancelled.
+    /// The run was cancelled, so the answer covers a part of it.
     OfPart,
     OfFailed,
     /// Settings have changed since the run.
@@ -226,7 +226,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
-    // Key hints are also in the footer, so the question takes priority; the note that the settings have not been run stays.
+    // The question takes priority over key hints, which are also in the footer, but not over the note that the settings have not been run.
     let columns = usize::from(columns);
     let crowded = width(&text) + width(&hint) + 3 > columns;
     let hint = if crowded && role == Role::Dim { String::new() } else { hint };

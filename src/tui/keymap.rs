@@ -33,7 +33,7 @@ impl Keymap {
         number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
-    /// The command of a key in the first context that contains it.
+    /// The command of a key in the first of the contexts that has the key.
     pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
             let mut all = COMMANDS.iter().zip(&self.keys);

@@ -44,7 +44,7 @@ pub struct Layout {
     pub status: Rect,
 }
 
-/// True if slots become tabs: on a small screen, or when one is zoomed.
+/// True if slots become tabs: on a small screen, or when a pane is zoomed.
 pub(crate) fn is_small(state: &State) -> bool {
     let (columns, rows) = state.view.size;
     columns < WIDE.0 || rows < WIDE.1

@@ -66,7 +66,7 @@ impl Memory {
         }
     }
 
-    /// Restores the saved state, skipping damaged parts and those of another version.
+    /// Restores the saved state, skipping parts that are damaged or from another version.
     pub(crate) fn restore(&self, state: &mut State) {
         for s in SCREENS {
             let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());

@@ -60,7 +60,7 @@ pub trait Screen: Sync {
     /// Question that the screen answers, in one line of the opening screen; `None` omits the screen there.
     fn question(&self) -> Option<&'static str>;
 
-    /// Slots in the order of the focus, each with its panes as tabs; never empty. A lab has four: settings, list, figures, detail.
+    /// Slots in focus order, each with its panes as tabs; never empty. A lab has four: settings, list, figures, detail.
     fn slots(&self) -> &'static [&'static [Pane]];
 
     /// True if a pane has contents, or will have once the run has ended; other panes get no tab.
@@ -150,7 +150,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Figure of the focused pane, or the one that represents it.
+    /// Figure of the focused pane, or the figure that represents it.
     fn figure<'a>(&self, _state: &'a State) -> Option<&'a Figure> {
         None
     }
@@ -184,7 +184,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Receives files of [`Effect::Load`].
+    /// Receives the files requested with [`Effect::Load`].
     fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
         Vec::new()
     }

@@ -228,7 +228,7 @@ fn optimum() {
     }
 }
 
-/// Time in seconds for one method and one oracle at the size of the default experiment.
+/// Prints the time in seconds for one method and one oracle at the size of the default experiment.
 fn cost() {
     let (n, k, m) = (2_400, 5, 33);
     let other = labels(n);
@@ -256,7 +256,7 @@ fn cost() {
     println!("assessing {k} replicates x {m} strengths x {n} examples, 1000 resamples | {seconds:.3} s");
 }
 
-/// Time in seconds to search the small grid, setting by setting, and to train five replicates of the chosen setting.
+/// Prints the time in seconds to search the small grid, setting by setting, and to train five replicates of the chosen setting.
 fn training() {
     let (n, d) = (6_000, 160);
     let mut rng = stream(4, "training");

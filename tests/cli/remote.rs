@@ -281,7 +281,7 @@ fn the_login_node_submits_and_this_side_follows() {
     submitted_there_and_followed_here(&Place::new());
 }
 
-/// Every command that uses the link reports this in the same way.
+/// Every command that uses the link reports an unknown host or a refused key in the same way.
 #[test]
 fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
     let near = Probity::new();

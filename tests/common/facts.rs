@@ -49,7 +49,7 @@ fn estimate(mean: f64) -> Estimate {
     Estimate { mean, lo: (mean - 0.06).max(0.0), hi: (mean + 0.06).min(1.0) }
 }
 
-/// P@1 of a model under a prompt of a relation.
+/// Made-up P@1 of a model for a relation and prompt.
 fn truth(relation: usize, prompt: usize, model: usize) -> f64 {
     ((relation * 7 + prompt * 5 + model * 11) % 17) as f64 / 20.0
 }

@@ -49,7 +49,7 @@ impl Recorder for Tape {
     fn finish(&mut self) {}
 }
 
-/// An outside world in which every figure can be written, with one recorded session.
+/// Functions for work outside the loop: every figure is reported as written, and there is one recorded session.
 fn outside() -> Outside {
     // The session is small, because the loop waits until it has been read.
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");

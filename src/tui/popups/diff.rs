@@ -131,7 +131,7 @@ fn is_series(layer: &Layer) -> bool {
     matches!(layer, Layer::Line(l) if l.role.dash.is_some()) || matches!(layer, Layer::Bars(_))
 }
 
-/// The line or the bars of a figure that matter most.
+/// The most important line or bars of a figure.
 fn leading(figure: &Figure) -> Option<&Layer> {
     let leads = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some() && (l.role.emphasis == Emphasis::Strong || l.role.accent == Some(2)));
     figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(|l| is_series(l)))

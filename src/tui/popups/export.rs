@@ -22,7 +22,7 @@ const APART: usize = 24;
 /// Number of characters of the spec's hash that replace omitted settings.
 const HASH: usize = 6;
 
-/// Columns of the dialog's border and of the words around the figure's name.
+/// Width of the dialog's border and of the words around the figure's name, in columns.
 const FRAME: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -312,7 +312,7 @@ pub(crate) fn ask_quit(state: &mut State) -> Vec<Effect> {
     ask_unsaved(state, ask_stop)
 }
 
-/// Asks about unsaved work; continues if there is none or the question is already open.
+/// Asks about unsaved work; calls `then` if there is none or if the question is already open.
 fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
     let asked = state.popup_name() == Some("unsaved");
     if asked || SCREENS.iter().all(|screen| screen.unsaved(state).is_none()) {

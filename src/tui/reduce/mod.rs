@@ -123,7 +123,7 @@ fn tick(state: &mut State) {
     }
 }
 
-/// Reports the files of a figure, or asks about those that it would replace.
+/// Reports the files written for a figure, or asks about existing files that they would replace.
 fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {
@@ -142,7 +142,7 @@ fn exported(state: &mut State, done: Exported) {
     }
 }
 
-/// Reports the file of a document, or asks about the one that it would replace.
+/// Reports the file written for a document, or asks about an existing file that it would replace.
 fn saved(state: &mut State, done: Saved) {
     match done {
         Saved::Wrote(path) => {
@@ -161,7 +161,7 @@ fn saved(state: &mut State, done: Saved) {
     }
 }
 
-/// Stores the progress of the grid; an error keeps the last state.
+/// Stores the progress of the grid; after an error, the previous state remains.
 fn followed(state: &mut State, seen: Result<Box<View>, Problem>) {
     let Some(followed) = &mut state.followed else { return };
     match seen {

@@ -303,7 +303,7 @@ impl State {
         screen(self.view.lab).setup()
     }
 
-    /// Shows a screen; the form of the screen that is left closes.
+    /// Shows a screen, and closes the form of the previous screen.
     pub fn show(&mut self, id: ScreenId) {
         if id != self.view.screen {
             setup::close_form(self);

@@ -17,7 +17,7 @@ pub struct ReplayState {
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,
-    /// Starts of runs and the user's notes that were played, with their times in seconds.
+    /// Run starts and user's notes played so far, with their times in seconds.
     pub marks: Vec<(f64, String)>,
     pub held: bool,
     /// True if the end has been reached.

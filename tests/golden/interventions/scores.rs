@@ -17,7 +17,7 @@ crate::harness::tests! {
     Needs::Reference("interventions") => [scores, scores_of_three_values];
 }
 
-/// Oracles of all properties, with which changed embeddings are scored.
+/// Oracles of all properties, used to score edited embeddings.
 pub(crate) struct Judge {
     oracles: Vec<(String, Probe<Oracle>)>,
     before: Matrix,

@@ -156,7 +156,7 @@ impl Stored<'_> {
         panel
     }
 
-    /// Number of correct answers by the k-th model in the list on one relation, in a draw of a random regime.
+    /// Number of correct answers by the k-th model in the list for relation r, in draw d under a random regime.
     fn correct(&self, panel: &Panel, regime: &str, (d, k, r): (usize, usize, usize)) -> usize {
         let t = self.table;
         let prompts = &t.tensors.get(&format!("{regime}.prompt")).data;

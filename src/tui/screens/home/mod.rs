@@ -201,7 +201,7 @@ impl Screen for Home {
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let rows = answering().count() as u16 + 3;
         let [labs, below] = Split::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(body);
-        // The models need no more than their longest name; the names of sessions are longer.
+        // The model list is only as wide as its longest name requires, because session names are longer.
         let columns = self::models(state).iter().map(|(name, _)| width(name)).max().unwrap_or(0) as u16 + MODEL_FACTS;
         let columns = columns.max(FEWEST_OF_MODELS).min(below.width * 3 / 8);
         let [sessions, models] = Split::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(below);

@@ -117,7 +117,7 @@ fn calibration_error(state: &State) -> Option<f64> {
     judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
 }
 
-/// Scores at the marker. The strength is also in standard deviations if that leaves space for n.
+/// Scores at the marker. The strength is also given in standard deviations if that leaves space for n.
 fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'static>> {
     let theme = state.theme();
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());

@@ -47,7 +47,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// What an example that differs from the current figure or settings shows, and how to see the current one.
+/// Note on an example that differs from the current figure or settings: what it shows, and how to see the current one.
 fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     let run = state.keymap.short_label("run");
     let (shown, method) = (edited_by(state, example), &view(state).method);

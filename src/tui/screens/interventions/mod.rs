@@ -70,7 +70,7 @@ pub struct View {
     pub spec: Spec,
     pub catalog: Catalog,
     pub method: String,
-    /// Index of its options, if the spec runs it with several.
+    /// Index among the method's sets of options, if the spec runs the method with several.
     pub nth: usize,
     /// True if the user chose the method; otherwise the best one is drawn once a run has ended.
     pub picked: bool,
@@ -383,7 +383,7 @@ impl Screen for Interventions {
     }
 
     fn refresh(&self, state: &mut State) {
-        // The answer, the list and the figures are by the same oracle.
+        // The answer, the list and the figures use the same oracle, one of the shown run's oracles.
         let judges =
             state.shown_run(LabId::Interventions).and_then(|run| own(&run.job.spec)).map(|spec| &spec.probe.oracles);
         let judge = judges.filter(|all| !all.contains(&view(state).oracle)).and_then(|all| all.first().copied());

@@ -249,7 +249,7 @@ fn next_cause(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Cycles the average: none, then over one prompt, and more.
+/// Cycles the number of prompts in the average: none, one, two, and so on.
 fn turn_averaged(state: &mut State, on: bool) -> Vec<Effect> {
     let stops: Vec<Option<usize>> =
         std::iter::once(None).chain(results(state).curve.iter().map(|c| Some(c.value.prompts))).collect();

@@ -67,7 +67,7 @@ fn word(state: &State) -> usize {
     pointed.map(|p| p.word).or(first).unwrap_or(0)
 }
 
-/// The table of heads; `None` if nothing was asked.
+/// The table of heads; `None` if no attention was requested.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     heatmap::heads(state.board.engine.as_ref(), attention(state)?, word(state))
 }

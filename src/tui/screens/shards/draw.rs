@@ -17,7 +17,7 @@ use session::parts::watch::{Pace, View, sign};
 
 /// Height of the map, in rows.
 const MAP: usize = 8;
-/// Widths of the bar of all cells and of one cell's bar, in columns.
+/// Widths of the overall progress bar and of a single cell's bar, in columns.
 const BARS: (usize, usize) = (30, 8);
 
 /// Width of a shard's remaining time, in columns.
