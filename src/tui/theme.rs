@@ -186,7 +186,7 @@ impl Theme {
         self.styles.get(&role).copied().unwrap_or_default()
     }
 
-    /// Style of the k-th series colour; colours repeat.
+    /// Style of a series by the index of its colour; the colours repeat after the last one.
     pub fn series(&self, colour: usize) -> Style {
         self.series.get(colour % self.series.len().max(1)).copied().unwrap_or_default()
     }

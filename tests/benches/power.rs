@@ -152,7 +152,7 @@ fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds:
     Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: Some(clusters), apart: false }
 }
 
-/// Proportion of simulated data sets whose interval contains the true difference.
+/// Prints the proportion of simulated data sets whose interval contains the true difference.
 fn coverage() {
     for n in [100, 500, 2_000] {
         for (p01, p10) in SETTINGS {
@@ -204,7 +204,7 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     );
 }
 
-/// Proportion of simulations without a difference in which the sequential test, applied after every item, stops at least once.
+/// Prints the proportion of simulations without a difference in which the sequential test, applied after every item, stops at least once.
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");
@@ -220,7 +220,7 @@ fn peeking() {
     }
 }
 
-/// Proportion of pilots whose interval for the required n contains the true n, and the power at the true n.
+/// Prints the true required n with its power, and the proportion of pilots whose interval for the required n contains it.
 fn covered() {
     let holds = |pairs: &Pairs, want: f64| {
         let Some(pilot) = Pilot::of(pairs, 0.95) else { return false };
@@ -269,8 +269,8 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     }
 }
 
-/// How often the sign of the difference varies between six random parts of the items although there is a difference. For results from
-/// files, this criterion adds nothing to the power.
+/// Prints how often the sign of the difference varies between six random parts of the items although there is a difference. For results
+/// from files, this criterion adds nothing to the power.
 fn signs() {
     for n in [200, 640, 2_000] {
         let (p01, p10) = (0.05, 0.10);
@@ -289,8 +289,8 @@ fn signs() {
     }
 }
 
-/// Time in seconds to the first estimate and to the end of the shipped comparison, with five seeds, up to 4,096 sentences per class and no
-/// cache.
+/// Prints the time in seconds to the first estimate and to the end of the shipped comparison, with five seeds, up to 4,096 sentences per
+/// class and no cache.
 fn gallery() {
     for round in 0..3 {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -345,7 +345,7 @@ fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Times exact power against 5,000 simulated comparisons using the exact test of statsmodels.
+/// Times exact power, and the other side's estimate from 5,000 simulated comparisons with the exact test of statsmodels.
 fn simulation() {
     for (n, p01, p10) in [(640, 0.05, 0.10), (10_000, 0.10, 0.11)] {
         let d = Discord::new(p01, p10).expect("probabilities");
@@ -363,7 +363,8 @@ fn simulation() {
     }
 }
 
-/// The published grid with several seeds on 16,384 vectors of 768 numbers, with a quarter as many for validation, on one thread.
+/// Times the published grid search with several seeds on 16,384 vectors of 768 numbers and a quarter as many validation vectors, on one
+/// thread.
 fn grid() {
     let number =
         |name: &str, usual: usize| -> usize { std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual) };

@@ -340,7 +340,7 @@ fn hand_made_rationales(dir: &Path) {
 /// Maximum relative excess of a run's smallest change over that of the constrained solver.
 const LEAST: f64 = 0.005;
 
-/// Sensitivity and stability of attention, from the sentences to the numbers of a run.
+/// Compares the sensitivity and stability of attention in a complete run on sentences.
 fn least_changes_and_lowest_maps_of_a_run(dir: &Path) {
     let want = json(&dir.join("saliency/robust.json"));
     let folder = tempfile::tempdir().unwrap();

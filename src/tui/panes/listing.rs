@@ -57,7 +57,7 @@ impl Listing {
         scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
     }
 
-    /// Draws the header and the lines, indented by the cursor mark; `entry` formats the line of an index.
+    /// Draws the header and the lines, indented by the width of the cursor mark; `entry` formats the line with a given index.
     pub(crate) fn draw(
         &self,
         frame: &mut Frame,

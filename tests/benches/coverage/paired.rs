@@ -22,7 +22,7 @@ fn item(rng: &mut impl rand::Rng, p01: f64, p10: f64) -> i32 {
     i32::from(u < p10) - i32::from((p10..p10 + p01).contains(&u))
 }
 
-/// Coverage of the difference with clustered items: equal clusters of five and twenty items, and unequal ones of 1 to 13.
+/// Prints the coverage of the difference with clustered items: equal clusters of five and twenty items, and unequal ones of 1 to 13.
 pub(crate) fn clusters() {
     println!("clusters | items in each | p01 | p10 | covers | width | n");
     let unequal = |n: usize| (0..n).map(|k| 1 + k * 7 % 13).collect::<Vec<usize>>();
@@ -68,8 +68,8 @@ pub(crate) fn clusters() {
     }
 }
 
-/// Pilots with n items: coverage of the intervals for the required number of items and for the power at n, and estimated type M and type S
-/// errors of significant pilots next to the true ones.
+/// Prints, for pilots with n items, the coverage of the intervals for the required number of items and for the power at n. Also prints the
+/// estimated type M and type S errors of significant pilots, next to the true errors.
 pub(crate) fn pilots() {
     println!("pilots | n | p01 | p10 | needed covers | bounded | power covers | n simulated");
     let mut rng = stream(7, "pilots");
@@ -116,7 +116,7 @@ pub(crate) fn pilots() {
     }
 }
 
-/// Rejection rates of McNemar's tests under the null hypothesis, by enumeration, and how often the mid-p test and Tango's interval
+/// Prints rejection rates of McNemar's tests under the null hypothesis, by enumeration, and how often the mid-p test and Tango's interval
 /// disagree.
 pub(crate) fn levels() {
     println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango apart");

@@ -88,7 +88,7 @@ fn ledgers() {
     }
 }
 
-/// Random rankings with these probabilities; the score is the proportion of the most frequent ranking.
+/// Prints the coverage for rank consistency, the proportion of the most frequent ranking, with rankings drawn from given probabilities.
 fn ranks() {
     let mut rng = stream(2, "ranks");
     let equal = |n: usize| (format!("{n} equal orders"), vec![1.0 / n as f64; n]);
@@ -112,7 +112,7 @@ fn ranks() {
     }
 }
 
-/// Long-tailed distances: exponentials of normal variables.
+/// Prints the coverage for means of distances with a long tail: exponentials of normal variables.
 fn distances() {
     let mut rng = stream(3, "distances");
     for spread in [0.25f64, 0.5, 1.0] {

@@ -59,7 +59,7 @@ fn right_minus_wrong() {
     }
 }
 
-/// Relative changes that are correlated within an original and have a log-normal spread.
+/// Prints the coverage for relative changes that are correlated within an original and have a log-normal spread.
 fn sensitivity() {
     let mut rng = stream(10, "sensitivity");
     let mut rng = || unit(&mut rng);

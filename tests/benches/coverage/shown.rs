@@ -42,7 +42,8 @@ pub(crate) fn shown() {
     fixed_tasks();
 }
 
-/// Two systems on tasks of 20 to 400 items, with differences that vary by five points between tasks: the mean over tasks and over items.
+/// Prints the coverage for two systems on tasks of 20 to 400 items: for the mean over tasks and over items. The difference varies by five
+/// points between tasks.
 fn tasks() {
     let mut rng = stream(6, "tasks");
     let mut normal = || (0..12).map(|_| unit(&mut rng)).sum::<f64>() - 6.0;
@@ -134,7 +135,7 @@ fn fixed_values() {
     }
 }
 
-/// Two runs side by side: proportions of independent examples.
+/// Prints the coverage for two runs side by side, for proportions of independent examples.
 fn runs() {
     let mut rng = stream(5, "two runs");
     for (p, q) in [(0.05, 0.05), (0.2, 0.2), (0.5, 0.5), (0.05, 0.3), (0.5, 0.8)] {
@@ -276,7 +277,7 @@ fn prompts() {
     }
 }
 
-/// Rejection rate of the test for a sweep if there is no systematic change.
+/// Prints the rejection rate of the test for a sweep if there is no systematic change.
 fn sweeps() {
     let mut rng = stream(4, "sweeps");
     for n in [100, 400, 2_000] {

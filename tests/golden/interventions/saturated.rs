@@ -114,8 +114,8 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let steps = number(&set.info["T"]) as usize;
     let first = signs(&probe, &h, &case.labels, case.aim);
     let (stored, turned) = set.grid(case, "sign");
-    // The stored value is the sign of the gradient of the label's loss. Ours is the step, which descends that loss if the attack goes
-    // towards the label.
+    // The stored value is the sign of the gradient of the label's loss. Our value is the direction of the step, which is opposite if the
+    // attack aims at the label.
     let down = if case.aim == Aim::Towards { -turned } else { turned };
     let steps_there: Vec<f64> = stored.data.iter().map(|s| down * s).collect();
     report.close64(&format!("{} signs", case.key), first.cast::<f64>().data(), &steps_there, 0.0);

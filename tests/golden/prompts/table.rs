@@ -276,7 +276,7 @@ fn enumerated_rank_consistency(dir: &Path) {
     report.finish();
 }
 
-/// Eight models on 32 relations, with 1,000 given draws and scores in whole billionths.
+/// Compares the rank consistency of eight models on 32 relations over 1,000 stored draws, with scores rounded to billionths.
 fn big(big: &Value, report: &mut Report) {
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(big["scores"].clone()).unwrap();
     let subsets: Vec<Vec<usize>> = serde_json::from_value(big["subsets"].clone()).unwrap();

@@ -139,7 +139,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
         }
         spans
     };
-    // The note that a score is still being refined matters more than a second unit.
+    // The "refining" note takes priority over the strength in standard deviations.
     let n = width(&count(p)) + "  refining".len();
     let fits = |spans: &Vec<Span<'_>>| spans.iter().map(Span::width).sum::<usize>() + n <= room;
     Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))

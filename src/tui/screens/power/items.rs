@@ -199,7 +199,7 @@ pub(crate) fn task(state: &State) -> Option<&labs::Tagged<TaskFinding>> {
     of_pair(state).get(at).copied()
 }
 
-/// Opens the tasks of the pair under the cursor, or the items of its task; false if there are none.
+/// Opens the tasks of the pair, or the items of the task, under the cursor; false if there are none.
 pub(crate) fn open(state: &mut State) -> bool {
     let task = match shown(state) {
         List::Flips => return false,

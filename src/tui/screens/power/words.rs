@@ -230,7 +230,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     }
     let (asked, ran) = (terms(state), ran(state).cloned());
     let spec = ran.map_or(String::new(), |spec| Spec::from(asked.of(&spec)).to_toml());
-    // Made printable line by line, because line ends would become visible characters.
+    // The lines are made printable one by one, because in the whole text, line ends would become visible characters.
     let spec: Vec<_> = spec.trim().lines().map(printable).collect();
     let command = format!("probity run - <<'END'\n{}\nEND", spec.join("\n"));
     Some(Origin { what: lead(c, results(state).alpha()), entries, command })
