@@ -282,7 +282,7 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     (before, under, after)
 }
 
-/// A key shown in the status line: its text and word, and the command of a click.
+/// A key shown in the status line: its text, its word, and the command that a click runs.
 struct Item {
     keys: String,
     word: &'static str,

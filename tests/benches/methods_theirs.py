@@ -112,7 +112,7 @@ def rlace(folder):
 
 
 def attacked(folder, count):
-    """Returns the network, the first rows, the classes that the attack must leave, and the paper's radii."""
+    """Returns the network, the first rows, the classes that the attack moves away from, and the paper's radii."""
     import torch
 
     x, y = load(folder)

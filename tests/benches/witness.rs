@@ -15,7 +15,7 @@ use probity::gallery;
 use probity::stats::rng::{below, stream};
 use serde_json::Value;
 
-/// Both ends of the scale, with the default number of sentences; with fewer, training does not change a model.
+/// Both ends of the range of γ, with the default number of sentences; fewer sentences do not change a model in training.
 const DISPARITY: &str = "\n[disparity]\ngammas = [0, 1]\n";
 /// Number of resamples for the interval of a correlation.
 const RESAMPLES: usize = 1000;
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// Mean, lower and upper end.
+/// Mean, lower limit and upper limit of an estimate.
 fn estimate(value: &Value) -> Option<[f64; 3]> {
     Some([value["mean"].as_f64()?, value["lo"].as_f64()?, value["hi"].as_f64()?])
 }

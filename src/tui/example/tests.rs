@@ -195,7 +195,7 @@ fn the_example_names_what_it_is_of_where_the_settings_differ() {
     }
 }
 
-/// Regression: 418 sentences of the answers, and the values of chance, C and S, used to have no interval.
+/// Regression: 418 sentences in the answers, and the values of chance, C and S, used to have no interval.
 #[test]
 fn every_sentence_of_the_shipped_answers_has_an_interval() {
     for lab in labs::LABS {

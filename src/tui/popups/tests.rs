@@ -306,7 +306,7 @@ fn a_term_never_runs_into_its_meaning() {
     }
 }
 
-/// Regression: the help used to omit how a command without a key is reached.
+/// Regression: the help used not to say how to run a command that has no key.
 #[test]
 fn the_help_says_how_a_command_without_a_key_is_reached() {
     let lines = words(&help_text(&state(), "mouse", 76));

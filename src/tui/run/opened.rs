@@ -93,7 +93,7 @@ mod tests {
         spec
     }
 
-    /// Makes a session that started with one spec and ran others.
+    /// Returns a session that started with one spec and ran others.
     fn session(header: Option<Spec>, ran: &[u64]) -> Session {
         let entries = ran.iter().map(|seed| {
             let spec = Box::new(spec(*seed));

@@ -53,7 +53,7 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// The values of a row in brief.
+/// Short description of the values that a row accepts.
 pub(super) fn range(row: &Row) -> String {
     match &row.kind {
         Kind::Slider { range, unset: Some(word), .. } => format!("{range} or {word}"),

@@ -175,7 +175,8 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to keep.
+/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to be
+/// preserved.
 fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }

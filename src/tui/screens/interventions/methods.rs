@@ -127,7 +127,7 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// If the run has no best strength for any method, the sentence of the answer about this; otherwise the reason for the drawn method.
+/// If the run has no best strength for any method, the answer's sentence about this; otherwise the reason for the drawn method.
 fn missing(state: &State) -> Option<String> {
     let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
     let said = run
