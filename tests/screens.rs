@@ -312,7 +312,7 @@ fn a_tiny_screen_says_what_it_needs() {
     }
 }
 
-/// Regression: with both bands, the line of scores used to be wider than its pane, and n, which belongs to every number, was cut.
+/// Regression: with both bands, the line of scores used to be wider than its pane, so that n was cut.
 #[test]
 fn n_stands_beside_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {

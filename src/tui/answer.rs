@@ -95,7 +95,7 @@ fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
 #[derive(Clone, Copy, PartialEq)]
 enum Whose {
     SoFar,
-    /// In progress, and settings have changed since the start.
+    /// The run is in progress, and settings have changed since it started.
     SoFarBefore,
     /// The run was cancelled, so the answer covers a part of it.
     OfPart,

@@ -18,7 +18,7 @@ printf '\033[?2026l\033[?1006l\033[?1015l\033[?1003l\033[?1002l\033[?1000l\033[?
 printf 'probity ended without restoring the terminal; it is restored now\n'
 "#;
 
-/// The waiting shell, which ends when this is dropped.
+/// The waiting shell, which ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
     shell: Child,

@@ -121,7 +121,8 @@ impl Keymap {
             for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
                 let mut claimed = self.keys[winner].clone();
                 if other.context != taken.context && other.context != Context::Everywhere {
-                    // Screens take precedence over the frame by design, so only keys that are new to the winner matter.
+                    // A screen's default keys may override those of the frame, so only keys that the user added to the winner are
+                    // conflicts.
                     claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
                 }
                 let keys = &mut self.keys[i];

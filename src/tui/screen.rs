@@ -92,7 +92,7 @@ pub trait Screen: Sync {
         run.map_or_else(Answer::default, |run| labs::by_id(run.job.spec.lab()).answer(&run.results, &run.job.spec))
     }
 
-    /// True if slots become tabs on a small screen or when zoomed.
+    /// True if slots become tabs on a small screen or when a pane is zoomed.
     fn folds(&self) -> bool {
         true
     }

@@ -127,7 +127,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(line, Rect { x, width: area.right() - x, ..area });
 }
 
-/// The run in progress, or the end of the latest run.
+/// Line with the progress of the current run, or with the outcome of the latest one.
 fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }

@@ -228,7 +228,7 @@ fn optimum() {
     }
 }
 
-/// Prints the time in seconds for one method and one oracle at the size of the default experiment.
+/// Prints the time in seconds to assess one method under one oracle at the size of the default experiment.
 fn cost() {
     let (n, k, m) = (2_400, 5, 33);
     let other = labels(n);

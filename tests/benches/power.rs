@@ -1,7 +1,7 @@
 //! Speed and statistical guarantees of the power lab.
 //!
 //! Run `cargo bench --bench power`; one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`, `gallery`, `simulation`, `grid`
-//! after `--` selects a part. `simulation` and `grid` are ratios to the time of `power_theirs.py`, on one thread each, run by the
+//! after `--` selects a part. `simulation` and `grid` print ratios to the time of `power_theirs.py`, on one thread each, run by the
 //! interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; needs statsmodels, scikit-learn and PyTorch). `grid` takes minutes.
 //! `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it, `PROBITY_BENCH_FORMS` selects the forms, and
 //! `PROBITY_BENCH_HIDDEN` (default 0) sets the classifiers' number of hidden units.

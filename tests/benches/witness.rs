@@ -2,7 +2,7 @@
 //! training, with which names, and for what proportion of facts.
 //!
 //! `cargo bench --bench witness` runs the lab on all built-in models (`-- FINDINGS.jsonl` reads an existing run) and prints one row per
-//! model. The first column is the correlation, over relations and prompts, of a prompt's weight in training with its P@1, within relations,
+//! model. The first column is the correlation between a prompt's weight in training and its P@1, within relations and over all prompts,
 //! with a 95 % bootstrap interval over relations. The others are verbalisation stability, P@1 of the unchanged model and its slope over γ,
 //! and rank consistency under the three regimes with Wilson's intervals. The interval of the slope treats the facts as random; it is wide
 //! because every γ uses the same facts.

@@ -176,7 +176,7 @@ impl Picker for ExportFigure {
 
     fn title(&self, state: &State) -> String {
         let Some(figure) = figure_of_run(state) else { return "Export".into() };
-        // The end of a long name distinguishes figures.
+        // A long name is cut at its start, because its end distinguishes figures.
         let room = usize::from(state.view.size.0).saturating_sub(FRAME);
         format!("Export {}", fit_end(&printable(&figure.name), room))
     }

@@ -44,7 +44,7 @@ pub trait Page: Sync {
         None
     }
 
-    /// True if it lists entries, of which it shows only those that contain [`filter`].
+    /// True if the page lists entries and shows only those that contain [`filter`].
     fn filters(&self) -> bool {
         false
     }
@@ -292,7 +292,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     if found.is_empty() && terms.is_empty() {
         return vec![Line::styled("no command or term matches", theme.style(Role::Dim))];
     }
-    // A term with exactly the typed name comes before the keys.
+    // A term whose name equals the query is listed before the keys.
     let first = terms.first().is_some_and(|term| is_named(term, query));
     let heading = (!terms.is_empty()).then(|| Line::styled("Terms", theme.style(Role::Title)));
     let explained = terms.into_iter().flat_map(|term| pages::explanation(state, term, room));

@@ -222,7 +222,7 @@ const WHAT: usize = 96;
 const NUMBER: usize = 11;
 
 impl Family {
-    /// Formats the heading of a family: its question, its size, and the level of its tests.
+    /// Formats the heading of a family: its question, its number of comparisons, and its significance level.
     fn heading(all: &Corrections<'_>, family: usize) -> String {
         let f = &all.families[family];
         if f.planned {

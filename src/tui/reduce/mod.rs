@@ -206,7 +206,7 @@ fn shortened(paths: &[PathBuf]) -> String {
 /// Commands that are disabled for an example, because they would export its results as the session's.
 const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
 
-/// Executes a command, or shows why it cannot be used now. Commands of a menu close it.
+/// Executes a command, or shows why it cannot be used now. A command in a menu closes the menu.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;

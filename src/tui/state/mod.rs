@@ -386,7 +386,7 @@ impl State {
         self.replay.is_none() && self.board.running()
     }
 
-    /// True if keys are typed into a text.
+    /// True if typed characters go into a text field.
     pub fn typing(&self) -> bool {
         self.view.entry.is_some() || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }

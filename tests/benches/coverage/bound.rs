@@ -1,4 +1,4 @@
-//! Coverage of the interval for the number of training sentences that a bound requires, whose limits follow from the interval for the
+//! Coverage of the interval for the number of training sentences that a bound requires. Its limits follow from the interval for the
 //! difference.
 
 use probity::lab::power::compare::{Names, of_tally};

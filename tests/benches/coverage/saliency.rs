@@ -23,7 +23,7 @@ fn score(mean: f64, rng: &mut impl FnMut() -> f64) -> f64 {
     (mean + 0.25 * normal_quantile(rng())).clamp(0.0, 1.0)
 }
 
-/// An original with a number of partners. Their correctness is correlated, and inputs that are answered correctly have higher scores.
+/// An original with `partners` partners. Their correctness is correlated, and inputs that are answered correctly have higher scores.
 fn original(right: f64, partners: usize, rng: &mut impl FnMut() -> f64) -> Judged {
     let (own, level) = (rng(), 0.15 * normal_quantile(rng()));
     let mut single = || {

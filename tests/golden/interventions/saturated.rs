@@ -84,7 +84,7 @@ impl Saturated {
         all
     }
 
-    /// The stored numbers, `eps × rows`. If a case uses the exact values for the other label, margins change their sign.
+    /// The stored array `what`, of shape `eps × rows`, and its sign: -1 if the case uses the exact values for the other label.
     fn grid(&self, case: &Case, what: &str) -> (Golden, f64) {
         let (key, turned) = &case.truth;
         (self.stored.get(&format!("{key}.{what}")).clone(), if *turned { -1.0 } else { 1.0 })

@@ -67,8 +67,8 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     }
 }
 
-/// A note on an example that differs from the current figure or settings. The example stays when another run has
-/// replaced its models in memory.
+/// A note on an example that differs from the current figure or settings. The example stays visible after another run has replaced its
+/// models in memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));

@@ -113,8 +113,8 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// Of the comparisons between the drawn method and methods with the same aim, the one with a probability of being more reliable closest to
-/// one half.
+/// Comparison of the drawn method with its closest rival: the method with the same aim for which the probability of being more reliable is
+/// closest to one half.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
@@ -263,7 +263,7 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     Some((rated.front.knee.is_ok(), forms))
 }
 
-/// The knee with its strength, under the symbol of the parameter: `PGD, ε .136`.
+/// Method and strength of the knee, with the symbol of the parameter: `PGD, ε .136`.
 fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
     let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
     let entry = view(state).catalog.method(&p.method);

@@ -406,7 +406,7 @@ impl Screen for Interventions {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
                     view.spec = spec.clone();
-                    // A recording may contain a method other than the shown one, whose chart would be empty.
+                    // The recorded spec may not run the shown method, whose chart would then be empty.
                     let shown = view.spec.methods.iter().any(|m| m.name == view.method);
                     if let Some(first) = view.spec.methods.first().filter(|_| !shown) {
                         (view.method, view.nth) = (first.name.clone(), 0);

@@ -98,7 +98,7 @@ fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     wrap(out, room)
 }
 
-/// In columns.
+/// Width of the 2×2 table, in columns.
 pub(crate) const TABLE: usize = 27;
 
 /// The 2×2 table, [`TABLE`] columns wide; empty if the metric has values other than 0 and 1.

@@ -41,7 +41,7 @@ pub enum Drawn {
     Causal(Bias),
 }
 
-/// In tab order.
+/// Panes of the figures, in tab order.
 pub(crate) const PANES: [(Pane, Drawn); 11] = [
     (Pane("by prompt"), Drawn::Prompts),
     (Pane("places"), Drawn::Places),
@@ -200,7 +200,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
-        // Based on the best token, regardless of the run's rule.
+        // This figure is based on the best token, whatever the run's rule.
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };

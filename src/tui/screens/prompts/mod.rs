@@ -189,7 +189,7 @@ fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// Prompts of that relation that are not used, with reasons; listed after the others.
+/// Unused prompts of the relation under the cursor, with reasons; listed after the others.
 fn left_out(state: &State) -> Vec<(&str, &str)> {
     let found = relation(state).and_then(|id| results(state).relation(id));
     let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);

@@ -136,7 +136,7 @@ fn scores(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// The search that found a prompt, and its control.
+/// The search that found a prompt, and the search's control.
 fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)> {
     let all = results(state).tuned.iter().map(|t| &t.value);
     let mine = all.filter(|v| v.relation == relation).find(|v| v.prompt == prompt || v.control == prompt);
@@ -238,7 +238,7 @@ fn stability(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// Provenance of rank consistency, of every model and of the whole order, or of one model.
+/// Provenance of rank consistency: that of every model and of the whole order, or only that of one model.
 fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let found = results(state);
     let regimes = |model: Option<&str>| {

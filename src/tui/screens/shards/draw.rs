@@ -173,7 +173,7 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
     listing(state, SHARDS).draw(frame, inner, state, &header, entry);
 }
 
-/// Draws the failed cells, and the complete reason of the one under the cursor.
+/// Draws the failed cells, and the complete reason for the failure of the cell under the cursor.
 pub(crate) fn failed(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, FAILED, "Failed"), area);
     let inner = inside(area);

@@ -86,7 +86,7 @@ impl Chart<'_> {
         labels(&stage.y, stage.plot.height).min(stage.plot.x.saturating_sub(1))
     }
 
-    /// Draws the horizontal axis with its ticks. Labels of vertical rules are here too, and take precedence over ticks.
+    /// Draws the horizontal axis with its ticks. Labels of vertical rules are drawn here too, and take precedence over ticks.
     pub(super) fn x_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;

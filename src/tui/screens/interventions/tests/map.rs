@@ -19,7 +19,7 @@ fn recorded() -> Vec<Finding> {
     findings.map(again).collect()
 }
 
-/// The default experiment with a map, after passing every action through the reducer.
+/// A state whose run of the default experiment has a map; every event has passed through the reducer.
 fn mapped() -> State {
     let mut state = started();
     for finding in recorded() {
