@@ -71,7 +71,7 @@ fn corrections_for_several_tests(dir: &Path) {
             report.close64(&format!("{name} {i}"), &adjusted, &numbers(&want["adjusted"]), 1e-12);
             let rejected: Vec<bool> =
                 want["reject_at_0.05"].as_array().unwrap().iter().map(|v| v.as_bool().unwrap()).collect();
-            // A different order of summation can move only values at 0.05 to the other side of it.
+            // A different order of summation can change the result only for values within rounding of 0.05.
             for (q, r) in adjusted.iter().zip(rejected) {
                 assert!((*q <= 0.05) == r || (q - 0.05).abs() < 1e-12, "{name} {i}: {q} {r}");
             }

@@ -23,8 +23,8 @@ struct Saturated {
 /// An attack: a probe at one scale, the labels in the loss, and the direction.
 struct Case {
     key: String,
-    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label means towards the
-    /// other.
+    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label is towards the
+    /// other class.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,

@@ -95,7 +95,7 @@ pub fn optimum(state: &State) -> Option<f64> {
     best.map(|o| o.value.value)
 }
 
-/// Best strength of the drawn method as it was run. With changed options there is none until they have run, so the marker stays.
+/// Best strength of the drawn method with the options that were run. Changed options have none until they are run, so the marker stays.
 fn as_run(state: &State) -> Option<f64> {
     let view = view(state);
     let mine = |o: &&Tagged<OptimumFinding>| {
