@@ -125,9 +125,9 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
 }
 
 /// Compares scores for which the single-precision run of the reference deviates from the exact one. At certainty, `p - 1` rounds to 0 and
-/// the gradient vanishes, so its attack stops early. Mean completeness must still agree to 1e-5. All other scores must agree with our own
-/// exact run, which is compared with the reference above. One example is exempt, because single precision cannot determine the sign of one
-/// of its coordinates.
+/// the gradient vanishes, so the reference's attack stops early. Mean completeness must still agree to 1e-5. All other scores must agree
+/// with our own exact run, which is compared with the reference above. One example is exempt, because single precision cannot determine the
+/// sign of one of its coordinates.
 fn compare_parted(report: &mut Report, name: &str, want: &Value, scored: &ExampleScores, exact: &ExampleScores) {
     report.close64(&format!("{name} mean C"), &[mean(&scored.completeness)], &[number(&want["mean_C"])], 1e-5);
     let s = |of: &ExampleScores| of.selectivity.iter().map(|s| s.unwrap()).collect::<Vec<f64>>();
