@@ -13,8 +13,7 @@
 //!                           (local thread | remote engine | recording | scripted fake)
 //! ```
 //!
-//! - [`engine`] receives [`engine::message::Command`]s and sends a stream of [`engine::message::Event`]s. All its implementations behave the
-//!   same.
+//! - [`engine`] receives [`engine::message::Command`]s and sends a stream of [`engine::message::Event`]s. All engines behave the same.
 //! - [`engine::board::Board`] contains all measurements. It is a fold over commands and events, with no clock, no I/O and no randomness. The
 //!   terminal program, the headless run and the replay of a session all use this one fold, so a replay shows exactly what the live run
 //!   showed. It keeps the latest run of every lab. The state of the screen (focus, theme, zoom) is separate, in [`tui::state`].
@@ -22,17 +21,18 @@
 //!   hash, data hash, seed, program version and n.
 //! - Findings arrive early and are refined. Each point of a curve is computed first on a subsample and then on all test examples, always
 //!   with its n and its interval. Cancellation is polled between batches and never queues behind work.
-//! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user chooses. A run is sent to the
-//!   engine, and recorded, when it begins, so recordings and replays contain no waiting.
-//! - An [`engine::message::Question`] has a number and one [`engine::message::Answer`]. Of questions about points of an experiment, only the
-//!   latest is answered. Those about models are answered in turn. Those about data sets are answered on a separate thread, so that they and
-//!   runs do not wait for each other.
+//! - Only one run computes at a time. A second one waits in [`tui::state::State::queue`] or replaces the first, as the user chooses.
+//!   A run is sent to the engine, and recorded, when it begins, so recordings and replays contain no waiting.
+//! - An [`engine::message::Question`] has a number and one [`engine::message::Answer`]. The latest question about a point of an experiment
+//!   supersedes earlier ones. Questions about models are answered in turn. Questions about data sets are answered on a separate thread, so
+//!   that they and runs do not delay each other.
 //! - Cached results are keyed by everything that affected them: hidden states ([`engine::local::embeddings`]) and trained probes
-//!   ([`engine::local::cache`]). Each file has checksums, and a damaged one is recomputed. Labs see both caches as a [`lab::Store`].
+//!   ([`engine::local::cache`]). Each file has checksums, and the contents of a damaged file are recomputed. Labs use both caches
+//!   through a [`lab::Store`].
 //! - A spec with `[grid]` is expanded to many cells ([`lab::grid`]), each a plain spec. Shards compute the cells, each into a separate file
 //!   ([`session::parts`]), and merging makes one session of them. The assignment depends only on specs, version and number of shards.
 //! - A run forecasts its needs before it begins ([`lab::demand`]): memory from counts, time from counted work and the measured rate of each
-//!   kind of work. If memory is limited, batches become smaller.
+//!   kind of work. With a memory limit, batches become smaller.
 //!
 //! # The crates, from the bottom up
 //!
@@ -46,12 +46,12 @@
 //! | [`stats`] | random streams, bootstrap, intervals, corrections for multiple testing, paired tests and their power |
 //! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, the data doctor |
 //! | [`figure`] | figures independent of a renderer, and their renderers |
-//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations |
+//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, comparison with other implementations |
 //! | [`probe`] | classifiers on hidden states, splits enforced by type, grid search, audit |
 //! | [`pretraining`] | the training texts of the built-in models, and further training of any model on facts or on corrupted text |
 //! | `lab` (`src/lab/core`) | the parts that labs share: specs, findings with their provenance, hosts, stores, settings, forecasts, tables |
 //! | [`interventions`], [`prompts`], [`power`], [`saliency`] | the four labs; they use no terminal, no threads and no files |
-//! | [`lab`](mod@lab) (`src/lab/registry`) | the list of labs and the types with one case per lab; grids |
+//! | [`lab`](mod@lab) (`src/lab/registry`) | the list of labs and the enums with one variant per lab; grids |
 //! | [`gallery`] | training and scoring of the built-in models; only the command line uses it |
 //! | [`engine`] | commands, events, the board, the worker that runs any lab, its cache, answers to questions about data |
 //! | [`session`] | recordings and their replay; parts of grids |
@@ -59,8 +59,9 @@
 //! | [`guide`] | the pages of the guide, which the command line and the help of the terminal program show |
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
-//! No crate up to the labs depends on ratatui, crossterm or tokio. `tests/house.rs` checks that no file outside a lab's own folders
-//! names the lab, except the few that list all labs. This root crate holds `main.rs`, the tests from outside and the benches.
+//! The lab crates and the crates above them in the table do not depend on ratatui, crossterm or tokio. `tests/house.rs` checks that no file
+//! outside a lab's own folders names the lab, except the few that list all labs. This root crate holds `main.rs`, the integration tests and
+//! the benches.
 //!
 //! # Structure of a lab
 //!
@@ -103,26 +104,26 @@
 //! | bench | one model with its data, split, probes and test examples, prepared for any intervention |
 //! | board | all measurements of a session, folded from commands and events |
 //! | cell | one experiment of a grid: a combination of values of its axes, and a plain spec |
-//! | chunk | test examples that are changed and judged together |
+//! | chunk | test examples that are edited and scored together |
 //! | family | comparisons whose p-values are corrected together |
 //! | finding | one typed result with its provenance |
 //! | frame | the terminal program without its screens: title, tabs, status line, footer, popups, settings |
 //! | generation | the number of a run, which separates its events from those of older runs |
-//! | host | the part of the engine that an experiment sees |
+//! | host | the part of the engine that an experiment can use |
 //! | inbox | commands that wait for the worker, and the rules by which they supersede each other |
 //! | keeper | the process on another machine that owns an engine, its journal and its session |
 //! | notice | a message to the user that is not a result |
-//! | part | the file of the findings of one cell of a grid |
-//! | site | the layers that an intervention writes and an oracle reads |
-//! | pulse | progress and cancellation of long work, called between batches |
+//! | part | the file with the findings of one grid cell |
+//! | site | the layers that interventions edit and oracles read |
+//! | pulse | the callback, called between batches of long work, that reports progress and can cancel the work |
 //! | recipe | the settings with which a probe is trained |
 //! | replicate | one training run of several with the same recipe on the same data |
 //! | rival | another recipe that validates equally well |
-//! | role | the meaning of a series of a figure, from which each renderer derives colour, dash and marker |
-//! | shard | the cells of a grid that one machine computes; a lane is the part of a shard for one of several processes |
+//! | role | the meaning of a series in a figure, from which each renderer derives colour, dash and marker |
+//! | shard | the grid cells that one machine computes; a lane is the part of a shard that one of its processes computes |
 //! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
-//! | space | one model at one point, read in one way; hidden states of one space are comparable and cached together |
-//! | store | a lab's view of the cache between runs: trained probes and hidden states |
+//! | space | the hidden states of one model at one hook point, read in one way; they are comparable and cached together |
+//! | store | a lab's access to cached results of earlier runs: trained probes and hidden states |
 //! | ticket | the number that a question and its answer share |
 
 pub use base;

@@ -1,6 +1,6 @@
 //! All integration tests in one target, so that the large program is linked once rather than eleven times.
 
-#![allow(clippy::unwrap_used)] // tests throughout
+#![allow(clippy::unwrap_used)] // this crate contains only tests
 
 mod common;
 

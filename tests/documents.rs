@@ -101,7 +101,7 @@ fn examples() -> Vec<Example> {
     all
 }
 
-/// Joins lines that continue with their continuations.
+/// Joins each line that ends in a backslash with the lines that continue it.
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut open = false;

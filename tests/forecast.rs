@@ -105,7 +105,7 @@ fn the_memory_of_many_resamples_is_forecast() {
     assert!((0.8..=1.25).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// The peak of a larger model is during loading, when file, parameters and packed parameters are in memory together.
+/// The memory peak of a larger model occurs during loading, when file, parameters and packed parameters are in memory together.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_peak_of_loading_belongs_to_the_forecast() {
@@ -130,7 +130,7 @@ fn the_peak_of_loading_belongs_to_the_forecast() {
     assert!((0.8..=1.2).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// Regression: the other labs used to include the limit in their forecast without comparing the two.
+/// Regression: the other labs used to report the limit in their forecast without checking whether the forecast exceeds it.
 #[test]
 fn every_lab_refuses_a_limit_that_it_cannot_keep() {
     let dir = tempfile::tempdir().unwrap();

@@ -60,7 +60,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
 /// Maximum number of lines of a function.
 const MOST_OF_A_FUNCTION: usize = 80;
 
-/// True if the function that begins here has a body: its signature ends with a brace, that of a mere declaration with a semicolon.
+/// True if the function that begins at the first line has a body: its signature ends with a brace, but a declaration ends with a semicolon.
 fn has_body(lines: &[&str]) -> bool {
     let ends = lines.iter().map(|l| l.trim_end()).find(|l| l.ends_with('{') || l.ends_with(';') || l.ends_with('}'));
     ends.is_some_and(|l| !l.ends_with(';'))
@@ -129,7 +129,7 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
 /// Maximum number of third-party crates in the program, excluding those for tests, for building and only for Unix.
 const MOST_DEPENDENCIES: usize = 40;
 
-/// True if code names a crate: in a path, as a macro, or in a `use` of its own.
+/// True if code names a crate: in a path, as a macro, or in a separate `use`.
 fn names_crate(text: &str, name: &str) -> bool {
     let line_names = |line: &str| {
         line.match_indices(name).any(|(at, _)| {
@@ -172,7 +172,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // Tests may name a workspace crate of which a feature provides sample data.
+            // A dev-dependency on a workspace crate is also allowed if it only enables that crate's sample data.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);

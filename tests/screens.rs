@@ -261,7 +261,7 @@ fn screens_speak_without_private_words() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// In locale C signs of sentences and columns stayed, which such a terminal cannot show.
+/// Regression: in ASCII mode, symbols in sentences and columns used to remain, although such a terminal cannot show them.
 #[test]
 fn in_ascii_mode_every_pane_and_popup_is_ascii() {
     let mut found = Vec::new();
@@ -273,11 +273,11 @@ fn in_ascii_mode_every_pane_and_popup_is_ascii() {
             let mut look = |h: &Harness, place: &str| {
                 let screen = h.screen();
                 let mut others = screen.chars().filter(|c| !c.is_ascii()).collect::<String>();
-                // A sign without an ASCII character of its own is a question mark, which maps of layers have too.
+                // A symbol without an ASCII replacement becomes a question mark, which also occurs in layer maps.
                 let mut whole = Harness { state: h.state.clone(), ..Harness::new(c, r) };
                 whole.state.view.glyphs = Glyphs::Braille;
                 let whole = whole.screen();
-                // Letters of other scripts and characters of control are question marks too.
+                // Letters of other scripts and control characters also become question marks.
                 let foreign = whole.chars().filter(|c| !c.is_ascii() && (c.is_alphabetic() || "。，�␛".contains(*c)));
                 let signs = |text: &str| text.matches('?').count();
                 if !place.starts_with("layers") && signs(&screen) > signs(&whole) + 2 * foreign.count() {
@@ -312,7 +312,7 @@ fn a_tiny_screen_says_what_it_needs() {
     }
 }
 
-/// Regression: with both bands, the line of scores used to be wider than its pane, and n, which belongs to every number, was cut.
+/// Regression: with both bands, the line of scores used to be wider than its pane, so that n was cut.
 #[test]
 fn n_stands_beside_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {

@@ -8,7 +8,7 @@ use probity::tui::state::{Followed, ReplayState, Start};
 use crate::common::{Harness, start};
 use crate::screens::{SIZES, shows};
 
-/// Of 48 cells, 22 have been computed by four shards, one of which has ended and one of which is silent.
+/// A grid of 48 cells, of which four shards have computed 22; one shard has ended and another is silent.
 fn half() -> View {
     let share =
         |shard: &str, pace, done, failed, left| Share { shard: shard.into(), pace, cells: 12, done, failed, left };

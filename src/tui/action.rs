@@ -32,15 +32,15 @@ pub enum Action {
     Down(Option<Down>),
     EngineGone,
     Played(Step),
-    /// Estimated seconds for the experiment of the first start, if known.
+    /// Estimated duration in seconds of the first start's experiment, if known.
     Forecast(Option<f64>),
     Exported(Result<Exported, Problem>),
     Saved(Result<Saved, Problem>),
-    /// Files that a screen requested were read, or failed to be read.
+    /// Files that a screen requested were read or could not be read.
     Loaded(ScreenId, Result<Vec<Document>, Problem>),
     /// Recorded sessions, newest first.
     Sessions(Result<Vec<Recorded>, Problem>),
-    /// A recorded session to continue was read, or failed to be read.
+    /// A recorded session to continue was read or could not be read.
     Resumed(Result<Box<Resumed>, Problem>),
     /// The session's new name, or the reason why it could not be renamed.
     Named(Result<String, Problem>),
@@ -61,7 +61,7 @@ pub struct Resumed {
     pub name: String,
     /// The settings to continue with.
     pub spec: Spec,
-    /// Entries that fold to its board, except for `gone`.
+    /// Recorded commands and events from which the session's board is rebuilt, without the results of the runs in `gone`.
     pub past: Vec<Entry>,
     /// Indices of the runs whose results the board has dropped.
     pub gone: Vec<usize>,
@@ -107,15 +107,15 @@ pub enum Effect {
     Save(Box<Document>, Existing),
     Load(ScreenId, Vec<PathBuf>),
     ListSessions,
-    /// Rename or delete the recorded session in a file, and list them all again.
+    /// Rename or delete the recorded session in a file, then list all sessions again.
     ChangeSession(PathBuf, Change),
     /// Replay a recorded session on top of the current screen.
     OpenSession(PathBuf),
     /// Replay the shipped session of a lab on top of the current screen.
     OpenExample(LabId),
-    /// Read a recorded session to continue, with these settings or otherwise those of its last run.
+    /// Read a recorded session to continue it, with these settings or else with those of its last run.
     ResumeSession(PathBuf, Option<Box<Spec>>),
-    /// Record the measurements of the named session as the past of this one.
+    /// Copy the measurements of the named session into the recording of this one.
     Adopt(String, Vec<Entry>),
     Note(String),
     NameSession(String),
@@ -133,10 +133,10 @@ pub enum Effect {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Keep them and ask.
+    /// Keep the existing files, and ask the user.
     Ask,
     Replace,
-    /// Keep them and write under a free name.
+    /// Keep the existing files, and write under a free name.
     Keep,
 }
 
@@ -157,7 +157,7 @@ pub enum Saved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportOptions {
     pub look: figure::Options,
-    /// At least one.
+    /// File formats; never empty.
     pub formats: Vec<Format>,
     /// Folder relative to the working directory.
     pub folder: PathBuf,

@@ -14,12 +14,12 @@ use base::text::{fit, pad, printable, shortened, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
-/// Maximum number of answer lines on a large screen, and of those for doubts.
+/// Maximum number of answer lines on a large screen, and how many of them can be doubts.
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
-/// to the first start's strip.
+/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and fewest when the
+/// first start's strip is shown.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
@@ -38,7 +38,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     match all.first_mut() {
-        // On a large screen this is in the title.
+        // On a large screen, the title names the run.
         Some((_, first)) if small => *first = marked(first, whose(state), &other_run(state).unwrap_or_default()),
         Some(_) => {}
         None => all.push(nothing(state)),
@@ -50,7 +50,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let doubts = if rows <= kept(&both) { both } else { one };
     let mut out = whole(all, room, kept(&doubts));
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
-    // On a large screen this is on the border.
+    // On a large screen, the border names the key.
     if small && out.len() < rows + every {
         let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
         tell_of_more(&mut out, &format!("{run}{}", more(state, count)), room);
@@ -95,9 +95,9 @@ fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
 #[derive(Clone, Copy, PartialEq)]
 enum Whose {
     SoFar,
-    /// In progress, and settings have changed since the start.
+    /// The run is in progress, and settings have changed since it started.
     SoFarBefore,
-    /// Cancelled.
+    /// The run was cancelled, so the answer covers a part of it.
     OfPart,
     OfFailed,
     /// Settings have changed since the run.
@@ -139,7 +139,7 @@ fn other_run(state: &State) -> Option<String> {
     (!apart.is_empty()).then(|| shortened(&apart.join(", "), APART))
 }
 
-/// Adds the answered run to a sentence, unless the sentence mentions it; `apart` distinguishes the run from the settings.
+/// Adds a label for the answered run to a sentence that has none; `apart` lists how the run differs from the settings.
 fn marked(text: &str, whose: Whose, apart: &str) -> String {
     match whose {
         Whose::SoFar if text.contains("so far") => text.to_owned(),
@@ -196,7 +196,7 @@ fn nothing(state: &State) -> (Role, String) {
     };
     match &run.job.outcome {
         Some(Outcome::Failed(problem)) => {
-            // The panes name the origin of the problem.
+            // Omits where the problem occurred, which the panes show.
             let hint = if problem.hint.is_empty() { String::new() } else { format!(" ({})", problem.hint) };
             let text = labs::with_labels(run.job.spec.lab(), &format!("Failed: {}{hint}", problem.what));
             (Role::Error, printable(&text).into_owned())
@@ -226,7 +226,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
-    // Key hints are also in the footer, so the question takes priority; the note that the settings have not been run stays.
+    // The question takes priority over key hints, which are also in the footer, but not over the note that the settings have not been run.
     let columns = usize::from(columns);
     let crowded = width(&text) + width(&hint) + 3 > columns;
     let hint = if crowded && role == Role::Dim { String::new() } else { hint };
@@ -259,7 +259,7 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// States that an example is shown, how it differs from the settings, and what replaces it; empty without one.
+/// A note that an example is shown, how it differs from the settings, and how to replace it; empty if no example is shown.
 fn example_of(state: &State) -> String {
     let Some(example) = state.example_shown() else {
         let key = |name| state.keymap.short_label(name);

@@ -13,7 +13,7 @@ use base::numbers::{clock, short};
 use base::text::{fit, printable, width};
 
 const NAME: &str = " Probity ";
-/// Minimum columns for the state of the recording.
+/// Minimum width for the recording status, in columns.
 const LAMP: usize = 10;
 
 /// The tab of a screen: its name, preceded by its key if that is one character.
@@ -22,8 +22,8 @@ fn tab_of(state: &State, screen: &dyn Screen) -> String {
     if key.chars().count() == 1 { format!("{key} {}", screen.title()) } else { screen.title().to_owned() }
 }
 
-/// The text before the tabs, and the tabs: with names, closer together if needed, or else with keys only. Names are shown only if `LAMP`
-/// columns remain.
+/// The text before the tabs, and the tabs: with names (set closer together if needed) if they leave `LAMP` columns, otherwise with keys
+/// only.
 fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());
     let all = |of: &dyn Fn(&dyn Screen) -> String| there().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
@@ -77,7 +77,7 @@ fn right(area: Rect, used: usize) -> Rect {
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
 
-/// The recording or replay in words, from the longest form to the shortest.
+/// Status of the recording or replay as text, from the longest form to the shortest, and its role.
 fn lamp(state: &State) -> (Vec<String>, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {

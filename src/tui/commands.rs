@@ -1,5 +1,5 @@
-//! The commands, as rows of keys, texts and functions. They define the keymap, footer, help, palette and guide. Rows of the frame are here;
-//! those of a screen are in its folder.
+//! The commands, as rows of keys, texts and functions. They define the keymap, footer, help, palette and guide. The frame's commands are
+//! here; a screen's commands are in its folder.
 
 use std::sync::LazyLock;
 
@@ -317,7 +317,7 @@ pub fn contexts(state: &State) -> Vec<Context> {
     contexts
 }
 
-/// The command of a key: of the first context in which it can be used now, or else of the first that has the key.
+/// The command for a key: from the first context in which the key can be used now, or else from the first context that has the key.
 pub(crate) fn command_of(state: &State, key: Key) -> Option<&'static Entry> {
     let contexts = contexts(state);
     let each = || contexts.iter().filter_map(|context| state.keymap.command(key, std::slice::from_ref(context)));

@@ -58,7 +58,7 @@ pub(crate) fn session(lab: LabId) -> Result<(String, Session), Problem> {
     Ok((name.clone(), session.map_err(problem)?))
 }
 
-/// The run in a lab's example; a test checks that all can be parsed.
+/// The run in a lab's example; a test checks that all examples can be parsed.
 pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     let (_, session) = session(lab).ok()?;
     let mut board = Board::default();
@@ -108,7 +108,8 @@ impl State {
     }
 }
 
-/// Removes the example once a run of its lab has an answer or has ended without being cancelled; then asks the questions skipped meanwhile.
+/// Removes the example once a run of its lab has an answer or has ended without being cancelled; then sends the questions that were skipped
+/// while the example was shown.
 pub(crate) fn give_way(state: &mut State) -> Vec<Effect> {
     let Some(lab) = state.example.as_ref().map(|example| example.run.job.spec.lab()) else { return Vec::new() };
     let over = state.board.run_of(lab).is_some_and(|run| {

@@ -18,7 +18,7 @@ printf '\033[?2026l\033[?1006l\033[?1015l\033[?1003l\033[?1002l\033[?1000l\033[?
 printf 'probity ended without restoring the terminal; it is restored now\n'
 "#;
 
-/// The waiting shell, which ends when this is dropped.
+/// The waiting shell, which ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
     shell: Child,
@@ -48,7 +48,7 @@ impl Guard {
         Ok(Self { shell, line })
     }
 
-    /// Tells the guard if the program owns the screen; a suspended program does not, so there is nothing to restore.
+    /// Tells the guard whether the program owns the screen. A suspended program does not, so the guard would have nothing to restore.
     pub(crate) fn tell(&mut self, shown: bool) {
         // A guard that has died cannot be repaired, and matters only after an abnormal end.
         let _ = self.line.write_all(if shown { b"1\n" } else { b"0\n" });
@@ -57,7 +57,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Killed at once: it must neither stay nor write after the program has restored the terminal.
+        // The shell is killed at once, because it must neither stay nor write after the program has restored the terminal.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
@@ -69,8 +69,8 @@ pub(crate) fn gone() -> bool {
 }
 
 /// True if a shell in another process group of the session can resume this process after a stop. Otherwise it would stay stopped forever,
-/// for example if it is alone in its terminal or its shell has ended. Inside a container, outside sessions and parents have id 0 and are
-/// not relied on.
+/// for example if it is alone in its terminal or its shell has ended. Inside a container, sessions and parents outside it have id 0 and are
+/// not counted.
 pub(crate) fn job_control() -> bool {
     use nix::unistd::{Pid, getpgrp, getppid, getsid};
     let known = |pid: &Pid| pid.as_raw() > 0;
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// The shell's output after these lines and the end of the pipe.
+    /// The shell's output if the pipe closes after these lines.
     fn told(lines: &[u8]) -> String {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", "sane"])

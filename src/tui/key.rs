@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use thiserror::Error;
 
-/// A key; upper-case letters carry no shift: `H`, not `shift-h`.
+/// A key with its modifiers. Upper-case letters have no shift modifier: `H`, not `shift-h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     pub code: KeyCode,

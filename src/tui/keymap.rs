@@ -33,7 +33,7 @@ impl Keymap {
         number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
-    /// The command of a key in the first context that contains it.
+    /// The command of a key in the first of the contexts that has the key.
     pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
             let mut all = COMMANDS.iter().zip(&self.keys);
@@ -66,8 +66,8 @@ impl Keymap {
         }
     }
 
-    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys. If
-    /// two commands claim a key, the listed one gets it.
+    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys,
+    /// and conflicting commands lose them.
     pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -114,14 +114,15 @@ impl Keymap {
         (keymap, problems)
     }
 
-    /// Resolves keys claimed by two commands in favour of the one that the user named, and reports each case.
+    /// Resolves conflicts: a key of two commands goes to the one that the user listed. Reports each conflict.
     fn settle(&mut self, named: &[usize], report: &mut impl FnMut(String, &str)) {
         for &winner in named {
             let taken = COMMANDS[winner];
             for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
                 let mut claimed = self.keys[winner].clone();
                 if other.context != taken.context && other.context != Context::Everywhere {
-                    // Screens take precedence over the frame by design, so only keys that are new to the winner matter.
+                    // A screen's default keys may override those of the frame, so only keys that the user added to the winner are
+                    // conflicts.
                     claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
                 }
                 let keys = &mut self.keys[i];

@@ -25,7 +25,7 @@ use labs::LABS;
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// Minimum size that shows all slots at once, in columns and rows.
 const WIDE: (u16, u16) = (100, 32);
-/// Minimum rows for the answer on a small screen, and for the first start's strip.
+/// Minimum height of a small screen, in rows, that shows the answer or the first start's strip.
 const LOW: u16 = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Layout {
     pub status: Rect,
 }
 
-/// True if slots become tabs: on a small screen, or when one is zoomed.
+/// True if slots become tabs: on a small screen, or when a pane is zoomed.
 pub(crate) fn is_small(state: &State) -> bool {
     let (columns, rows) = state.view.size;
     columns < WIDE.0 || rows < WIDE.1
@@ -144,7 +144,7 @@ pub fn inside(pane: Rect) -> Rect {
     Rect { x: pane.x + 1, y: pane.y + 1, width: pane.width.saturating_sub(2), height: pane.height.saturating_sub(2) }
 }
 
-/// In columns.
+/// Width of a setting's label, in columns.
 pub const LABEL: u16 = 19;
 /// Width of the value beside a slider, in columns.
 pub(crate) const VALUE: u16 = 8;

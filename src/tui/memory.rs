@@ -23,7 +23,7 @@ pub struct Memory {
     pub theme: String,
     /// `braille`, `blocks` or `ascii`.
     pub glyphs: String,
-    /// The lab shown last, by screen.
+    /// Screen of the lab shown last.
     pub lab: String,
     /// Names of style, width and formats of exported figures.
     pub export: Vec<String>,
@@ -66,7 +66,7 @@ impl Memory {
         }
     }
 
-    /// Restores the saved state, skipping damaged parts and those of another version.
+    /// Restores the saved state, skipping parts that are damaged or from another version.
     pub(crate) fn restore(&self, state: &mut State) {
         for s in SCREENS {
             let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());
@@ -84,7 +84,7 @@ impl Memory {
         debug_assert!(screen(state.view.lab).setup().is_some());
     }
 
-    /// Restores the appearance and the way figures are exported, which replays share.
+    /// Restores the appearance and the export options, which replays share.
     pub(crate) fn restore_look(&self, state: &mut State) {
         if let Some(at) = state.themes.iter().position(|theme| theme.name == self.theme) {
             state.view.theme = at;
@@ -95,7 +95,7 @@ impl Memory {
         state.view.export = ExportOptions { folder: self.export_folder.clone(), ..popups::named(&self.export) };
     }
 
-    /// This state with the appearance and the export options of another. It is kept after a replay, whose settings are not the user's.
+    /// Returns this state with the appearance and the export options of another. Used after a replay, whose settings are not the user's.
     pub fn with_look_of(self, other: &Self) -> Self {
         let Self { theme, glyphs, export, export_folder, .. } = other.clone();
         Self { theme, glyphs, export, export_folder, ..self }

@@ -11,7 +11,7 @@ use session::shelf;
 
 #[derive(Clone)]
 pub struct Outside {
-    /// Estimates the seconds that an experiment would take, if it can run.
+    /// Estimates the duration of an experiment in seconds; `None` if there is no estimate.
     pub forecast: Forecaster,
     /// Writes a figure to files and returns their paths; existing files are handled as requested.
     pub export: Exporter,

@@ -17,10 +17,9 @@ pub trait Recorder {
     /// The reason why it could not be written; nothing more is recorded then.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem>;
 
-    /// Records a note of the user.
+    /// Records a user's note.
     ///
-    /// # Errors
-    /// The reason why it could not be written; nothing more is recorded then.
+    /// # Errors The reason why it could not be written; nothing more is recorded then.
     fn note(&mut self, t: f64, text: &str) -> Result<(), Problem>;
 
     /// Renames the recording and returns its final name.

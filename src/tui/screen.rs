@@ -52,7 +52,7 @@ pub trait Screen: Sync {
     /// Command that opens the screen, in the frame's context; the tab shows its first key.
     fn tab(&self) -> &'static Entry;
 
-    /// True for the screen of a followed grid, which is hidden without one.
+    /// True for the screen of a followed grid, which is hidden if no grid is followed.
     fn watches(&self) -> bool {
         false
     }
@@ -60,7 +60,7 @@ pub trait Screen: Sync {
     /// Question that the screen answers, in one line of the opening screen; `None` omits the screen there.
     fn question(&self) -> Option<&'static str>;
 
-    /// Slots in the order of the focus, each with its panes as tabs; never empty. A lab has four: settings, list, figures, detail.
+    /// Slots in focus order, each with its panes as tabs; never empty. A lab has four: settings, list, figures, detail.
     fn slots(&self) -> &'static [&'static [Pane]];
 
     /// True if a pane has contents, or will have once the run has ended; other panes get no tab.
@@ -76,7 +76,7 @@ pub trait Screen: Sync {
         self.slots()[0][0]
     }
 
-    /// Height of a lab's figure, in half heights of its detail.
+    /// Height of a lab's figure as a multiple of half the height of the detail pane.
     fn figure_share(&self) -> u16 {
         3
     }
@@ -92,7 +92,7 @@ pub trait Screen: Sync {
         run.map_or_else(Answer::default, |run| labs::by_id(run.job.spec.lab()).answer(&run.results, &run.job.spec))
     }
 
-    /// True if slots become tabs on a small screen or when zoomed.
+    /// True if slots become tabs on a small screen or when a pane is zoomed.
     fn folds(&self) -> bool {
         true
     }
@@ -150,7 +150,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Figure of the focused pane, or the one that represents it.
+    /// Figure of the focused pane, or the figure that represents it.
     fn figure<'a>(&self, _state: &'a State) -> Option<&'a Figure> {
         None
     }
@@ -184,7 +184,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Receives files of [`Effect::Load`].
+    /// Receives the files requested with [`Effect::Load`].
     fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
         Vec::new()
     }
@@ -198,7 +198,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Handles the end of writing a document, possibly requested by this screen with [`Effect::Save`].
+    /// Called when a document has been written, possibly at this screen's request ([`Effect::Save`]).
     fn on_saved(&self, _state: &mut State, _path: &Path) {}
 
     /// Moves the cursor of a pane sideways. `None` if the pane does not support it; then the selected column of its list or the lab's main

@@ -52,7 +52,7 @@ fn wanted(query: &str) -> &str {
     query.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(query)
 }
 
-/// The commands of the palette that match, best first; all of them for an empty query, the ones used last before the others.
+/// Commands that match the palette's query, best match first. An empty query matches all commands, those used last first.
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let query = wanted(query);
     let shown = state.view.screen;

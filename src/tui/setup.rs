@@ -35,9 +35,9 @@ use labs::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
 use labs::{LabId, Spec};
 
 pub const PANE: Pane = Pane("Settings");
-/// Steps of a large move.
+/// Number of steps in a large move.
 pub const FAR: i64 = 5;
-/// Steps that reach the end of any track.
+/// Number of steps that reaches the end of any track.
 pub const END: i64 = i64::MAX / 2;
 
 /// The experiment of a lab as set up by the user.
@@ -56,7 +56,7 @@ pub trait Setup: Sync {
     /// Fails with the reason if the row cannot be set; the state is then unchanged.
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError>;
 
-    /// Key of the row that steps change while another pane has the focus.
+    /// Key of the row that the step keys change while another pane has the focus.
     fn main(&self) -> &'static str;
 
     /// Opens the picker of a row; false if it has none.
@@ -416,7 +416,7 @@ pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rec
     Some((number, *shown.get(number)?, Rect { y, height: 1, ..inner }))
 }
 
-/// The first visible line if the cursor is on line `here`; headings of the form are `None`.
+/// Index of the first visible line if the cursor is on row line `here`; `drawn` contains `None` for the form's headings.
 fn first_drawn(drawn: &[Option<usize>], here: usize, height: u16) -> usize {
     let cursor = drawn.iter().position(|line| *line == Some(here)).unwrap_or(0);
     scrolled(cursor, drawn.len(), height.into())

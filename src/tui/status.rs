@@ -127,7 +127,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(line, Rect { x, width: area.right() - x, ..area });
 }
 
-/// The run in progress, or the end of the latest run.
+/// Line with the progress of the current run, or with the outcome of the latest one.
 fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
@@ -282,7 +282,7 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     (before, under, after)
 }
 
-/// A key shown in the status line: its text and word, and the command of a click.
+/// A key shown in the status line: its text, its word, and the command that a click runs.
 struct Item {
     keys: String,
     word: &'static str,

@@ -35,7 +35,7 @@ const MAX_CLIPBOARD: usize = 74_000;
 const INPUT_QUEUE: usize = 256;
 /// Interval at which a thread checks that the terminal still exists.
 const WATCH: Duration = Duration::from_millis(200);
-/// Time for the loop to end before the process is ended without it.
+/// Grace period for the loop to end; after it, the process exits anyway.
 const GRACE: Duration = Duration::from_millis(600);
 
 /// True while the program owns the terminal.

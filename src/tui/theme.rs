@@ -31,7 +31,7 @@ pub enum Role {
     Warning,
     Error,
     Recording,
-    /// Rule of a chart's marker.
+    /// Vertical line at a chart's marker.
     Marker,
     Bar,
     Axis,
@@ -89,7 +89,7 @@ pub enum ThemeError {
     },
 }
 
-/// The default first.
+/// Shipped themes, default first.
 const SHIPPED: [(&str, &str); 4] = [
     ("dark", include_str!("../../assets/themes/dark.toml")),
     ("light", include_str!("../../assets/themes/light.toml")),
@@ -157,7 +157,7 @@ impl Theme {
         Ok(Self { name: name.to_owned(), styles: styles.map_err(bad)?, series: series.map_err(bad)? })
     }
 
-    /// The default first.
+    /// The shipped themes, default first.
     pub fn shipped() -> Vec<Self> {
         let parse = |(name, text): (&str, &str)| Self::parse(name, text).ok();
         SHIPPED.into_iter().filter_map(parse).collect()
@@ -186,7 +186,7 @@ impl Theme {
         self.styles.get(&role).copied().unwrap_or_default()
     }
 
-    /// Style of the k-th series colour; colours repeat.
+    /// Style of a series by the index of its colour; the colours repeat after the last one.
     pub fn series(&self, colour: usize) -> Style {
         self.series.get(colour % self.series.len().max(1)).copied().unwrap_or_default()
     }

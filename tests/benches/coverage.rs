@@ -1,11 +1,10 @@
 //! Simulates the coverage of intervals and the error rates of tests, and times an assessment and the training of replicates.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`,
-//! `parts`, `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
-//! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
-//! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
-//! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
-//! nominal rate (.95).
+//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency`
+//! after `--` for only that part. Prints measurements; nothing is asserted. Each row of `bands` simulates a lab many times, with K
+//! replicates and n test examples, a sixth of which have the other property. Scores are logistic, with effects of the example, the training
+//! run and their interaction. The narrow band should contain the mean score of *these* replicates on infinitely many examples; the wide
+//! band should contain that of infinitely many replicates. Both should do so at the nominal rate (.95).
 
 #[path = "coverage/bound.rs"]
 mod bound;
@@ -96,7 +95,7 @@ fn logistic(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
 
-/// The mean of `f` over a normal variable with mean 0 and this standard deviation.
+/// The mean of `f` over a normal variable with mean 0 and the given standard deviation.
 fn expected(deviation: f64, f: impl Fn(f64) -> f64) -> f64 {
     let at = |i: usize| normal_quantile((i as f64 + 0.5) / POINTS as f64);
     (0..POINTS).map(|i| f(deviation * at(i))).sum::<f64>() / POINTS as f64
@@ -139,7 +138,7 @@ fn coverage(world: &World) {
     let other = labels(world.n);
     let [examples, training, both] = world.spread;
     let inner = examples.hypot(both);
-    // The value of a replicate with this training effect, averaged over all examples.
+    // Mean score of a replicate with this training effect, over all examples.
     let said = |which: usize, effect: f64| expected(inner, |z| logistic(world.centre[which] + effect + z));
     let over = |which: usize| expected(training, |u| said(which, u));
     let by_training: Vec<f64> =
@@ -229,7 +228,7 @@ fn optimum() {
     }
 }
 
-/// Time in seconds for one method and one oracle at the size of the default experiment.
+/// Prints the time in seconds to assess one method under one oracle at the size of the default experiment.
 fn cost() {
     let (n, k, m) = (2_400, 5, 33);
     let other = labels(n);
@@ -257,7 +256,7 @@ fn cost() {
     println!("assessing {k} replicates x {m} strengths x {n} examples, 1000 resamples | {seconds:.3} s");
 }
 
-/// Time in seconds to search the small grid, setting by setting, and to train five replicates of the chosen setting.
+/// Prints the time in seconds to search the small grid, setting by setting, and to train five replicates of the chosen setting.
 fn training() {
     let (n, d) = (6_000, 160);
     let mut rng = stream(4, "training");

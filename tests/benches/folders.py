@@ -3,7 +3,7 @@
     VENV/bin/python tests/benches/folders.py [--probity PROBITY] [--trained] [FOLDER ...]
 
 Needs torch, transformers and safetensors (`torch_models.py` describes how to install them). The default folders are those in
-`assets/models`; `--trained` adds what `probity gallery train NAME --steps 1` writes for each. Every folder is loaded by the class
+`assets/models`; `--trained` adds the folders that `probity gallery train NAME --steps 1` writes. Every folder is loaded by the class
 named in its `config.json` and by AutoTokenizer, while warnings and log messages of transformers are collected. Its tokens, hidden
 states and logits for three sentences are written next to a copy of it, and `probity models check` compares them with its own.
 The exit code is 1 if a folder is refused, causes a warning, or deviates.
@@ -28,7 +28,7 @@ TEXTS = ["The keys to the cabinet are old.", "Paris is the capital of France.", 
 
 
 class Collected(logging.Handler):
-    """Collects log messages of transformers from the level of warnings up."""
+    """Collects warnings and errors that transformers logs."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -83,7 +83,7 @@ def compare(folder, probity):
     """Returns the faults of a folder, and the largest deviation of its logits."""
     try:
         model, tokenizer, said = load(folder)
-    except Exception as error:  # whatever transformers raises is what its user would see
+    except Exception as error:  # reports any exception that users of transformers would see
         return [f"refused: {str(error).splitlines()[0]}"], None
     with tempfile.TemporaryDirectory() as beside:
         copy = pathlib.Path(beside) / folder.name
@@ -95,8 +95,8 @@ def compare(folder, probity):
     if done.returncode == 2:
         return said + [done.stderr.strip()], None
     rows = json.loads(done.stdout)["rows"]
-    # The tolerance is meant for numbers of the order of one. In single precision, a state of 60 has an error of some 4e-6, and after two
-    # blocks, PyTorch deviates by 1.4e-5 from its own result in double precision.
+    # The tolerance suits numbers of about one. In single precision, a state of 60 has an error of about 4e-6, and after two blocks PyTorch
+    # deviates by 1.4e-5 from its own result in double precision.
     largest = max(float(t.abs().max()) for name, t in tensors.items() if name.startswith("hidden_states"))
     fits = lambda r: r["verdict"] in ("pass", "not-checked") or r["quantity"] == "hidden states" and r["deviation"] <= 1e-6 * largest
     bad = [f"{r['quantity']} deviate by {r['deviation']:.1e} (the largest state is {largest:.0f})" for r in rows if not fits(r)]

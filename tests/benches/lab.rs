@@ -1,6 +1,6 @@
 //! Latency of the interventions lab: first frame, first point, the whole default experiment, sliders, idle cost.
 //!
-//! Run `cargo bench --bench lab`. Times are wall seconds.
+//! Run `cargo bench --bench lab`. Times are wall-clock times in seconds.
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -15,7 +15,7 @@ THREADS = os.cpu_count()
 
 
 def data(folder):
-    """Correlated coordinates, as in hidden states, and a label that shows in several directions, less in each further one."""
+    """Correlated coordinates, as in hidden states, and a label encoded in 20 directions with decreasing strength."""
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0]
     sizes = np.arange(1, WIDTH + 1) ** -0.5
@@ -112,7 +112,7 @@ def rlace(folder):
 
 
 def attacked(folder, count):
-    """Returns the network, the first rows, the classes that the attack must leave, and the paper's radii."""
+    """Returns the network, the first rows, the classes that the attack moves away from, and the paper's radii."""
     import torch
 
     x, y = load(folder)

@@ -1,7 +1,7 @@
 //! Speed and statistical guarantees of the power lab.
 //!
 //! Run `cargo bench --bench power`; one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`, `gallery`, `simulation`, `grid`
-//! after `--` selects a part. `simulation` and `grid` are ratios to the time of `power_theirs.py`, on one thread each, run by the
+//! after `--` selects a part. `simulation` and `grid` print ratios to the time of `power_theirs.py`, on one thread each, run by the
 //! interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; needs statsmodels, scikit-learn and PyTorch). `grid` takes minutes.
 //! `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it, `PROBITY_BENCH_FORMS` selects the forms, and
 //! `PROBITY_BENCH_HIDDEN` (default 0) sets the classifiers' number of hidden units.
@@ -128,9 +128,9 @@ fn files() {
 
 /// Settings fixed beforehand: the probabilities that only the second side and only the first side is right.
 const SETTINGS: [(f64, f64); 3] = [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)];
-/// Further unequal settings for clusters: those with the lowest coverage by Student's t.
+/// Further unequal settings for clusters, for which Student's t has the lowest coverage.
 const BESIDE: [(f64, f64); 2] = [(0.02, 0.06), (0.0, 0.04)];
-/// Probability that an item takes its cluster's common draw, or a seed its item's.
+/// Probability that an item takes its cluster's common draw, or that a seed takes its item's.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// Differences of `size` items; two fifths of the pairs share a draw.
@@ -140,7 +140,7 @@ fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Ve
     (0..size).map(|_| of(if unit(rng) < SHARED { common } else { unit(rng) })).collect()
 }
 
-/// Pairs in clusters of five items, or with one item under five seeds.
+/// Simulated results of both sides: clusters of five items, or items that each have results for five seeds.
 fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
     let draws: Vec<Vec<(f64, f64)>> = (0..units).map(|_| together(rng, setting, 5)).collect();
     if seeds {
@@ -152,7 +152,7 @@ fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds:
     Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: Some(clusters), apart: false }
 }
 
-/// Proportion of simulated data sets whose interval contains the true difference.
+/// Prints the proportion of simulated data sets whose interval contains the true difference.
 fn coverage() {
     for n in [100, 500, 2_000] {
         for (p01, p10) in SETTINGS {
@@ -177,7 +177,7 @@ fn coverage() {
     }
 }
 
-/// Coverage with clustered items. An interval shown as a bound promises only "at least", so the two kinds are counted separately.
+/// Coverage with clustered items. An interval shown as a bound guarantees only at least its nominal rate, so bounds are counted separately.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
@@ -204,7 +204,7 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     );
 }
 
-/// Proportion of simulations without a difference in which the sequential test, checked after every item, ever stops.
+/// Prints the proportion of simulations without a difference in which the sequential test, applied after every item, stops at least once.
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");
@@ -220,7 +220,7 @@ fn peeking() {
     }
 }
 
-/// Proportion of pilots whose interval for the required n contains the true n, and the power at the true n.
+/// Prints the true required n with its power, and the proportion of pilots whose interval for the required n contains it.
 fn covered() {
     let holds = |pairs: &Pairs, want: f64| {
         let Some(pilot) = Pilot::of(pairs, 0.95) else { return false };
@@ -269,8 +269,8 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     }
 }
 
-/// How often the sign of the difference varies between six random parts of the items although there is a difference. For results from
-/// files, this adds nothing to what power shows.
+/// Prints how often the sign of the difference varies between six random parts of the items although there is a difference. For results
+/// from files, this criterion adds nothing to the power.
 fn signs() {
     for n in [200, 640, 2_000] {
         let (p01, p10) = (0.05, 0.10);
@@ -289,8 +289,8 @@ fn signs() {
     }
 }
 
-/// Time in seconds to the first estimate and to the end of the shipped comparison, with five seeds, up to 4,096 sentences per class and no
-/// cache.
+/// Prints the time in seconds to the first estimate and to the end of the shipped comparison, with five seeds, up to 4,096 sentences per
+/// class and no cache.
 fn gallery() {
     for round in 0..3 {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -345,7 +345,7 @@ fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Times exact power against 5,000 simulated comparisons using the exact test of statsmodels.
+/// Times exact power, and the other side's estimate from 5,000 simulated comparisons with the exact test of statsmodels.
 fn simulation() {
     for (n, p01, p10) in [(640, 0.05, 0.10), (10_000, 0.10, 0.11)] {
         let d = Discord::new(p01, p10).expect("probabilities");
@@ -363,7 +363,8 @@ fn simulation() {
     }
 }
 
-/// The published grid with several seeds on 16,384 vectors of 768 numbers, with a quarter as many for validation, on one thread.
+/// Times the published grid search with several seeds on 16,384 vectors of 768 numbers and a quarter as many validation vectors, on one
+/// thread.
 fn grid() {
     let number =
         |name: &str, usual: usize| -> usize { std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual) };

@@ -31,7 +31,7 @@ fn main() {
         "instances a relation | names | median ms | best ms | ms of processors | Python, median ms | ratio, median of pairs"
     );
     measure(60, PAIRS);
-    // The size of LAMA, at which one round of Python takes many minutes.
+    // The size of LAMA. Python is not timed, because one round would take many minutes.
     measure(1000, 0);
 }
 

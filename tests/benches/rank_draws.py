@@ -8,7 +8,7 @@ import time
 DRAWS, SUBSET = 1000, 20
 
 with open(sys.argv[1]) as file:
-    relations = json.load(file)  # relation, model, prompt, instance, mention: 1 where right
+    relations = json.load(file)  # indexed by relation, model, prompt, instance and mention; 1 if correct
 models = len(relations[0])
 
 begun = time.perf_counter()

@@ -60,7 +60,7 @@ fn main() {
     println!("screenshot | {out} | {} x {}", picture.width(), picture.height());
 }
 
-/// The screen after the keys.
+/// Returns the screen after the keys have been sent.
 fn run(args: &[String], keys: &str, pause: Duration) -> Screen {
     let size = PtySize { rows: SIZE.0, cols: SIZE.1, pixel_width: 0, pixel_height: 0 };
     let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
@@ -156,7 +156,7 @@ fn fill(map: &mut Pixmap, [r, g, b]: [u8; 3], path: &tiny_skia::Path) {
     map.fill_path(path, &paint, FillRule::Winding, Transform::identity(), None);
 }
 
-/// Eight Braille dots, numbered down the left column, then down the right one, with the lowest pair last.
+/// Paints a Braille character. Its eight dots are numbered down the left column, then down the right one, with the lowest pair last.
 fn braille(map: &mut Pixmap, ink: [u8; 3], bits: u32, (x, y): (f32, f32)) {
     for dot in 0..8u8 {
         let (col, row) = match dot {

@@ -4,7 +4,7 @@
 //! chooses its probe settings again. R is compared for every pair of runs at every method, oracle and strength. With v the variance between
 //! the K replicates of a run, runs should differ by more than 1.96 sqrt((v1 + v2)/K) in about 9 % of all cases at K = 5, because v is
 //! estimated from five values. A higher rate would mean that choosing the settings adds variation that replicates do not show. The
-//! comparison is repeated for five data seeds (`seed`), whose difference the wide bands should cover.
+//! comparison is repeated for five data seeds (`seed`); the wide bands should cover the differences between them.
 
 use std::collections::BTreeMap;
 

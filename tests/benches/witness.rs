@@ -2,7 +2,7 @@
 //! training, with which names, and for what proportion of facts.
 //!
 //! `cargo bench --bench witness` runs the lab on all built-in models (`-- FINDINGS.jsonl` reads an existing run) and prints one row per
-//! model. The first column is the correlation, over relations and prompts, of a prompt's weight in training with its P@1, within relations,
+//! model. The first column is the correlation between a prompt's weight in training and its P@1, within relations and over all prompts,
 //! with a 95 % bootstrap interval over relations. The others are verbalisation stability, P@1 of the unchanged model and its slope over γ,
 //! and rank consistency under the three regimes with Wilson's intervals. The interval of the slope treats the facts as random; it is wide
 //! because every γ uses the same facts.
@@ -15,7 +15,7 @@ use probity::gallery;
 use probity::stats::rng::{below, stream};
 use serde_json::Value;
 
-/// Both ends of the scale, with the default number of sentences; with fewer, training does not change a model.
+/// Both ends of the range of γ, with the default number of sentences; fewer sentences do not change a model in training.
 const DISPARITY: &str = "\n[disparity]\ngammas = [0, 1]\n";
 /// Number of resamples for the interval of a correlation.
 const RESAMPLES: usize = 1000;
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// Mean, lower and upper end.
+/// Mean, lower limit and upper limit of an estimate.
 fn estimate(value: &Value) -> Option<[f64; 3]> {
     Some([value["mean"].as_f64()?, value["lo"].as_f64()?, value["hi"].as_f64()?])
 }

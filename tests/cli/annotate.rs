@@ -40,8 +40,8 @@ fn beside(path: &str, name: &str) -> String {
     Path::new(path).with_file_name(name).display().to_string()
 }
 
-/// Three raters rate one mask with a confidence of at most 2. It is returned, a different word is masked, and this passes the second round.
-/// Then tokens are marked and the marks are rated.
+/// Three raters rate one mask with a confidence of at most 2, so it is returned. A different word is then masked, which passes the second
+/// round. Finally, tokens are marked and the marks are rated.
 #[test]
 fn three_annotators_take_plain_sentences_to_gold_rationales() {
     let probity = Probity::new();
@@ -178,8 +178,8 @@ fn an_interrupt_loses_no_answer() {
     assert!(!text(&printed.stdout).contains("sentence 0"), "it is answered");
 }
 
-/// Confidence in three masks by three people: α of (4, 4, 3), (4, 3, 2), (4, 4, 4) is 4/27 by the definition, from all pairs of values.
-/// One person's ratings three times are not three people's, and a rating of another answer is not one of this mask.
+/// Three annotators rate their confidence in three masks: (4, 4, 3), (4, 3, 2) and (4, 4, 4). By the definition, from all pairs of values,
+/// α is 4/27. Three ratings by one annotator do not count as three annotators, and a rating of another answer does not count for this mask.
 #[test]
 fn a_mask_needs_three_people_who_rate_its_own_answer() {
     let probity = Probity::new();
@@ -213,8 +213,8 @@ fn a_mask_needs_three_people_who_rate_its_own_answer() {
     assert_eq!((fates(&found)[0].as_str(), &found["agreement"]["differing"]), ("unscored", &json!(1)));
 }
 
-/// Round by round, with the means and the α of each written out. Sentence 0 passes in the second round; sentence 1 is dropped after the
-/// third. Files that came back know their round.
+/// Checks the means and α of each round. Sentence 0 passes in the second round; sentence 1 is dropped after the third. Corrected files
+/// record their round.
 #[test]
 fn a_rationale_is_corrected_twice_and_dropped_after_the_third_round() {
     let probity = Probity::new();
@@ -226,7 +226,7 @@ fn a_rationale_is_corrected_twice_and_dropped_after_the_third_round() {
         &[["3 4", "3 4", "3 3"], ["3 3", "3 3", "3 4"]],
         &[["3 1", "3 4", "3 4"]],
     ];
-    // From all pairs of values with ordinal distances; none where all values are alike.
+    // α of sufficiency and compactness, from all pairs of values with ordinal distances; undefined if all values are equal.
     let alphas = [(Some(0.0), Some(3.0 / 8.0)), (None, Some(-1.0 / 9.0)), (None, Some(0.0))];
     for (k, (scores, (sufficiency, compactness))) in rounds.iter().zip(alphas).enumerate() {
         let mut files = vec![anna.clone()];

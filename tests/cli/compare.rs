@@ -50,7 +50,7 @@ fn two_files_are_matched_by_their_items() {
     assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 
-/// A pilot without a difference has power 0 for any number of items; an explanation is printed.
+/// A pilot without a difference has power 0 for any number of items, and the program explains this.
 #[test]
 fn sides_that_are_level_have_no_difference_to_see() {
     let probity = Probity::new();

@@ -58,7 +58,8 @@ fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     text(&output.stderr)
 }
 
-/// Regression: only a failed download used to report this. The wildcard address is not recognised as this machine, although it reaches it.
+/// Regression: only a failed download used to report that the token was not sent. The wildcard address reaches this machine, but is not
+/// recognised as local.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fetch_that_succeeds_without_the_token_says_so() {

@@ -101,7 +101,7 @@ fn a_token_that_is_not_sent_is_told_of() {
     }
 }
 
-/// Nothing listens at this address, and the name is not resolved. Regression: the advice used to be cut off the message.
+/// Nothing listens at this address, and no name is resolved. Regression: the advice used to be cut off the message.
 #[test]
 fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
     let probity = Probity::new();

@@ -102,7 +102,7 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     refuse("unknown.txt", &["unknown.txt, line 1", "expected plain (plain JSON lines)"]);
     let with_phi = probity.file("phi.toml", &spec("x.tsv").replace("[task]\n", "[task]\nphi = 0.2\n"));
     refused(&probity.run(&["run", &with_phi]), 2, &["task.phi", "the rows of the file determine it"]);
-    // Known formats with unusable rows, or too few: the run reports it.
+    // Files in known formats with unusable rows or too few rows; the run reports this.
     for (rows, words) in [
         ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
         ("past_present", &["the file has `label` (", "name it as task.target, and add a column"]),

@@ -107,7 +107,8 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     }
 }
 
-/// A plan uses only some of the items in a file; their sign and power rule out no number of items.
+/// A plan compares only some of the items in a file. The sign and the power of that comparison must not change the verdict on the sample
+/// size.
 #[test]
 fn a_plan_on_files_does_not_change_what_is_recommended() {
     let probity = Probity::new();

@@ -86,7 +86,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     assert!(v["token_f1"].is_f64(), "{v}");
     let inseq = rows.join("inseq.json").display().to_string();
     refused(&probity.run(&["rationale", &inseq]), 2, &["gold rationale or a perturbed partner"]);
-    // The first of inseq's sequences, by its index.
+    // Scores the first of inseq's sequences, identified by its index.
     let gold = probity.file("gold.jsonl", "{\"id\": 0, \"tokens\": [\"the\", \"ship\"], \"rationales\": [[1]]}\n");
     near(&asked(&probity, &["rationale", &inseq, &gold, "--json"]), "token_f1", 1.0);
 }

@@ -34,7 +34,7 @@ fn found(stdout: &[u8]) -> Vec<Value> {
 #[test]
 fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
     let (place, near) = (Place::new(), Probity::new());
-    // With local data, which is sent to the far end under the name in the spec.
+    // The spec names local data, which is sent to the far end under the same name.
     near.file("rows.jsonl", &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout));
     let spec = near.file("tiny.toml", &TINY.replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\""));
     let here = near.run(&["run", &spec, "--json", "--no-session"]);
@@ -281,7 +281,7 @@ fn the_login_node_submits_and_this_side_follows() {
     submitted_there_and_followed_here(&Place::new());
 }
 
-/// Every command that uses the link reports this in the same way.
+/// Every command that uses the link reports an unknown host or a refused key in the same way.
 #[test]
 fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
     let near = Probity::new();

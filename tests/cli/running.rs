@@ -67,7 +67,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let files: Vec<String> =
         std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     let count = |end: &str| files.iter().filter(|f| f.ends_with(end)).count();
-    // Figures for a paper: the plane, the paper's figures for a method of the run, distance and model behaviour.
+    // Figures for a paper: the trade-off plane, the paper's figures for a method of the run, distance and model behaviour.
     assert_eq!([".png", ".svg", ".csv"].map(count), [7, 7, 7], "{files:?}");
     assert!(!files.iter().any(|f| f.starts_with('.')), "nothing half-written: {files:?}");
     replays(&probity, &out.join("session.probity.jsonl"), &output.stdout);

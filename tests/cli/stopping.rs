@@ -56,7 +56,7 @@ fn a_run_that_a_signal_stops_says_so_and_ends_with_its_code() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_was_ignored_stays_so() {
-    // As with `nohup`. The second signal shows that the first had no effect; otherwise the exit code would be that of the first.
+    // Simulates `nohup`. The second signal shows that the first had no effect; otherwise the exit code would be that of the first.
     let (ended, _, stderr) = stopped(&Probity::new(), "trap '' HUP; exec", &[], &["HUP", "TERM"]);
     assert_eq!(ended, 143, "{stderr}");
 }

@@ -29,13 +29,13 @@ fn folders_are_compared_task_by_task_and_pooled() {
     assert_eq!(all.len(), 14, "12 tasks, macro and micro");
     let task = all.iter().find(|v| v["task"] == "task11").unwrap();
     assert_eq!((task["n"].as_u64(), task["only_a"].as_u64(), task["family"].as_u64()), (Some(40), Some(4), Some(12)));
-    // On task t, the second side is right on ceil(t / 3) more of the 40 items: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4.
+    // On task t, the first side is right on ceil(t / 3) more of the 40 items: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4.
     let pooled = all.iter().find(|v| v["pooled"] == "macro").unwrap();
     assert!((pooled["difference"]["mean"].as_f64().unwrap() - 26.0 / 480.0).abs() < 1e-12, "{pooled}");
     assert!(pooled["p"].as_f64().unwrap() < 0.001 && pooled["tasks"] == 12);
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains("task11") && printed.contains("macro (mean of the tasks' differences"), "{printed}");
-    // The lab also marks it on its screen.
+    // The doubt about the mean over items is printed and is in the JSON; the lab's screen shows it too.
     let doubt =
         "12 tasks as clusters are few: in simulations a 95 % interval contained the true value in only 90.6 % of cases";
     assert!(printed.contains(&format!("micro: {doubt}")), "{printed}");

@@ -30,7 +30,7 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
     refused(&probity.run(&["run", &spec, "--force"]), 2, &["--out"]);
 }
 
-/// A run with a limit that cannot be kept fails after it has begun.
+/// A run with a memory limit that cannot be kept fails after it has begun.
 #[test]
 fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
     let probity = Probity::new();

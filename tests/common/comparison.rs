@@ -110,7 +110,7 @@ pub(crate) fn compared() -> Vec<Finding> {
     out
 }
 
-/// Baselines, of which the bag of words is the best.
+/// Baselines; the bag of words is the best.
 fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     let of = |(name, share): (&str, f64)| {
         let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);
@@ -120,7 +120,7 @@ fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     [("majority", 0.5), ("bag of words", 0.79), ("length", 0.52), ("first word", 0.5)].map(of).into()
 }
 
-/// The curve and the required n for the settings of a spec.
+/// The power curve and the required n for the settings of a spec.
 fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let (_, curve, required) = told(&pairs.tally(), &names, spec, Some(769));

@@ -1,5 +1,5 @@
 //! A real sshd on the loopback with its own keys, and a proxy to it that delays, corrupts and counts data.
-#![allow(dead_code, clippy::unwrap_used)] // tests corrupt, benches count
+#![allow(dead_code, clippy::unwrap_used)] // tests use only some functions, benches only others
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -94,7 +94,7 @@ pub(crate) struct Wire {
     passing: Arc<Passing>,
 }
 
-/// Settings for the pieces of data that pass from the daemon.
+/// State of the connection from the daemon: the number of pieces of data to corrupt, the number corrupted, and a log.
 #[derive(Default)]
 struct Passing {
     wanted: AtomicUsize,

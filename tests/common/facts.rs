@@ -17,7 +17,7 @@ use probity::lab::prompts::spec::{Sharing, Spec, Weighting};
 use probity::lab::{self, Finding, LabId};
 use probity::stats::estimate::Estimate;
 
-/// The candidates rule with which every number was computed.
+/// The rule for candidate answers with which every number was computed.
 const RULE: Option<Candidates> = Some(Candidates::Vocabulary);
 const MODELS: [&str; 4] = ["bert-mini", "roberta-mini", "gpt2-mini", "bart-mini"];
 const RELATIONS: [(&str, &str, &str, [&str; 3]); 3] = [
@@ -49,7 +49,7 @@ fn estimate(mean: f64) -> Estimate {
     Estimate { mean, lo: (mean - 0.06).max(0.0), hi: (mean + 0.06).min(1.0) }
 }
 
-/// P@1 of a model under a prompt of a relation.
+/// Made-up P@1 of a model for a relation and prompt.
 fn truth(relation: usize, prompt: usize, model: usize) -> f64 {
     ((relation * 7 + prompt * 5 + model * 11) % 17) as f64 / 20.0
 }

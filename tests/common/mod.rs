@@ -90,7 +90,7 @@ impl Harness {
         harness.event(ready());
         harness.event(models());
         harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::shipped().hash() });
-        // PGD, to which the answers below belong, instead of the run's best method.
+        // Shows PGD, which the answers below are about, instead of the run's best method.
         harness.state.screens.interventions.picked = true;
         harness
     }

@@ -41,7 +41,8 @@ fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     }
 }
 
-/// With the other oracle on the screen, the answer stayed that of the first one, and the strength moved without a word.
+/// Regression: after a switch to the other oracle, the answer used to stay that of the first oracle, and the strength changed without
+/// notice.
 #[test]
 fn answer_list_and_strength_are_by_the_oracle_on_the_screen() {
     for size in [(120, 40), (80, 24)] {
@@ -56,7 +57,7 @@ fn answer_list_and_strength_are_by_the_oracle_on_the_screen() {
     }
 }
 
-/// The cursor was on the run that is shown, so it was compared with itself.
+/// Regression: the cursor used to start on the shown run, which was then compared with itself.
 #[test]
 fn a_run_is_compared_with_another_one() {
     let mut h = Harness::finished(120, 40);

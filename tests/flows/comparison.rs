@@ -9,7 +9,7 @@ use probity::tui::screens::power::{SCREEN, VERDICT};
 use super::common::comparison::{adjusted, answered, compared, comparing, finding, has_compared};
 use super::*;
 
-/// The test settings in a command.
+/// Ticket, generation and target power of the only question sent.
 fn asked(effects: &[Effect]) -> (u64, u64, f64) {
     match sent(effects)[..] {
         [

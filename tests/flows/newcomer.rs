@@ -45,7 +45,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     assert!(matches!(sent(&effects)[0], Command::Run { generation: 1, .. }));
     hands.computed(1);
     hands.sees("Best at ");
-    // Another model next to the first.
+    // Selects another model next to the first.
     hands.press("shift-tab j space");
     hands.sees("not run yet: r runs it");
     let effects = hands.press("r");

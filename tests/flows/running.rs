@@ -49,7 +49,7 @@ impl Recorder for Tape {
     fn finish(&mut self) {}
 }
 
-/// An outside world in which every figure can be written, with one recorded session.
+/// Functions for work outside the loop: every figure is reported as written, and there is one recorded session.
 fn outside() -> Outside {
     // The session is small, because the loop waits until it has been read.
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
@@ -183,7 +183,7 @@ fn order(record: &[Record]) -> Vec<String> {
 fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
     let tape = Tape::default();
     let record = tape.record.clone();
-    // The second run is requested and queued; it begins when the first, which is cancelled, ends.
+    // Requests a second run, queues it and cancels the first. The second run begins when the first has ended.
     let keys = [(100, "r"), (60, "enter"), (60, "ctrl-c"), (100, "z")];
     let (board, _, screen, _) = looped(tape, &keys);
     assert_eq!(order(&record.borrow()), ["run 1", "cancel 1", "finished 1", "run 2"]);

@@ -14,7 +14,7 @@ pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
         assert_eq!(e.file.parent(), path.parent(), "{e}");
         assert!(!e.what.is_empty() && !e.expected.is_empty() && e.line != Some(0), "{e}");
     };
-    // Documents and prefixes have companion files, which are found by the name of the unchanged file.
+    // Some formats have companion files, which are found through the name of the unchanged file.
     let mut doctor = Doctor::new(&Set::open(&path).expect("the unchanged file"), Vec::new(), 5);
     let reading = match timed(|| Reading::stream(Box::new(std::io::Cursor::new(bytes)), &path)) {
         Ok(reading) => reading,

@@ -156,7 +156,7 @@ fn single_stack(model: &Model, case: &Value, report: &mut Report) {
     report.holds("pooling is known", model.pooling().is_some(), format!("{:?}", model.pooling()));
 }
 
-/// A teacher-forced pass over the greedy output of the reference.
+/// Compares a teacher-forced pass over the reference's greedy output.
 fn encoder_decoder(model: &Model, layers: usize, case: &Value, report: &mut Report) {
     let text = case["text"].as_str().unwrap();
     let batch = model.batch(&[text]).unwrap();

@@ -299,7 +299,8 @@ fn online_description_length(dir: &Path) {
         report.close64(name, &[code.bits() / total], &[1.0], 1e-4);
         report.close64(name, &[code.compression()], &[number(&want["compression"])], 1e-3);
         report.close64(name, &[code.first], &[number(&want["first_portion_bits"])], 1e-9);
-        // The probe trained on all data: the cost of its own labels, and how many of them it predicts correctly.
+        // Compares the probe trained on all data: the code length of its training labels, and the number of these that it predicts
+        // correctly.
         let probe = Logistic::fit_plain(&data, &settings, &mut || Ok(())).unwrap().model;
         let chances = probe.probabilities(data.x());
         let bits: f64 = data.y().iter().enumerate().map(|(i, y)| -chances.row(i)[*y].log2()).sum();

@@ -18,7 +18,7 @@ crate::harness::tests! {
     Needs::Fixtures => [the_bilstm_encoder_does_what_pytorch_does, word_vectors_beside_the_encoder_give_the_same];
 }
 
-/// Tolerance for sentence vectors: that for hidden states in the README of the reference.
+/// Tolerance for sentence vectors, the same as for hidden states in the reference's README.
 const HIDDEN: f64 = 2e-5;
 /// Tolerance for the BiLSTM compared with PyTorch.
 const LSTM: f64 = 1e-5;

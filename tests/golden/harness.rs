@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use libtest_mimic::{Arguments, Completion, Trial};
 use probity::model::Device;
 
-/// What a test needs; the test receives the folder.
+/// Requirement of a test, which receives the folder that meets it.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
     /// A part of the reference layout, in the fixtures and in the larger set (`PROBITY_REFERENCE`).

@@ -4,7 +4,7 @@
 //! `../shared/reference`); without that set, the second run is ignored. Sizes are taken from the files. Run with `--nocapture` to see the
 //! largest deviation of each check.
 
-#![allow(clippy::unwrap_used)] // tests throughout
+#![allow(clippy::unwrap_used)] // this crate contains only tests
 
 mod cases;
 mod checkpoints;

@@ -14,7 +14,7 @@ crate::harness::tests! {
     Needs::Reference("models_logits") => [families_run_by_their_logits_give_those_of_transformers];
 }
 
-/// Variants computed as in transformers. All others may be refused, because the library deviates for them.
+/// Variants that the library computes as transformers does. It deviates for all others, which may be refused.
 const AGREE: [&str; 7] =
     ["all_global", "long_decoder", "longrope", "no_caps", "no_window", "partial_rotary", "query_scalar"];
 

@@ -71,7 +71,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
             let model = distilbert::DistilBertForMaskedLM::load(vb, &config(dir))?;
             let run = move |ids: &[u32]| {
                 let ids = row(ids)?;
-                // In its mask, one marks a masked position.
+                // In the library's mask, 1 marks a masked position.
                 model.forward(&ids, &Tensor::zeros((ids.dim(1)?, ids.dim(1)?), DType::U8, ids.device())?)
             };
             (Box::new(run) as Opinion, false)

@@ -311,7 +311,7 @@ fn hand_made_rationales(dir: &Path) {
         let pairs: Vec<[u32; 2]> =
             found.iter().filter_map(|s| Some([s.original? as u32, s.perturbed? as u32])).collect();
         report.equal(&format!("alignment of {}", row.id.as_ref().unwrap().as_str()), &Some(pairs), &row.alignment);
-        // Two tied scores agree as far as position can determine, whatever the words.
+        // A ranking compared with itself has a MAP of 1, even if scores tie, because ties are broken by position.
         let (map, _) = map_of(&plain(original), &plain(original), &found, Membership::String);
         report.close64("MAP with itself", &[map], &[1.0], 1e-12);
         aligned += 1;
@@ -337,10 +337,10 @@ fn hand_made_rationales(dir: &Path) {
     report.finish();
 }
 
-/// Share by which the least change of a run may exceed that of the constrained solver.
+/// Maximum relative excess of a run's smallest change over that of the constrained solver.
 const LEAST: f64 = 0.005;
 
-/// Sensitivity and stability of attention, from the sentences to the numbers of a run.
+/// Compares the sensitivity and stability of attention in a complete run on sentences.
 fn least_changes_and_lowest_maps_of_a_run(dir: &Path) {
     let want = json(&dir.join("saliency/robust.json"));
     let folder = tempfile::tempdir().unwrap();

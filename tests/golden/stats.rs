@@ -43,13 +43,13 @@ fn bootstrap_against_enumeration(dir: &Path) {
         report.close64(&format!("list {i}"), &[e.lo, e.hi], &want, 0.02 * (hi - lo));
         report.close64(&format!("mean {i}"), &[e.mean], &[row["mean"].as_f64().unwrap()], 1e-12);
     }
-    // The interval of an accuracy tends to binomial quantiles; with 10,000 resamples, it may miss them by one or two successes.
+    // The interval of an accuracy approaches binomial quantiles; with 10,000 resamples, it may miss them by one or two successes.
     for row in file["proportions"].as_array().unwrap() {
         let (k, n) = (row["successes"].as_u64().unwrap() as usize, row["n"].as_u64().unwrap() as usize);
         let values: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i < k))).collect();
         let level = row["level"].as_f64().unwrap();
         let e = Resamples::new(n, 10_000, 2).mean(&values, level);
-        // The error of a simulated quantile: a few standard errors of the tail proportion, divided by the density at the quantile.
+        // Error of a simulated quantile: five standard errors of the tail proportion, divided by the density at the quantile.
         let (p, tail) = (k as f64 / n as f64, 0.5 * (1.0 - level));
         let sd = (p * (1.0 - p) / n as f64).sqrt();
         let slack = 5.0 * (tail * (1.0 - tail) / 10_000.0).sqrt() / (tail * 2.0) * sd + 1.0 / n as f64;
@@ -71,7 +71,7 @@ fn corrections_for_several_tests(dir: &Path) {
             report.close64(&format!("{name} {i}"), &adjusted, &numbers(&want["adjusted"]), 1e-12);
             let rejected: Vec<bool> =
                 want["reject_at_0.05"].as_array().unwrap().iter().map(|v| v.as_bool().unwrap()).collect();
-            // A different order of summation may change the side of 0.05 only for values at 0.05.
+            // A different order of summation can change the result only for values within rounding of 0.05.
             for (q, r) in adjusted.iter().zip(rejected) {
                 assert!((*q <= 0.05) == r || (q - 0.05).abs() < 1e-12, "{name} {i}: {q} {r}");
             }

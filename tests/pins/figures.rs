@@ -53,7 +53,7 @@ fn no_texts_of_a_figure_lie_on_each_other() {
     assert!(wrong.is_empty(), "{} overlaps\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Captions with their notes had up to 490 words: a paper prints some 120 below a figure.
+/// Regression: captions with their notes used to have up to 490 words, although a paper prints about 120 below a figure.
 #[test]
 fn captions_are_of_a_length_that_can_be_printed() {
     let mut long = Vec::new();
@@ -62,7 +62,7 @@ fn captions_are_of_a_length_that_can_be_printed() {
             for (key, figure) in figures(labs::by_id(run.job.spec.lab()), run, board) {
                 let words = |text: &str| text.split_whitespace().count();
                 let (said, noted) = (words(&caption(&figure)), words(&notes(&figure).join(" ")));
-                // The plane has ten words and marks to define.
+                // The caption of the trade-off plane defines ten terms and marks.
                 let most = if figure.name.starts_with("pareto") { 240 } else { 190 };
                 if said > 130 || said + noted > most {
                     long.push(format!("{name} {key}: {said} and {noted} words"));
@@ -88,12 +88,12 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
     let sizes = named("power", "sizes");
     let below: Vec<&str> = sizes.x.below.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(below, ["n 8", "n 32", "n 128", "n 512"]);
-    // Three margins on each other could not be told apart, and an axis began at 0.5.
+    // Regression: three overlapping margins could not be distinguished, and an axis began at 0.5.
     assert_eq!(named("power", "margins").y.panels, ["accuracy: bert-mini", "accuracy: untrained copy of bert-mini"]);
     assert_eq!(named("prompts", "preference").y.range, Some((0.0, 1.0)));
-    // Points lay on the frame.
+    // Regression: points used to lie on the frame.
     assert_eq!(named("saliency", "f1-ratio").x.range, Some((0.0, 0.5)));
-    // Half of an axis was empty, and a share of .5 of two orders looked like half of what is possible.
+    // Regression: half of an axis used to be empty, and no rule showed that .5 is the least possible rank consistency of two models.
     assert!(named("saliency", "right-wrong").y.range.is_some_and(|(lo, hi)| hi - lo < 1.0));
     for (name, is_drawn) in [("consistency", true), ("consistency-published", false), ("curve", true)] {
         let least = |l: &Layer| matches!(l, Layer::Rule(rule) if rule.at == 0.5 && !rule.upright);

@@ -38,7 +38,7 @@ fn file(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every recorded session, and a made-up run of each lab, with its board.
+/// Boards by name: of recorded sessions, and of a made-up run of each lab.
 static BOARDS: LazyLock<Vec<(&str, Board)>> = LazyLock::new(|| {
     let session = |path: &str| Session::read(&file(path)).unwrap().board();
     vec![

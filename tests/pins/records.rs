@@ -12,7 +12,7 @@ use probity::session::record::Record;
 use super::file;
 use super::list::{read, writes};
 
-/// SHA-256 of the findings in `part.jsonl`, without times.
+/// First 16 hexadecimal digits of the SHA-256 of the findings in `part.jsonl`, without times.
 const PART_DIGEST: &str = "bf7381175ad6a30c";
 
 /// Detects changes that do not affect the board, such as a key that is moved, or renamed for both reading and writing.

@@ -1,9 +1,9 @@
 //! The JSON output of a small run of each lab: lines, kinds, keys, words and counts exactly, other numbers within a tolerance.
 //!
 //! Numbers cannot be compared to the last bit, because processors with different instructions (AVX2, AVX-512, neither) sum in different
-//! orders. Between the three, and with plain loops instead of matrix products, the largest deviation in these runs was 2e-5 of a value
-//! (degrees of freedom) and 3e-6 in values below 1. The number of threads does not change any bit. Interim findings are omitted, as well as
-//! times and anything that names the machine.
+//! orders. Among these processors, and with plain loops instead of matrix products, the largest deviation in these runs was 2e-5 of a value
+//! (degrees of freedom) and 3e-6 in values below 1. The number of threads does not change any bit. Interim findings, times and anything
+//! that names the machine are omitted.
 
 use serde_json::{Map, Value};
 

@@ -114,7 +114,7 @@ fn primitives(list: &mut List) {
     deviates(list);
 }
 
-/// Deviates drawn from our streams with the distributions library. A few thousand draws reach even the rare branches of its algorithm.
+/// Pins deviates drawn from our streams by the distributions library. A few thousand draws reach even the rare branches of its algorithm.
 fn deviates(list: &mut List) {
     let rng = || stream(7, "pins");
     let (mut single, mut double) = (rng(), rng());

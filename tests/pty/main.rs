@@ -265,7 +265,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
     screen.sees("Interventions");
     screen.sees("saved as first");
-    // The whole experiment has run: the audit of the probes, and the values at the end of the curve.
+    // Checks that the whole experiment has run, from the audit of the probes to the end of the curve.
     screen.sees("INLP");
     screen.until("the end of the run", |s| s.contents().contains("done in"));
     screen.press("?");

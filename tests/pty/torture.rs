@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::jobs::send;
 use super::{LARGE, SMALL, Screen, recording, soon};
 
-/// The faults, one of which is used in each round.
+/// The faults; each round uses one of them.
 const BLOWS: [&str; 8] = [
     "keys",
     "closed",

@@ -1,4 +1,4 @@
-//! Checks that a recorded run gives exactly the numbers that were extracted from its file by different means.
+//! Checks that a recorded run gives exactly the numbers that were extracted from its file by independent means.
 
 use std::path::{Path, PathBuf};
 

@@ -13,7 +13,7 @@ use ratatui::backend::TestBackend;
 
 const RECORDING: &str = include_str!("../../../sessions/agreement.probity.jsonl");
 
-/// The final findings under the first oracle, with questions and answers, after the header.
+/// The recording's header, commands and final findings, as JSON lines, without progress and interim findings.
 fn lines() -> String {
     let mut out = String::new();
     for (i, line) in RECORDING.lines().enumerate() {
@@ -82,7 +82,7 @@ fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
     }
 }
 
-/// Regression: nothing used to be readable for a minute after the first start.
+/// Regression: for a minute after the first start, the screen used to show no results.
 #[test]
 fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer() {
     for size in [(120, 40), (80, 24)] {
@@ -195,7 +195,7 @@ fn the_example_names_what_it_is_of_where_the_settings_differ() {
     }
 }
 
-/// Regression: 418 sentences of the answers, and the values of chance, C and S, used to have no interval.
+/// Regression: 418 sentences in the answers, and the values of chance, C and S, used to have no interval.
 #[test]
 fn every_sentence_of_the_shipped_answers_has_an_interval() {
     for lab in labs::LABS {

@@ -1,4 +1,4 @@
-//! A screen of two panes, a list and details of the entry under the cursor, for models and data sets.
+//! Screens with two panes, a list and the details of the entry under the cursor: for models and data sets.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -6,7 +6,7 @@ const fn head(name: &'static str, symbol: &'static str, meaning: &'static str) -
     Term { name, symbol, meaning, labs: &[] }
 }
 
-/// Headings, each with its list and other headings of the same column.
+/// Column headings. Each meaning begins with the list's name; meanings in other lists may follow.
 pub(crate) const HEADS: &[Term] = &[
     head("method", "", "Methods: an intervention with its options; enter draws it."),
     head("at", "", "Methods: the strength at which the method scores best."),

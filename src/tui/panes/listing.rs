@@ -37,7 +37,7 @@ pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize 
     lines(inner.width.into()).saturating_sub(inner.height.into())
 }
 
-/// In columns.
+/// Width of the cursor mark, in columns.
 pub(crate) const MARK: u16 = 2;
 
 impl Listing {
@@ -57,7 +57,7 @@ impl Listing {
         scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
     }
 
-    /// Draws the header and the lines, indented by the cursor mark; `entry` formats the line of an index.
+    /// Draws the header and the lines, indented by the width of the cursor mark; `entry` formats the line with a given index.
     pub(crate) fn draw(
         &self,
         frame: &mut Frame,

@@ -56,13 +56,13 @@ pub fn draw(frame: &mut Frame, state: &State) {
     }
 }
 
-/// Replaces what a terminal without Unicode cannot show, cell by cell.
+/// Replaces characters that a terminal without Unicode cannot show, cell by cell.
 fn only_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {
             let columns = text_width(cell.symbol()).max(1);
             let c = cell.symbol().chars().next().map_or(' ', Glyphs::in_ascii);
-            // The cell after a wide character is not drawn with it.
+            // The terminal skips the cell after a wide character, so the replacement covers both cells.
             cell.set_symbol(&c.to_string().repeat(columns));
         }
     }
@@ -110,7 +110,7 @@ fn several(state: &State, pane: Pane) -> Option<Vec<Pane>> {
     slots.iter().find(|slot| slot.len() > 1 && slot.contains(&pane)).map(|slot| state.offered(slot))
 }
 
-/// The names of a slot's panes that fit on the border, each with its visibility: all, or those around the visible one.
+/// The names of a slot's panes that fit on the border: all, or those around the visible pane. The flag is true for the visible one.
 fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
     let room = usize::from(width).saturating_sub(6);

@@ -41,7 +41,7 @@ pub struct Table {
 pub struct Row {
     /// Text of each column, and its number for sorting.
     pub cells: Vec<(String, Option<f64>)>,
-    /// Word for the row's kind if it always comes last, in grey.
+    /// Name of the row's kind if such rows always come last, in grey.
     pub last: Option<&'static str>,
 }
 
@@ -68,7 +68,7 @@ impl Table {
         column == 0 || !has_number() && self.rows.iter().any(|row| row.cells[column].0.chars().any(char::is_alphabetic))
     }
 
-    /// The word for the rows that always come last, if there are any.
+    /// Name of the kind of rows that always come last, if there are any.
     fn held_last(&self) -> Option<&'static str> {
         self.rows.iter().find_map(|row| row.last)
     }
@@ -295,7 +295,7 @@ pub(crate) fn titled(state: &State, pane: Pane, title: &str, columns: u16) -> St
     }
 }
 
-/// Text of an empty list: no entry matches the filter, or otherwise `nothing`.
+/// Text shown in an empty list: `nothing`, unless a filter hides all entries.
 pub(crate) fn empty(state: &State, pane: Pane, nothing: String) -> String {
     match filter_of(state.here(), pane) {
         "" => nothing,
@@ -378,10 +378,11 @@ pub(crate) fn column_about(state: &State) -> Option<String> {
     Some(format!("{head}: {}", meaning(state, head)?))
 }
 
-/// Finds the meaning of a column heading: as a heading, as a term's name, as a symbol in the lab's terms, or in any term.
+/// Finds the meaning of a column heading: first among headings, then among terms with this name, then among symbols of the lab's terms and
+/// of other terms.
 fn meaning(state: &State, head: &str) -> Option<&'static str> {
     let lab = state.screen().setup().map(|setup| setup.lab());
-    // The part before the colon names the list; other lists may follow.
+    // Drops the list's name before the colon, and the meanings for other lists after the first sentence.
     let of_list = |text: &'static str| {
         let text = text.split_once(": ").map_or(text, |(_, meaning)| meaning);
         text.split_once(". ").map_or(text, |(first, _)| first)

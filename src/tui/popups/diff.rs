@@ -118,7 +118,7 @@ pub(super) fn figures(state: &State) -> Vec<(Figure, Figure)> {
     all.into_iter().filter_map(with_other).collect()
 }
 
-/// Replaces each model in a figure's name by its index in the run, so that figures of runs with different models match.
+/// Replaces each model in a figure's name with its index in the run, so that figures of runs with different models match.
 fn by_place(name: &str, models: &[String]) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
     // A longer name may contain a shorter one.
@@ -131,7 +131,7 @@ fn is_series(layer: &Layer) -> bool {
     matches!(layer, Layer::Line(l) if l.role.dash.is_some()) || matches!(layer, Layer::Bars(_))
 }
 
-/// The line or the bars of a figure that matter most.
+/// The most important line or bars of a figure.
 fn leading(figure: &Figure) -> Option<&Layer> {
     let leads = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some() && (l.role.emphasis == Emphasis::Strong || l.role.accent == Some(2)));
     figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(|l| is_series(l)))
@@ -163,7 +163,7 @@ fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Optio
     Some(both)
 }
 
-/// All values of a figure's series, each named by its position on the horizontal axis. `level` is the level of the intervals.
+/// All values of a figure's series, each named by its position on the horizontal axis. `level` is the confidence level of the intervals.
 fn values(figure: &Figure, level: f64) -> Vec<Number> {
     let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
     let number = |group: &str, x: f64, y: f64, interval: Option<(f64, f64)>, n: Count| {
@@ -192,10 +192,10 @@ fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String
     table((n, m), &common, shared, room)
 }
 
-/// Level of intervals, unless a number of the run has a different one.
+/// Confidence level of the intervals if the run has no numbers.
 const LEVEL: f64 = 0.95;
 
-/// The drawn figure of both runs, if they have one in common, and the number of such figures.
+/// The figure drawn for both runs, if they share one, and the number of figures that they share.
 fn drawn_figure(state: &State) -> (Option<(Figure, Figure)>, usize) {
     let mut all = figures(state);
     let of = all.len();
@@ -268,7 +268,7 @@ mod tests {
     use figure::layers::{Datum, Intervals};
     use figure::{Axis, Provenance};
 
-    /// Regression: the comparison used to test a difference with the margin of a bound.
+    /// Regression: the comparison used to treat the margin of a bound as an interval in its test of a difference.
     #[test]
     fn the_margin_of_a_bound_is_no_interval() {
         let figure = |is_margin| {

@@ -17,12 +17,12 @@ use labs::Spec;
 /// Available widths in millimetres: the style's default, and a journal's column widths.
 const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
 
-/// Maximum characters of the settings that distinguish runs in file names.
+/// Maximum number of characters in a file name for the settings that distinguish runs.
 const APART: usize = 24;
-/// Characters of the spec's hash that replace omitted settings.
+/// Number of characters of the spec's hash that replace omitted settings.
 const HASH: usize = 6;
 
-/// Columns of the dialog's border and of the words around the figure's name.
+/// Width of the dialog's border and of the words around the figure's name, in columns.
 const FRAME: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,8 +54,8 @@ fn folder(state: &State) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
-/// The focused pane's figure, named as its files will be. If the lab has several runs, the name includes the shown run's differences, so
-/// that figures of two layers do not replace each other.
+/// The focused pane's figure, named as its files will be. If the lab has several runs, the name includes the settings that distinguish the
+/// shown run, so that figures of two layers do not overwrite each other.
 fn figure_of_run(state: &State) -> Option<Figure> {
     let mut figure = state.screen().figure(state).cloned()?;
     let setup = state.screen().setup();
@@ -176,7 +176,7 @@ impl Picker for ExportFigure {
 
     fn title(&self, state: &State) -> String {
         let Some(figure) = figure_of_run(state) else { return "Export".into() };
-        // The end of a long name distinguishes figures.
+        // A long name is cut at its start, because its end distinguishes figures.
         let room = usize::from(state.view.size.0).saturating_sub(FRAME);
         format!("Export {}", fit_end(&printable(&figure.name), room))
     }

@@ -44,12 +44,12 @@ pub trait Page: Sync {
         None
     }
 
-    /// True if it lists entries, of which it shows only those that contain [`filter`].
+    /// True if the page lists entries and shows only those that contain [`filter`].
     fn filters(&self) -> bool {
         false
     }
 
-    /// Number of the figures that it shows one at a time.
+    /// Number of figures, of which the page shows one at a time.
     fn figures(&self, _state: &State) -> usize {
         0
     }
@@ -119,7 +119,7 @@ fn figures(state: &State) -> usize {
     if let Some(Popup::Page { page, .. }) = &state.view.popup { page.figures(state) } else { 0 }
 }
 
-/// True if the open page has figures to turn.
+/// True if the open page has several figures.
 pub(crate) fn turns(state: &State) -> bool {
     figures(state) > 1
 }
@@ -132,7 +132,7 @@ pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Entries from which on a picker can be filtered.
+/// A picker with at least this many entries can be filtered.
 const LONG: usize = 7;
 
 /// Indices of the open picker's entries that match its filter.
@@ -160,7 +160,7 @@ pub(crate) fn occurs(state: &State, text: &str) -> bool {
     text.to_lowercase().contains(&filter(state).to_lowercase())
 }
 
-/// Lists only the entries of the open popup in which a text occurs; false if none is open that can be filtered.
+/// Lists only the entries of the open popup that contain a text; false if no open popup can be filtered.
 pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     if let Some(Popup::Page { page, scroll, filter }) = &mut state.view.popup {
         (*filter, *scroll) = (text.to_owned(), 0);
@@ -292,7 +292,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     if found.is_empty() && terms.is_empty() {
         return vec![Line::styled("no command or term matches", theme.style(Role::Dim))];
     }
-    // A term with exactly the typed name comes before the keys.
+    // A term whose name equals the query is listed before the keys.
     let first = terms.first().is_some_and(|term| is_named(term, query));
     let heading = (!terms.is_empty()).then(|| Line::styled("Terms", theme.style(Role::Title)));
     let explained = terms.into_iter().flat_map(|term| pages::explanation(state, term, room));
@@ -321,7 +321,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     before
 }
 
-/// Formats the keys of a command; those in a menu follow the key that opens it: `t b`.
+/// Formats the keys of a command. For a command in a menu, the key that opens the menu comes first: `t b`.
 fn keys_of(state: &State, entry: &Entry) -> String {
     let keys = state.keymap.label(entry.name);
     match entry.context {

@@ -145,7 +145,7 @@ pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'
 /// A message with its count and the numbers of its runs.
 type Counted<'a> = (&'a Notice, usize, Vec<usize>);
 
-/// Groups equal messages, newest first.
+/// Groups identical messages, newest first.
 fn counted(state: &State) -> Vec<Counted<'_>> {
     let mut all: Vec<Counted<'_>> = Vec::new();
     for (run, notice) in state.notices_by_run().into_iter().rev() {
@@ -217,12 +217,12 @@ impl Page for Notices {
 /// All comparisons shown in the session, by family.
 pub(crate) struct Family;
 
-/// Width of a comparison's text and of each number, in columns.
+/// Widths of a comparison's text and of each of its numbers, in columns.
 const WHAT: usize = 96;
 const NUMBER: usize = 11;
 
 impl Family {
-    /// Formats the heading of a family: its question, its size, and the level of its tests.
+    /// Formats the heading of a family: its question, its number of comparisons, and its significance level.
     fn heading(all: &Corrections<'_>, family: usize) -> String {
         let f = &all.families[family];
         if f.planned {

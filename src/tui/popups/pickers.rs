@@ -224,7 +224,7 @@ impl Picker for WaitingRuns {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        // Distinguishes them from each other, from the run in progress and from earlier runs.
+        // A run's text has the settings that distinguish it from the other waiting runs, the run in progress and earlier runs.
         let runs = || state.board.runs.iter().map(|run| &run.job.spec).chain(&state.queue);
         let text = |spec: &Spec| {
             let (lab, common) = (labs::by_id(spec.lab()).title(), spec.common());

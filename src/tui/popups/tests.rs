@@ -162,7 +162,7 @@ fn without_a_measured_number_there_is_no_provenance_to_copy() {
     assert!(Provenance.copy(&state).is_none());
 }
 
-/// Regression: it used to say that nothing had been measured, under an answer from many other entries.
+/// Regression: for an entry without a number, the page used to say that nothing had been measured, although other entries had numbers.
 #[test]
 fn an_entry_without_a_number_is_told_from_a_run_without_one() {
     let mut state = state();
@@ -233,7 +233,7 @@ fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
     assert!(!terminal.backend().to_string().contains("Write nothing"));
 }
 
-/// Regression: "Wait for this run" used to name neither the run nor its end.
+/// Regression: "Wait for this run" used to name neither the run nor its remaining time.
 #[test]
 fn a_second_run_is_offered_after_the_one_that_is_named() {
     use crate::reduce::job;
@@ -283,7 +283,7 @@ fn a_message_names_the_runs_that_it_came_from() {
     assert!(text.ends_with("(runs 1 and 2, 2 times)"), "{text}");
 }
 
-/// Regression: the help used to list `b` of a menu as a key of the screen.
+/// Regression: the help used to list the menu key `b` as a key of the screen.
 #[test]
 fn keys_of_a_menu_stand_behind_the_key_that_opens_it() {
     let state = state();
@@ -306,7 +306,7 @@ fn a_term_never_runs_into_its_meaning() {
     }
 }
 
-/// Regression: the help used to omit how a command without a key is reached.
+/// Regression: the help used not to say how to run a command that has no key.
 #[test]
 fn the_help_says_how_a_command_without_a_key_is_reached() {
     let lines = words(&help_text(&state(), "mouse", 76));

@@ -107,7 +107,7 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
     let spec = setup.spec(state);
-    // A remote engine has separate files. Here, missing files are reported before the run waits in the queue.
+    // A local engine reads the same files, so missing ones are reported before the run is queued. A remote engine has other files.
     let reach = || if state.far.is_none() { spec.common().reach("cannot run") } else { Ok(()) };
     if let Err(error) = spec.check("cannot run").and_then(|()| reach()) {
         let hint = "change it in the settings".into();
@@ -115,7 +115,7 @@ fn ready(state: &mut State) -> Option<Spec> {
         return None;
     }
     setup.take(state, &spec);
-    // The answer is shown next.
+    // The form would cover the answer.
     setup::close_form(state);
     Some(spec)
 }
@@ -220,7 +220,8 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     effects
 }
 
-/// Adds and returns the entries of another session, without its engine's description, and ends an unfinished run.
+/// Adds the entries of another session to the board, except those that describe its engine. Ends an unfinished run as cancelled. Returns
+/// the entries added.
 fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> {
     past.retain(|entry| {
         let ours = matches!(&entry.item, Item::Event(Event::Ready(_) | Event::Models { .. }));
@@ -282,7 +283,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if state.busy() {
         let running = state.board.job().map(|job| job.id);
         if state.cancelling == running {
-            // A user who waits for the run's end in order to quit can quit at once.
+            // A user who is waiting for the run to stop before the program quits can quit at once.
             if state.quitting {
                 return quit(state);
             }
@@ -311,7 +312,7 @@ pub(crate) fn ask_quit(state: &mut State) -> Vec<Effect> {
     ask_unsaved(state, ask_stop)
 }
 
-/// Asks about unsaved work; continues if there is none or the question is already open.
+/// Asks about unsaved work; calls `then` if there is none or if the question is already open.
 fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
     let asked = state.popup_name() == Some("unsaved");
     if asked || SCREENS.iter().all(|screen| screen.unsaved(state).is_none()) {

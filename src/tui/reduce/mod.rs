@@ -126,7 +126,7 @@ fn tick(state: &mut State) {
     }
 }
 
-/// Reports the files of a figure, or asks about those that it would replace.
+/// Reports the files written for a figure, or asks about existing files that they would replace.
 fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {
@@ -145,7 +145,7 @@ fn exported(state: &mut State, done: Exported) {
     }
 }
 
-/// Reports the file of a document, or asks about the one that it would replace.
+/// Reports the file written for a document, or asks about an existing file that it would replace.
 fn saved(state: &mut State, done: Saved) {
     match done {
         Saved::Wrote(path) => {
@@ -164,7 +164,7 @@ fn saved(state: &mut State, done: Saved) {
     }
 }
 
-/// Stores the progress of the grid; an error keeps the last state.
+/// Stores the progress of the grid; after an error, the previous state remains.
 fn followed(state: &mut State, seen: Result<Box<View>, Problem>) {
     let Some(followed) = &mut state.followed else { return };
     match seen {
@@ -209,7 +209,7 @@ fn shortened(paths: &[PathBuf]) -> String {
 /// Commands that are disabled for an example, because they would export its results as the session's.
 const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
 
-/// Executes a command, or shows why it cannot be used now. Commands of a menu close it.
+/// Executes a command, or shows why it cannot be used now. A command in a menu closes the menu.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;
@@ -288,7 +288,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     }
     let pending = state.view.pending;
     let effects = act(state, key);
-    // The key answered the pending question.
+    // If the key did not set a new pending command, the old one is done.
     if state.view.pending == pending {
         state.view.pending = None;
     }

@@ -10,7 +10,7 @@ use ratatui::text::Line;
 use session::format::{Entry, Item};
 use session::replay::{Step, fold};
 
-/// In seconds.
+/// Distance of one seek step, in seconds.
 pub(crate) const SEEK: f64 = 5.0;
 /// Minimum and maximum speed that keys can set.
 const SPEEDS: (f64, f64) = (0.125, 64.0);

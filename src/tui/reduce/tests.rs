@@ -90,7 +90,7 @@ fn switching_screens_keeps_focus_zoom_and_cursor_of_each() {
         keys(&mut state, "j tab");
     }
     state.show(home);
-    // Regression: cycling used to reach this pane too, and move on by one.
+    // The loop also visited this screen, and `tab` moved its focus.
     assert_eq!(state.here().zoom, place.zoom);
     assert_ne!(state.here().focus, place.focus);
 }

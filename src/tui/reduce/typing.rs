@@ -8,7 +8,7 @@ use crate::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
 use base::text::printable;
 use labs::setting::Kind;
 
-/// Maximum length of a text; pastes can be longer.
+/// Maximum length of typed text in characters; the rest of a longer paste is dropped.
 const MAX_TYPED: usize = 1000;
 
 /// The text and the byte offset of the caret.
@@ -79,7 +79,7 @@ pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Passes typed text to its consumer; rejects text that cannot become a setting's number.
+/// Passes typed text to its consumer; rejects text that cannot become a valid number for the setting.
 fn follow(state: &mut State) -> Vec<Effect> {
     let Some(entry) = &state.view.entry else { return Vec::new() };
     let text = entry.buffer.clone();
@@ -101,7 +101,7 @@ fn follow(state: &mut State) -> Vec<Effect> {
 pub fn cancel(state: &mut State) -> Vec<Effect> {
     match state.view.entry.take() {
         None => state.view.popup = None,
-        // The list was filtered while the filter was typed.
+        // Nothing remains to be done: the list was filtered while the user typed.
         Some(entry) if table::is_filter(&entry.purpose) => {
             table::clear_filter(state);
         }

@@ -87,7 +87,8 @@ impl Link {
         }
     }
 
-    /// Disconnects when the screen closes without a decision about the engine: a remote engine continues, a local one ends.
+    /// Disconnects because the screen closes, although the user has not decided about the engine: a remote engine continues, a local one
+    /// ends.
     pub(super) fn lose(&mut self, started: Instant) {
         match self {
             Link::Live { engine, recorder } => {
@@ -98,7 +99,7 @@ impl Link {
                 engine.lose();
             }
             Link::Seen { engine, .. } => engine.lose(),
-            // Computed by other processes.
+            // A recording needs no end, and other processes compute a followed grid.
             Link::Replay(_) | Link::Followed(_) => {}
         }
     }
@@ -134,7 +135,7 @@ impl Link {
         vec![Action::RecordingFailed(problem)]
     }
 
-    /// Records another session's measurements as the past of this one, with a note that names it.
+    /// Records another session's measurements before those of this one, with a note that names the other session.
     pub(super) fn adopt(&mut self, name: &str, past: &[Entry], started: Instant) -> Vec<Action> {
         let Link::Live { recorder, .. } = self else { return Vec::new() };
         let Some(kept) = recorder else { return Vec::new() };

@@ -17,7 +17,8 @@ pub(super) fn called(path: &Path) -> String {
     file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// Reads a session to continue, with `spec`, or else the last spec that ran in `lab`, the last one, or the first one.
+/// Reads a session to continue it with `spec`. Without `spec`, uses the last spec that ran in `lab`, or else the last spec that ran at all,
+/// or else the spec with which the session started.
 pub(super) fn resumed(
     path: &Path,
     session: &Session,
@@ -41,7 +42,7 @@ pub(super) fn resumed(
     Ok(Box::new(Resumed { name: called(path), spec, past, gone }))
 }
 
-/// State of a session's replay on top of another state, and its player. The replay opens at the end; the user can rewind it.
+/// Creates the state of a session's replay on top of another state, and its player. The replay opens at the end; the user can rewind it.
 pub(crate) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
     let end = session.duration();
     let start = Start {
@@ -92,7 +93,7 @@ mod tests {
         spec
     }
 
-    /// Makes a session that started with one spec and ran others.
+    /// Returns a session that started with one spec and ran others.
     fn session(header: Option<Spec>, ran: &[u64]) -> Session {
         let entries = ran.iter().map(|seed| {
             let spec = Box::new(spec(*seed));

@@ -136,7 +136,7 @@ fn limits_of(row: &Row) -> String {
     range(row) + &default
 }
 
-/// The row under the cursor: the key that lists all checkboxes if the pane hides some, description, range and default.
+/// Explains the row under the cursor: the key that lists all checkboxes if the pane hides some, then description, range and default.
 pub(crate) fn about_cursor(state: &State) -> String {
     let Some((row, _)) = under_cursor(state) else { return String::new() };
     let list = match row.lines() > MARKS && !state.here().form {

@@ -5,7 +5,7 @@ use crate::action::Effect;
 use crate::state::State;
 use labs::setting::Kind;
 
-/// In the order of the form.
+/// Groups of settings, in the order of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
     Shown,
@@ -53,7 +53,7 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// The values of a row in brief.
+/// Short description of the values that a row accepts.
 pub(super) fn range(row: &Row) -> String {
     match &row.kind {
         Kind::Slider { range, unset: Some(word), .. } => format!("{range} or {word}"),

@@ -20,7 +20,7 @@ pub(crate) fn picks_models(state: &State) -> bool {
     row(state, "models").is_some()
 }
 
-/// True if models are ticked for this lab's runs and none is.
+/// True if this lab's models are selected by checkboxes and none is selected.
 pub(crate) fn lacks_models(state: &State) -> bool {
     picks_models(state) && !models(state).iter().any(|(_, on)| *on)
 }

@@ -1,4 +1,4 @@
-//! The characters that charts, sliders and signs are drawn with.
+//! Character sets for charts, sliders and symbols.
 
 /// Character set for charts, sliders and symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Glyphs {
         if self == Glyphs::Ascii { ascii } else { unicode }
     }
 
-    /// The ASCII character that stands for another one in a cell of a terminal without Unicode; `?` for a letter of another script.
+    /// The ASCII replacement of a character for terminals without Unicode; `?` for letters of other scripts.
     pub(crate) fn in_ascii(c: char) -> char {
         match c {
             _ if c.is_ascii() => c,
@@ -61,7 +61,7 @@ impl Glyphs {
             '∞' => '8',
             'ß' => 's',
             'Ł' => 'L',
-            // A space before a word piece.
+            // Byte-level BPE's mark for a space before a token.
             'Ġ' => '_',
             '✓' | '✔' => '+',
             '²' | '₂' => '2',

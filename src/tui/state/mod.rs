@@ -46,7 +46,7 @@ pub struct State {
     pub screens: Views,
     pub view: View,
     pub keymap: Keymap,
-    /// Never empty.
+    /// Available themes; never empty.
     pub themes: Vec<Theme>,
     pub recording: Recording,
     /// Position in the recording that replaces an engine.
@@ -65,7 +65,7 @@ pub struct State {
     pub queue: VecDeque<Spec>,
     /// True if the program quits once the run has stopped.
     pub quitting: bool,
-    /// Newest first, once listed.
+    /// Recorded sessions, newest first, once listed.
     pub sessions: Option<Vec<Recorded>>,
     /// Export that waits for a decision because it would replace files.
     pub held: Option<Held>,
@@ -74,7 +74,7 @@ pub struct State {
 /// View state of the frame.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Columns and rows.
+    /// Terminal size in columns and rows.
     pub size: (u16, u16),
     pub screen: ScreenId,
     /// The lab shown last; other screens select models for its setup.
@@ -108,7 +108,7 @@ pub struct View {
     /// The message at the latest tick, and how many ticks it has been shown.
     pub(crate) toast_age: (Option<String>, usize),
     pub(crate) drag: Option<Drag>,
-    /// For the spinner.
+    /// Number of ticks so far, for the spinner.
     pub ticks: usize,
     /// True if results may have changed in place since the figures were derived.
     pub(crate) has_news: bool,
@@ -127,7 +127,7 @@ pub enum Drag {
 /// Meaning of the next key while a command is pending; cleared together with its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pending {
-    /// A filter was rejected: letters are its text rather than commands.
+    /// A filter was rejected, so letters typed next belong to it and are not commands.
     Filter,
     /// A run of unchanged settings was requested; a second request starts it.
     Repeat,
@@ -163,7 +163,7 @@ pub struct Start {
     /// Themes; if empty, the shipped ones.
     pub themes: Vec<Theme>,
     pub glyphs: Glyphs,
-    /// Columns and rows.
+    /// Terminal size in columns and rows.
     pub size: (u16, u16),
     pub recording: Option<String>,
     /// True if the user chose the name; the session is then always kept.
@@ -306,7 +306,7 @@ impl State {
         screen(self.view.lab).setup()
     }
 
-    /// Shows a screen; the form of the screen that is left closes.
+    /// Shows a screen, and closes the form of the previous screen.
     pub fn show(&mut self, id: ScreenId) {
         if id != self.view.screen {
             setup::close_form(self);
@@ -389,7 +389,7 @@ impl State {
         self.replay.is_none() && self.board.running()
     }
 
-    /// True if keys are typed into a text.
+    /// True if typed characters go into a text field.
     pub fn typing(&self) -> bool {
         self.view.entry.is_some() || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }

@@ -11,13 +11,13 @@ use session::parts::watch::View;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayState {
     pub name: String,
-    /// In seconds.
+    /// Current position, in seconds.
     pub at: f64,
-    /// In seconds.
+    /// Length of the recording, in seconds.
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,
-    /// Starts of runs and the user's notes that were played, with their times in seconds.
+    /// Run starts and user's notes played so far, with their times in seconds.
     pub marks: Vec<(f64, String)>,
     pub held: bool,
     /// True if the end has been reached.

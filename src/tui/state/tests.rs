@@ -1,4 +1,4 @@
-//! Properties of the state: one place per screen, popups, cursors.
+//! Property tests of the state: one place per screen, popups, cursors.
 
 use super::*;
 use crate::popups;

@@ -1,4 +1,5 @@
-//! The training sentences that a bound asks for, at both ends of the interval of the difference.
+//! Coverage of the interval for the number of training sentences that a bound requires. Its limits follow from the interval for the
+//! difference.
 
 use probity::lab::power::compare::{Names, of_tally};
 use probity::lab::power::pairs::Pairs;
@@ -10,8 +11,8 @@ const RUNS: usize = 2_000;
 /// Parameters of a linear probe on 160 dimensions.
 const PARAMETERS: u64 = 161;
 
-/// How often the interval contains the number for the true difference. Each training of a side has an accuracy of its
-/// own, with this standard deviation around the mean over trainings; items are right independently.
+/// Prints how often the interval contains the number for the true difference. The accuracies of a side's training runs vary around their
+/// mean with the given standard deviation; items are right independently.
 pub(crate) fn bound() {
     println!("bound | gap | n | seeds | deviation of a training | covers | runs");
     let spec = Spec::shipped();

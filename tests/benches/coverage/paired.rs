@@ -13,7 +13,7 @@ const RUNS: usize = 5_000;
 const PILOTS: usize = 1_000;
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::MidP };
 
-/// Probability that an item takes its cluster's common draw; two fifths of the pairs of items in a cluster then share a draw.
+/// Probability that an item takes its cluster's common draw. Thus two fifths of the item pairs in a cluster share a draw.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
 /// Simulates an item: 1 if only the first side is right, -1 if only the second, otherwise 0.
@@ -22,7 +22,7 @@ fn item(rng: &mut impl rand::Rng, p01: f64, p10: f64) -> i32 {
     i32::from(u < p10) - i32::from((p10..p10 + p01).contains(&u))
 }
 
-/// Coverage of the difference with clustered items: equal clusters of five and twenty items, and unequal ones of 1 to 13.
+/// Prints the coverage of the difference with clustered items: equal clusters of five and twenty items, and unequal ones of 1 to 13.
 pub(crate) fn clusters() {
     println!("clusters | items in each | p01 | p10 | covers | width | n");
     let unequal = |n: usize| (0..n).map(|k| 1 + k * 7 % 13).collect::<Vec<usize>>();
@@ -68,8 +68,8 @@ pub(crate) fn clusters() {
     }
 }
 
-/// Pilots with n items: coverage of the intervals for the required number of items and for the power at n, and estimated type M and type S
-/// errors of significant pilots next to the true ones.
+/// Prints, for pilots with n items, the coverage of the intervals for the required number of items and for the power at n. Also prints the
+/// estimated type M and type S errors of significant pilots, next to the true errors.
 pub(crate) fn pilots() {
     println!("pilots | n | p01 | p10 | needed covers | bounded | power covers | n simulated");
     let mut rng = stream(7, "pilots");
@@ -116,7 +116,8 @@ pub(crate) fn pilots() {
     }
 }
 
-/// Rejection rates of McNemar's tests under the null by enumeration, and how often the mid-p test and Tango's interval disagree.
+/// Prints rejection rates of McNemar's tests under the null hypothesis, by enumeration, and how often the mid-p test and Tango's interval
+/// disagree.
 pub(crate) fn levels() {
     println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango apart");
     for n in [50u64, 100, 500, 1_000] {

@@ -75,7 +75,7 @@ fn ledgers() {
                 let shares = [l.prompt_share, l.prompt_unbiased_share].map(|e| e.expect("a gap that varies"));
                 [l.model_itself, l.total, l.prompt, l.sample, l.residual, l.prompt_unbiased, shares[0], shares[1]]
             };
-            // With n relations, variances are 1 / n of those with one relation.
+            // Variances of a mean over relations are inversely proportional to the number of relations.
             let by = |k: usize| if (1..6).contains(&k) { MANY as f64 / n as f64 } else { 1.0 };
             let means = list(all).map(|e| e.mean);
             let truths = std::array::from_fn(|k| means[k] * by(k));
@@ -88,7 +88,7 @@ fn ledgers() {
     }
 }
 
-/// Random rankings with these probabilities; the score is the proportion of the most frequent ranking.
+/// Prints the coverage for rank consistency, the proportion of the most frequent ranking, with rankings drawn from given probabilities.
 fn ranks() {
     let mut rng = stream(2, "ranks");
     let equal = |n: usize| (format!("{n} equal orders"), vec![1.0 / n as f64; n]);
@@ -112,7 +112,7 @@ fn ranks() {
     }
 }
 
-/// Long-tailed distances: exponentials of normal variables.
+/// Prints the coverage for means of distances with a long tail: exponentials of normal variables.
 fn distances() {
     let mut rng = stream(3, "distances");
     for spread in [0.25f64, 0.5, 1.0] {

@@ -8,7 +8,7 @@ use probity::stats::rng::{stream, unit};
 use probity::stats::special::normal_quantile;
 
 const LEVEL: f64 = 0.95;
-/// Number of originals or sentences whose mean is taken as the truth.
+/// Number of originals or sentences whose mean approximates the true value.
 const MANY: usize = 200_000;
 
 pub(crate) fn saliency() {
@@ -23,7 +23,7 @@ fn score(mean: f64, rng: &mut impl FnMut() -> f64) -> f64 {
     (mean + 0.25 * normal_quantile(rng())).clamp(0.0, 1.0)
 }
 
-/// An original with up to four partners. Whether answers to them are right is correlated, and inputs answered right have higher scores.
+/// An original with `partners` partners. Their correctness is correlated, and inputs that are answered correctly have higher scores.
 fn original(right: f64, partners: usize, rng: &mut impl FnMut() -> f64) -> Judged {
     let (own, level) = (rng(), 0.15 * normal_quantile(rng()));
     let mut single = || {
@@ -59,7 +59,7 @@ fn right_minus_wrong() {
     }
 }
 
-/// Relative changes that are correlated within an original and have a log-normal spread.
+/// Prints the coverage for relative changes that are correlated within an original and have a log-normal spread.
 fn sensitivity() {
     let mut rng = stream(10, "sensitivity");
     let mut rng = || unit(&mut rng);
@@ -78,7 +78,8 @@ fn sensitivity() {
     }
 }
 
-/// Words of one sentence as marked by the annotators, who should mark a third. How well they agree varies between sentences.
+/// Marks by the annotators on the words of one sentence, a third of which belong to the true rationale. How well the annotators agree
+/// varies between sentences.
 fn sentence(annotators: usize, rng: &mut impl FnMut() -> f64) -> Coincidences<2> {
     let (words, agrees) = (6 + (rng() * 10.0) as usize, 0.65 + 0.3 * rng());
     let mut found = Coincidences::default();

@@ -42,7 +42,8 @@ pub(crate) fn shown() {
     fixed_tasks();
 }
 
-/// Two systems on tasks of 20 to 400 items, with differences that vary by five points between tasks: the mean over tasks and over items.
+/// Prints the coverage for two systems on tasks of 20 to 400 items: for the mean over tasks and over items. The difference varies by five
+/// points between tasks.
 fn tasks() {
     let mut rng = stream(6, "tasks");
     let mut normal = || (0..12).map(|_| unit(&mut rng)).sum::<f64>() - 6.0;
@@ -72,8 +73,8 @@ fn tasks() {
     }
 }
 
-/// Few tasks, of 50 to 800 items or of 50 each, whose true differences are up to `apart` above or below the mean. Tests the mean over items
-/// with tasks treated as fixed. Items of a cluster take its common draw with probability .632.
+/// Prints the coverage with few tasks, of 50 to 800 items or of 50 each, whose true differences are up to `apart` above or below the mean.
+/// The mean over items treats tasks as fixed. Items of a cluster take its common draw with probability .632.
 fn fixed_tasks() {
     for (up, down, apart, cluster) in
         [(0.0, 0.03, 0.0, 1), (0.02, 0.02, 0.0, 1), (0.05, 0.05, 0.04, 1), (0.15, 0.1, 0.08, 1), (0.1, 0.1, 0.05, 5)]
@@ -134,7 +135,7 @@ fn fixed_values() {
     }
 }
 
-/// Two runs side by side: proportions of independent examples.
+/// Prints the coverage for two runs side by side, for proportions of independent examples.
 fn runs() {
     let mut rng = stream(5, "two runs");
     for (p, q) in [(0.05, 0.05), (0.2, 0.2), (0.5, 0.5), (0.05, 0.3), (0.5, 0.8)] {
@@ -232,7 +233,7 @@ fn means() {
     }
 }
 
-/// Answers to prompts with these true scores on the same instances, some of which are hard under all prompts.
+/// Answers to prompts with the given true scores on the same instances. Some instances are hard under all prompts.
 fn answers(scores: &[f64], n: usize, rng: &mut impl FnMut() -> f64) -> Answers {
     let hard: Vec<f64> = (0..n).map(|_| rng()).collect();
     let right: Vec<bool> = scores
@@ -276,7 +277,7 @@ fn prompts() {
     }
 }
 
-/// Rejection rate of the test for a sweep when there is no systematic change.
+/// Prints the rejection rate of the test for a sweep if there is no systematic change.
 fn sweeps() {
     let mut rng = stream(4, "sweeps");
     for n in [100, 400, 2_000] {

@@ -7,8 +7,9 @@ use probity::stats::special::normal_quantile;
 const RUNS: usize = 4_000;
 const RESAMPLES: usize = 100;
 
-/// Rejection rate under the null, and power at differences given in standard deviations of one training run's paired difference. The
-/// spreads are those of training runs, of examples shared by all training runs, and of examples within a training run.
+/// Prints the rejection rate under the null hypothesis, and the power at differences in units of the standard deviation of one training
+/// run's paired difference. Spreads are the standard deviations of training runs, of examples (common to all training runs), and of
+/// examples within a training run.
 pub(crate) fn versus() {
     println!("versus | trainings | spreads | difference | p <= .05 | p <= .01 | half-width | n");
     let mut rng = stream(9, "versus");

@@ -26,7 +26,7 @@ fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
     program.kill().unwrap();
     program.wait().unwrap();
 
-    // The dead client's link also ends once the far end notices.
+    // The engine accepts a new client in control only once the far end has noticed that the dead client's link has ended.
     let (mut again, past) = until(|| {
         let (far, past) = place.connect(Hello { want: Want::Attach, ..hello("left") });
         far.steers().then_some((far, past))

@@ -35,7 +35,7 @@ impl Place {
         Self::with("for there; do :; done\nexec sh -c \"$there\"")
     }
 
-    /// A far end reached through this script; its process id is written to a file, so that it can be killed.
+    /// A far end reached through this script. The script's process id is written to a file, so that the script can be killed.
     pub(crate) fn with(script: &str) -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();

@@ -83,7 +83,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     assert_eq!(list("ssh://far").status.code(), Some(0));
     // On a host without the program, the shell's message is shown with the way to install it.
     refused(&list("ssh://far/no/such/probity"), 1, &["far: ", "/no/such/probity", "scp", "cargo install"]);
-    // A key that the host does not accept, then a host key that differs from the known one.
+    // Uses a user key that the host does not accept, then an empty list of known hosts, then a host name that does not exist.
     sshd.told("/user\n", "/stranger\n");
     refused(&list("ssh://far"), 1, &["far: ", "Permission denied", "ssh-copy-id"]);
     std::fs::write(place.path().join("known"), "").unwrap();

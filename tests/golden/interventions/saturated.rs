@@ -23,8 +23,8 @@ struct Saturated {
 /// An attack: a probe at one scale, the labels in the loss, and the direction.
 struct Case {
     key: String,
-    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label means towards the
-    /// other.
+    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label is towards the
+    /// other class.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,
@@ -84,7 +84,7 @@ impl Saturated {
         all
     }
 
-    /// The stored numbers, `eps × rows`. If a case uses the exact values for the other label, margins change their sign.
+    /// The stored array `what`, of shape `eps × rows`, and its sign: -1 if the case uses the exact values for the other label.
     fn grid(&self, case: &Case, what: &str) -> (Golden, f64) {
         let (key, turned) = &case.truth;
         (self.stored.get(&format!("{key}.{what}")).clone(), if *turned { -1.0 } else { 1.0 })
@@ -114,8 +114,8 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let steps = number(&set.info["T"]) as usize;
     let first = signs(&probe, &h, &case.labels, case.aim);
     let (stored, turned) = set.grid(case, "sign");
-    // The stored value is the sign of the gradient of the label's loss. Ours is the step, which descends that loss if the attack goes
-    // towards the label.
+    // The stored value is the sign of the gradient of the label's loss. Our value is the direction of the step, which is opposite if the
+    // attack aims at the label.
     let down = if case.aim == Aim::Towards { -turned } else { turned };
     let steps_there: Vec<f64> = stored.data.iter().map(|s| down * s).collect();
     report.close64(&format!("{} signs", case.key), first.cast::<f64>().data(), &steps_there, 0.0);

@@ -17,7 +17,7 @@ crate::harness::tests! {
     Needs::Reference("interventions") => [scores, scores_of_three_values];
 }
 
-/// Oracles of all properties, with which changed embeddings are scored.
+/// Oracles of all properties, used to score edited embeddings.
 pub(crate) struct Judge {
     oracles: Vec<(String, Probe<Oracle>)>,
     before: Matrix,
@@ -124,10 +124,10 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
     pgd(&mlp, &x, (&goal.labels, goal.aim), &first, schedule, &mut NoPulse).unwrap().cast()
 }
 
-/// Compares scores for which the single-precision run of the reference deviates from the exact one: at certainty `p - 1` rounds to 0 and
-/// the gradient vanishes, so its scores are those of an attack that stopped early. Mean completeness must still agree to 1e-5. Everything
-/// else must agree with our own exact run, which is checked above against theirs. One example is exempt, because single precision cannot
-/// determine the sign of one of its coordinates.
+/// Compares scores for which the single-precision run of the reference deviates from the exact one. At certainty, `p - 1` rounds to 0 and
+/// the gradient vanishes, so the reference's attack stops early. Mean completeness must still agree to 1e-5. All other scores must agree
+/// with our own exact run, which is compared with the reference above. One example is exempt, because single precision cannot determine the
+/// sign of one of its coordinates.
 fn compare_parted(report: &mut Report, name: &str, want: &Value, scored: &ExampleScores, exact: &ExampleScores) {
     report.close64(&format!("{name} mean C"), &[mean(&scored.completeness)], &[number(&want["mean_C"])], 1e-5);
     let s = |of: &ExampleScores| of.selectivity.iter().map(|s| s.unwrap()).collect::<Vec<f64>>();

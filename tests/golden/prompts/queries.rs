@@ -226,8 +226,8 @@ fn judge(
     let rank = |q: usize| replies[q].rank.map_or(-1.0, f64::from);
     let other: Vec<usize> = (0..said.len()).filter(|q| !close.contains(q) && rank(*q) != ranks.data[*q]).collect();
     report.equal(&format!("{name} {rule} ranks"), &other, &vec![]);
-    // Scores by relation and prompt, for the original mention and without near-ties, in the order of relations and prompts. The name of a
-    // relation is stored under a derived key.
+    // Compares scores for the original mentions, unless a near-tie affects them. They are stored in the order of relations and prompts;
+    // each relation begins with prompt 0.
     let (mut at, mut next) = (0, 0);
     for score in truth["scores"].as_array().unwrap() {
         let prompt = score["prompt_index"].as_u64().unwrap() as usize;

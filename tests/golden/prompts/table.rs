@@ -156,7 +156,7 @@ impl Stored<'_> {
         panel
     }
 
-    /// Number of correct answers by the k-th model in the list on one relation, in a draw of a random regime.
+    /// Number of correct answers by the k-th model in the list for relation r, in draw d under a random regime.
     fn correct(&self, panel: &Panel, regime: &str, (d, k, r): (usize, usize, usize)) -> usize {
         let t = self.table;
         let prompts = &t.tensors.get(&format!("{regime}.prompt")).data;
@@ -276,7 +276,7 @@ fn enumerated_rank_consistency(dir: &Path) {
     report.finish();
 }
 
-/// Eight models on 32 relations, with 1,000 given draws and scores in whole billionths.
+/// Compares the rank consistency of eight models on 32 relations over 1,000 stored draws, with scores rounded to billionths.
 fn big(big: &Value, report: &mut Report) {
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(big["scores"].clone()).unwrap();
     let subsets: Vec<Vec<usize>> = serde_json::from_value(big["subsets"].clone()).unwrap();

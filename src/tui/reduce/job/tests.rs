@@ -280,7 +280,7 @@ fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
     assert_eq!(next, Some((3, 3, LabId::Power)));
 }
 
-/// Regression: the last finished run used to be shown beside the settings of the stopped one, which were said not to have run.
+/// Regression: the last finished run used to be shown with the settings of the stopped one, as if those had never run.
 #[test]
 fn going_on_shows_the_stopped_run_whose_settings_it_restores() {
     let mut state = State::new(Start { opening: Opening::Home, ..Start::new() });
@@ -412,7 +412,7 @@ fn the_form_closes_when_a_run_begins_and_stays_when_it_cannot() {
     assert!(state.here().form && state.board.generation == 2);
 }
 
-/// Regression: another run's answer used to have no mark, or one that did not describe the run.
+/// Regression: another run's answer used to have no label, or one that did not describe the run.
 #[test]
 fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
     let mut state = running();

@@ -24,7 +24,7 @@ fn places() -> Vec<State> {
     all
 }
 
-/// Formats all state that a key can change without an effect.
+/// All state that a key can change without an effect, as text.
 fn seen(state: &State) -> String {
     format!("{:?} {:?} {:?} {:?}", state.view, state.screens, state.queue, state.board.generation)
 }
@@ -57,7 +57,7 @@ fn no_key_types_itself_outside_a_field_and_none_is_silent() {
     assert!(mute.is_empty(), "{mute:#?}");
 }
 
-/// Regression: `2` used to start a number, although the tabs offer it for a lab.
+/// Regression: `2` used to start a number, although the tabs show it as the key of a lab.
 #[test]
 fn a_digit_opens_its_screen_from_every_row_of_the_settings() {
     for screen in labs() {

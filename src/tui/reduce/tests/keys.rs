@@ -23,7 +23,7 @@ fn toast(state: &State) -> &str {
     state.view.toast.as_deref().unwrap_or_default()
 }
 
-/// Regression: the focus used to stay in the settings, where digits type a number, although the tabs offer them for the labs.
+/// Regression: the focus used to stay in the settings, where a digit starts a number instead of opening a lab.
 #[test]
 fn a_closed_form_gives_the_focus_back_to_the_pane_it_was_opened_from() {
     for close in ["esc", "e"] {
@@ -63,7 +63,7 @@ fn letters_after_a_refused_filter_are_no_commands() {
     assert_eq!(state.view.screen, lab, "with the message the text is forgotten");
 }
 
-/// Regression: `enter` used to report "not available on this screen", and `j` closed the menu.
+/// Regression: in a menu, `enter` used to report "not available on this screen", and `j` closed the menu.
 #[test]
 fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
     let mut state = state();
@@ -155,7 +155,7 @@ fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     assert!(!drawn(&state, 120, 40).contains("Reading the session"));
 }
 
-/// Regression: a digit in a question used to seem to choose an entry, although it did nothing.
+/// Regression: a digit typed in a question used to look like a choice, although it did nothing.
 #[test]
 fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     let mut state = state();

@@ -105,7 +105,7 @@ impl Page {
             let role = if text.starts_with(' ') { Role::Text } else { Role::Title };
             return self.put(text, theme.style(role));
         };
-        // Highlights omissions.
+        // Highlights lines about rows that were not used.
         let lost = match key.trim() {
             "dropped" => !value.starts_with("0 ") || value.contains(" unfit, ") && !value.contains(", 0 unreadable"),
             "not read" => true,

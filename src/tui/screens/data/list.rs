@@ -34,7 +34,7 @@ fn entry(state: &State, name: &str) -> String {
     let known = state.board.set_of(name);
     let catalog = state.screens.data.sets.iter().find(|s| s.id == name);
     let inspection = known.and_then(|d| d.inspection.as_ref());
-    // The counts, or else the size of the draw.
+    // The number of rows in the set or, for generated examples, the number that the lab's settings request.
     let drawn = || state.setup().map(|setup| setup.examples(state).examples as u64);
     let promised = catalog.and_then(|s| s.rows.or_else(drawn));
     let rows = inspection.map(|i| i.rows).or(promised);

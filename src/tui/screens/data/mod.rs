@@ -26,7 +26,7 @@ pub const PAGE: Pane = Pane("Data set");
 #[derive(Debug, Clone)]
 pub struct View {
     pub sets: Vec<BuiltIn>,
-    /// Number of the latest question at the time when all were cancelled.
+    /// Number of the latest question when all questions were cancelled.
     pub cancelling: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ pub struct View {
 pub struct BuiltIn {
     pub id: String,
     pub title: String,
-    /// Number of rows; `None` if the setup determines it.
+    /// Number of rows; `None` if the lab's settings determine it.
     pub rows: Option<u64>,
 }
 

@@ -24,9 +24,9 @@ pub const LABS: Pane = Pane("Labs");
 pub const SESSIONS: Pane = Pane("Sessions");
 pub const MODELS: Pane = Pane("Available models");
 
-/// Columns of the list of models in addition to their names.
+/// Width of the model list in addition to the names, in columns.
 const MODEL_FACTS: u16 = 26;
-/// Minimum columns of that list if there is space, so that its title fits.
+/// Minimum width of the model list if there is space, so that its title fits.
 const FEWEST_OF_MODELS: u16 = 42;
 
 /// Empty: the frame keeps the cursors.
@@ -201,7 +201,7 @@ impl Screen for Home {
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let rows = answering().count() as u16 + 3;
         let [labs, below] = Split::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(body);
-        // The models need no more than their longest name; the names of sessions are longer.
+        // The model list is only as wide as its longest name requires, because session names are longer.
         let columns = self::models(state).iter().map(|(name, _)| width(name)).max().unwrap_or(0) as u16 + MODEL_FACTS;
         let columns = columns.max(FEWEST_OF_MODELS).min(below.width * 3 / 8);
         let [sessions, models] = Split::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(below);

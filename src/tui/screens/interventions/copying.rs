@@ -83,7 +83,7 @@ fn probes_text(state: &State) -> Option<String> {
     (!results(state).probes.is_empty()).then_some(text)
 }
 
-/// A mean and the ends of its interval, which are empty if there is none.
+/// A mean and the limits of its interval as table cells; without an interval, the limits are empty.
 pub(crate) fn cells(e: Estimate) -> String {
     let end = |x: f64| if x.is_nan() { String::new() } else { x.to_string() };
     format!("{}\t{}\t{}", e.mean, end(e.lo), end(e.hi))

@@ -31,7 +31,7 @@ fn title(state: &State) -> String {
     super::setup::title(state, &view(state).method, view(state).nth)
 }
 
-/// Lines of numbers below the chart, if the inner pane has `rows` rows. Older recordings have no distances.
+/// Number of lines below the chart if the inner pane has `rows` rows. Older recordings have no distances.
 fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     match rows {
         0..6 => 0,
@@ -90,7 +90,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
             distance(state, room),
         ],
     };
-    // The reason for the mark beside R comes before its basis.
+    // The reason why R is marked comes before the line on how it was measured.
     if pane == CURVES && without(state).is_some() {
         lines.swap(1, 2);
     }
@@ -99,7 +99,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// What the intervals of a figure cover. The training runs behind the scores differ from those behind the model's own behaviour.
+/// Line that says what a figure's intervals cover. Scores and model behaviour are based on different training runs.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
     let one = if text.contains("training") { "" } else { ", one training run" };
@@ -117,7 +117,7 @@ fn calibration_error(state: &State) -> Option<f64> {
     judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
 }
 
-/// Scores at the marker. The strength is also in standard deviations if that leaves space for n.
+/// Scores at the marker. The strength is also given in standard deviations if that leaves space for n.
 fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'static>> {
     let theme = state.theme();
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
@@ -132,14 +132,14 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            // A value that does not count as a result would look like one next to the others.
+            // A doubtful R is hidden, because next to the other scores it would look like a result.
             let withheld = role == Role::Reliability && is_doubtful(state, p);
             let text = if withheld { "–".to_owned() } else { estimate(e, p.beside.replicates) };
             spans.push(Span::styled(format!("  {name} {text}"), theme.style(role)));
         }
         spans
     };
-    // The note that a score is still being refined matters more than a second unit.
+    // The "refining" note takes priority over the strength in standard deviations.
     let n = width(&count(p)) + "  refining".len();
     let fits = |spans: &Vec<Span<'_>>| spans.iter().map(Span::width).sum::<usize>() + n <= room;
     Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))
@@ -175,7 +175,8 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to keep.
+/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to be
+/// preserved.
 fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }
@@ -216,13 +217,14 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// The first property that is no longer readable, or "the other property" if only one should stay.
+/// The first property that is no longer readable, or "the other property" if only one should be preserved.
 fn lost(p: &ReliabilityFinding) -> String {
     let lost = p.beside.selectivities.iter().find(|on| !on.eligible);
     lost.map_or_else(|| "the other property".into(), |on| printable(&on.property).replace('_', " "))
 }
 
-/// S by property if several properties should stay, in the longest form that fits `room`: with intervals and n, with intervals, or plain.
+/// S by property if several properties should be preserved, in the longest form that fits `room`: with intervals and n, with intervals, or
+/// plain.
 fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let on = &p.beside.selectivities;
     let form = |intervals: bool, counts: bool| {
@@ -287,7 +289,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         b.n
     );
     if let Some(told) = &v.told {
-        // The test precedes the rank; neither is cut.
+        // The test precedes the mean ranks; neither is cut.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));

@@ -47,7 +47,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// What an example that differs from the current figure or settings shows, and how to see the current one.
+/// Note on an example that differs from the current figure or settings: what it shows, and how to see the current one.
 fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     let run = state.keymap.short_label("run");
     let (shown, method) = (edited_by(state, example), &view(state).method);
@@ -67,8 +67,8 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     }
 }
 
-/// A note on an example that differs from the current figure or settings. The example stays when another run has
-/// replaced its models in memory.
+/// A note on an example that differs from the current figure or settings. The example stays visible after another run has replaced its
+/// models in memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));

@@ -45,7 +45,7 @@ fn map(state: &State) -> Option<Map<'_>> {
     Map::of(results(state), &view(state).model, &key(state)?, view(state).oracle)
 }
 
-/// True if the run computed a map, or the next one will.
+/// True if the run computed a map or the next run will.
 pub(crate) fn wanted(state: &State) -> bool {
     let found = results(state);
     !found.map.is_empty() || !found.unmapped.is_empty() || view(state).spec.map.is_some()

@@ -95,7 +95,7 @@ pub fn optimum(state: &State) -> Option<f64> {
     best.map(|o| o.value.value)
 }
 
-/// Best strength of the drawn method as it was run. With changed options there is none until they have run, so the marker stays.
+/// Best strength of the drawn method with the options that were run. Changed options have none until they are run, so the marker stays.
 fn as_run(state: &State) -> Option<f64> {
     let view = view(state);
     let mine = |o: &&Tagged<OptimumFinding>| {
@@ -113,7 +113,8 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// The comparison of the drawn method with a method of the same aim whose probability of being more reliable is closest to one half.
+/// Comparison of the drawn method with its closest rival: the method with the same aim for which the probability of being more reliable is
+/// closest to one half.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
@@ -159,7 +160,7 @@ pub fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// Spec of the drawn method; `None` if it is not run.
+/// The drawn method in the setup's spec; `None` if the spec does not run it.
 pub(crate) fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])
@@ -230,8 +231,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Forms of the front from the longest to the shortest, and whether it has a knee. A form has the knee or why there is none, and the number
-/// of dominated settings. The number comes before any part that may be cut.
+/// Descriptions of the front from the longest to the shortest, and whether it has a knee. Each names the knee, or why there is none, and
+/// the number of dominated settings. The number comes before any part that may be cut.
 fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {
@@ -262,7 +263,7 @@ fn front(state: &State) -> Option<(bool, Vec<String>)> {
     Some((rated.front.knee.is_ok(), forms))
 }
 
-/// The knee by the symbol of its parameter: `PGD, ε .136`.
+/// Method and strength of the knee, with the symbol of the parameter: `PGD, ε .136`.
 fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
     let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
     let entry = view(state).catalog.method(&p.method);

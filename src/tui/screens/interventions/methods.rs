@@ -35,7 +35,7 @@ const LEGEND_OF_TWO: &[&str] = &[
     "C: target changes; S: rest stays; R: both",
 ];
 
-/// Methods in the setup, once for each set of options. The drawn method is added if it is not run, so that the cursor is always on it.
+/// Methods in the setup, once for each set of options. The drawn method is added if it is not among them, because the cursor is on it.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {
@@ -58,7 +58,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of R, C, S, the aim, the best strength, and there the share of changed model predictions and the distance.
+/// Table of the methods: R, C, S, aim, best strength and, at that strength, the share of changed model predictions and the distance.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -110,14 +110,14 @@ pub(crate) fn table(state: &State) -> Table {
         columns: vec!["method", "R", "C", "S", "aim", beside, "at", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
-        // With it, the interval fits at 120 columns.
+        // At this width, the interval fits at 120 columns.
         first: Some(9),
         note: note.unwrap_or_default(),
         legend: if few { LEGEND_OF_TWO } else { LEGEND },
     }
 }
 
-/// Reason why the drawn method has no best strength, or why the selectivity of its scores is doubtful.
+/// The reason why the drawn method has no best strength; `None` if it has one.
 pub(crate) fn reason(state: &State) -> Option<String> {
     let none = without(state)?;
     let so_far = if none.is_final { "" } else { " so far" };
@@ -127,7 +127,7 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// The answer's sentence on a run without any best strength, or else the reason for the drawn method.
+/// If the run has no best strength for any method, the answer's sentence about this; otherwise the reason for the drawn method.
 fn missing(state: &State) -> Option<String> {
     let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
     let said = run

@@ -70,7 +70,7 @@ pub struct View {
     pub spec: Spec,
     pub catalog: Catalog,
     pub method: String,
-    /// Index of its options, if the spec runs it with several.
+    /// Index among the method's sets of options, if the spec runs the method with several.
     pub nth: usize,
     /// True if the user chose the method; otherwise the best one is drawn once a run has ended.
     pub picked: bool,
@@ -85,9 +85,9 @@ pub struct View {
     pub scale: Option<Scale>,
     /// Figure of the scores; `None` before the first point.
     pub curves: Option<Figure>,
-    /// Figure of model behaviour; `None` if another is drawn.
+    /// Figure of model behaviour; `None` if another figure is drawn.
     pub behaviour: Option<Figure>,
-    /// Figure of distances from real states; `None` if another is drawn.
+    /// Figure of distances from real states; `None` if another figure is drawn.
     pub distance: Option<Figure>,
     /// Row and column of the cursor on the map, from 0.
     pub cell: (usize, usize),
@@ -386,7 +386,7 @@ impl Screen for Interventions {
     }
 
     fn refresh(&self, state: &mut State) {
-        // The answer, the list and the figures are by the same oracle.
+        // The answer, the list and the figures use the same oracle, one of the shown run's oracles.
         let judges =
             state.shown_run(LabId::Interventions).and_then(|run| own(&run.job.spec)).map(|spec| &spec.probe.oracles);
         let judge = judges.filter(|all| !all.contains(&view(state).oracle)).and_then(|all| all.first().copied());
@@ -408,7 +408,7 @@ impl Screen for Interventions {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
                     view.spec = spec.clone();
-                    // A recording may contain a method other than the shown one, whose chart would be empty.
+                    // The recorded spec may not run the shown method, whose chart would then be empty.
                     let shown = view.spec.methods.iter().any(|m| m.name == view.method);
                     if let Some(first) = view.spec.methods.first().filter(|_| !shown) {
                         (view.method, view.nth) = (first.name.clone(), 0);
@@ -442,8 +442,8 @@ impl Screen for Interventions {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         methods::draw_best(state);
-        // The question was sent before its probes were trained, or was answered by early probes on few examples, or the marker has since
-        // moved to the best strength.
+        // Requests the point again if it was requested before its probes were trained, if early probes answered on few examples, or if the
+        // marker has since moved to the best strength.
         let untouched = !view(state).markers.contains_key(&view(state).method);
         let early = readout(state).is_some_and(|r| !r.point.is_final);
         if mine && (awaiting_point(state) || early || untouched && optimum(state).is_some()) {

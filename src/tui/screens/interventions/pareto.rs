@@ -53,7 +53,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 
-/// The front after the symbol of its knee, in the longest form that fits; otherwise the shortest form, cut.
+/// Symbol of the knee and description of the front, in the longest form that fits; otherwise the shortest form, cut.
 fn front_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (has_knee, forms) = view(state).front.as_ref()?;
     let sign = marker_char(Marker::Diamond, state.view.glyphs);

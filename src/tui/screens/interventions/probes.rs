@@ -52,7 +52,7 @@ fn name(p: &Tagged<ProbeFinding>) -> String {
     format!("{role}: {}", printable(&p.value.property).replace('_', " "))
 }
 
-/// True if a probe is at chance level, so that it cannot judge anything.
+/// True if a probe is no better than chance, so that scores based on it mean nothing.
 fn useless(p: &ProbeFinding) -> bool {
     p.accuracy.lo <= p.majority
 }

@@ -21,7 +21,7 @@ pub(crate) const METHOD: &str = "view.method";
 /// Row of the drawn method's strength: the marker on the curves.
 pub(crate) const STRENGTH: &str = "view.strength";
 pub(crate) const ORACLE: &str = "view.oracle";
-/// Settings that follow the rows of the method and the oracle.
+/// Settings before which the rows of the method and the oracle are placed.
 const BEFORE: [&str; 1] = ["probe.oracles"];
 
 pub(crate) struct InterventionsSetup;

@@ -18,7 +18,7 @@ fn state() -> State {
     state
 }
 
-/// The default experiment, already sent.
+/// A state in which the default experiment has been sent to the engine.
 fn started() -> State {
     let mut state = state();
     job::run(&mut state);

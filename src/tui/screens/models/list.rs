@@ -48,7 +48,7 @@ fn entry(state: &State, name: &str, on: bool, column: usize) -> String {
     match state.board.models.iter().find(|m| m.name == name) {
         Some(m) => {
             text.push_str(&pad(&printable(&m.family), 12));
-            // Next to the page there is not enough space for both, and the page has the numbers too.
+            // Shows the numbers, unless some lab cannot use the model: there is no space for both, and the model's page has the numbers.
             match m.serves.as_str() {
                 "" | ALL_LABS => {
                     text.push_str(&pad(&m.layers.to_string(), 7));

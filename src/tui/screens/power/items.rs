@@ -43,7 +43,7 @@ impl List {
     }
 }
 
-/// The contents of the list, and the pair of systems.
+/// Title of the list: its contents, and the pair of systems.
 pub(crate) fn title(state: &State) -> String {
     let list = shown(state);
     let pair = match list {
@@ -108,7 +108,7 @@ fn pairs(state: &State) -> Table {
     }
 }
 
-/// Listed tasks: of the opened pair, or of the only one.
+/// Listed tasks: those of the opened pair, or of the only pair.
 fn of_pair(state: &State) -> Vec<&labs::Tagged<TaskFinding>> {
     let pair = opened(state);
     results(state).tasks.iter().filter(|t| pair.is_none_or(|pair| t.model == pair)).collect()
@@ -138,7 +138,7 @@ fn tasks(state: &State) -> Table {
     }
 }
 
-/// Listed items: of the opened task, or all.
+/// Listed items: those of the opened task, or all.
 fn listed(state: &State) -> Vec<&FlipFinding> {
     let task = view(state).flips.as_deref().unwrap_or_default();
     let pair = opened(state);
@@ -155,7 +155,7 @@ fn flips(state: &State) -> Table {
         [better.into(), cut(&f.answer_a), cut(&f.answer_b), cut(&f.target), facts, f.task.clone()]
     };
     let rows: Vec<_> = all.iter().map(|f| texts(f)).collect();
-    // Texts are sorted alphabetically, by their index among the distinct ones.
+    // The sort value of a text is its alphabetical rank among the column's distinct texts.
     let rank = |column: usize| {
         let mut distinct: Vec<&str> = rows.iter().map(|row| row[column].as_str()).collect();
         distinct.sort_unstable();
@@ -199,7 +199,7 @@ pub(crate) fn task(state: &State) -> Option<&labs::Tagged<TaskFinding>> {
     of_pair(state).get(at).copied()
 }
 
-/// Opens the tasks of the pair under the cursor, or the items of its task; false if there are none.
+/// Opens the tasks of the pair, or the items of the task, under the cursor; false if there are none.
 pub(crate) fn open(state: &mut State) -> bool {
     let task = match shown(state) {
         List::Flips => return false,

@@ -45,7 +45,7 @@ pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
 pub(crate) const NOISE: Pane = Pane("noise");
 /// Sizes of published data sets compared with the requirements.
 pub(crate) const KNOWN: Pane = Pane("known sets");
-/// Accuracy that probes lack because of optimisation and because of data.
+/// Loss of probe accuracy caused by optimisation and by too little data.
 pub(crate) const SHORTFALL: Pane = Pane("shortfall");
 pub const VERDICT: Pane = Pane("verdict");
 
@@ -63,7 +63,7 @@ pub struct View {
     /// Number of pilot items used; `None` for all.
     pub pilot: Option<usize>,
     pub shown: Results,
-    /// Origin of the shown answer: its terms, its number of items and the number of findings.
+    /// Test settings of the shown answer, its number of items, and the number of findings that it used.
     answered: Option<(Adjust, (usize, usize))>,
     /// Power curve; `None` before there is anything to draw.
     pub curve: Option<Figure>,
@@ -169,8 +169,8 @@ fn terms(state: &State) -> Adjust {
     Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot }
 }
 
-/// Asks the engine for the comparison under the terms in the setup, if there is one. The screen has already answered; the question is for
-/// the recording.
+/// Asks the engine for the comparison under the terms in the setup, if there is one. The screen has already computed the answer; the
+/// question is only for the recording.
 fn ask(state: &mut State) -> Vec<Effect> {
     let Some(generation) = run(state).map(|job| job.generation) else { return Vec::new() };
     if state.results::<Results>().comparisons.is_empty() {

@@ -89,7 +89,7 @@ impl Setup for PowerSetup {
         let shipped = Spec::shipped();
         let row = |s: &Setting<Spec>| Row::of(s, spec, ran, &known).with_default(s, &shipped, &known);
         let mut rows: Vec<Row> = settings().iter().filter(|s| shown(&s.key)).map(row).collect();
-        // These are answered from the run's findings, even in a replay.
+        // Changes of these rows are answered from the run's findings, even in a replay.
         rows.iter_mut().filter(|r| LIVE.contains(&r.key.as_str())).for_each(|r| r.view = true);
         if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]) {
             rows.insert(at, pilot(state));

@@ -6,7 +6,7 @@ use crate::state::State;
 use figure::layers::grouped;
 use labs::power::summary::{p_value, points};
 
-/// One row for each compared size; one for results from files.
+/// Table with one row for each compared size, or with a single row for results from files.
 pub(crate) fn table(state: &State) -> Table {
     let found = results(state);
     let accuracy = |n: usize, side: &str| {

@@ -98,10 +98,10 @@ fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     wrap(out, room)
 }
 
-/// In columns.
+/// Width of the 2×2 table, in columns.
 pub(crate) const TABLE: usize = 27;
 
-/// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
+/// The 2×2 table, [`TABLE`] columns wide; empty if the metric has values other than 0 and 1.
 pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     let of_items = items::shown(state) == List::Flips;
     let comparison = results(state).comparison().filter(|_| !of_items);
@@ -230,7 +230,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     }
     let (asked, ran) = (terms(state), ran(state).cloned());
     let spec = ran.map_or(String::new(), |spec| Spec::from(asked.of(&spec)).to_toml());
-    // Made printable line by line, because line ends would become visible characters.
+    // The lines are made printable one by one, because in the whole text, line ends would become visible characters.
     let spec: Vec<_> = spec.trim().lines().map(printable).collect();
     let command = format!("probity run - <<'END'\n{}\nEND", spec.join("\n"));
     Some(Origin { what: lead(c, results(state).alpha()), entries, command })

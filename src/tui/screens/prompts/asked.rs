@@ -17,7 +17,7 @@ use labs::Tagged;
 use labs::prompts::figures::some_prompts;
 use labs::prompts::finding::AdjustedFinding;
 
-/// Text in place of scores.
+/// Text shown instead of the scores of an unused prompt.
 const NOT_ASKED: &str = " left out";
 const SCORE: usize = 6;
 const WEIGHT: usize = 5;

@@ -41,7 +41,7 @@ pub enum Drawn {
     Causal(Bias),
 }
 
-/// In tab order.
+/// Panes of the figures, in tab order.
 pub(crate) const PANES: [(Pane, Drawn); 11] = [
     (Pane("by prompt"), Drawn::Prompts),
     (Pane("places"), Drawn::Places),
@@ -141,7 +141,7 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// What a figure over all relations needs, or the key to press after a cancellation.
+/// Message with what a figure over all relations still needs, or with the key to press after a cancellation.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();
@@ -200,7 +200,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
-        // Based on the best token, regardless of the run's rule.
+        // This figure is based on the best token, whatever the run's rule.
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };

@@ -7,7 +7,7 @@ use crate::screens::prompts::drawn::Drawn;
 use crate::state::State;
 use labs::prompts::question::{LookQuestion, Question as Asked};
 
-/// Requests the instances of the prompt under the cursor, and one of them under one of its subject's names.
+/// Requests the instances of the prompt under the cursor, and the details of one instance under one of its subject's names.
 pub(crate) fn look(state: &mut State, mention: usize) -> Vec<Effect> {
     let (Some(relation), Some(prompt)) = (relation(state), prompt(state)) else { return Vec::new() };
     let instance = state.place(ID).scrolled(INSTANCES);
@@ -28,7 +28,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// Statistic by relation behind the focused pane's number; `None` for numbers of one relation or without an instance.
+/// Measure by relation from which the focused pane's number is computed; `None` for numbers of one relation or without an instance.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);

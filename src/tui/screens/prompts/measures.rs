@@ -147,7 +147,7 @@ fn drawn_model(state: &State) -> Option<&str> {
     models.get(view(state).model).or(models.first()).copied()
 }
 
-/// Selects the next measure of the focused list; without focus on the relations, of the prompts.
+/// Selects the next measure for the relations if their list has the focus, otherwise for the prompts.
 pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     let k = results(state).scores.first().map(|s| s.value.k);
     let on_relations = state.place(super::ID).focus == RELATIONS;

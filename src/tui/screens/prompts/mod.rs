@@ -189,7 +189,7 @@ fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// Prompts of that relation that are not used, with reasons; listed after the others.
+/// Unused prompts of the relation under the cursor, with reasons; listed after the others.
 fn left_out(state: &State) -> Vec<(&str, &str)> {
     let found = relation(state).and_then(|id| results(state).relation(id));
     let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);
@@ -249,7 +249,7 @@ fn next_cause(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Cycles the average: none, then over one prompt, and more.
+/// Cycles the number of prompts in the average: none, one, two, and so on.
 fn turn_averaged(state: &mut State, on: bool) -> Vec<Effect> {
     let stops: Vec<Option<usize>> =
         std::iter::once(None).chain(results(state).curve.iter().map(|c| Some(c.value.prompts))).collect();

@@ -17,10 +17,10 @@ use stats::estimate::Estimate;
 
 /// Maximum number of omitted words and objects listed.
 const SHOWN: usize = 24;
-/// Methods of the intervals.
+/// Descriptions of how intervals are computed.
 const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
 const OVER_INSTANCES: &str = "simultaneous limits for all prompts; for the gap by chance, the range of such gaps";
-/// Methods of the intervals of rank consistency.
+/// Descriptions of how intervals of rank consistency are computed.
 const OVER_DRAWS: &str = "exact, over the draws, for a share chosen as the largest";
 const OVER_RELATIONS: &str = "Student's t over relations";
 
@@ -136,7 +136,7 @@ fn scores(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// The search that found a prompt, and its control.
+/// The search that found a prompt, and the search's control.
 fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)> {
     let all = results(state).tuned.iter().map(|t| &t.value);
     let mine = all.filter(|v| v.relation == relation).find(|v| v.prompt == prompt || v.control == prompt);
@@ -238,7 +238,7 @@ fn stability(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// Provenance of rank consistency, of every model and of the whole order, or of one model.
+/// Provenance of rank consistency: that of every model and of the whole order, or only that of one model.
 fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let found = results(state);
     let regimes = |model: Option<&str>| {

@@ -26,7 +26,7 @@ use stats::estimate::Estimate;
 pub struct Annotations {
     /// True in annotation mode.
     pub on: bool,
-    /// By sentence.
+    /// Annotations by sentence.
     pub made: BTreeMap<String, Annotation>,
     /// Picked-up word of the original, to be aligned with its partner's word.
     pub held: Option<usize>,
@@ -47,7 +47,7 @@ pub struct Compared {
     alphas: Alphas,
     /// Number of rationales that pass both thresholds, and number of scored ones.
     passed: (usize, usize),
-    /// Outcome of the masks, if they are rated.
+    /// Result for the masks, if they are rated.
     masks: Option<String>,
     pub level: f64,
 }
@@ -107,7 +107,7 @@ fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
     Some((pointed.sentence.clone(), pointed.side, pointed.word))
 }
 
-/// The same for commands that need a mask; if the sentence has none, explains how to choose one.
+/// Like [`here`], for commands that need a mask. If the sentence has none, explains how to choose one.
 fn masked(state: &mut State) -> Option<(SentenceFinding, usize, usize)> {
     let here = here(state)?;
     let made = view(state).annotation.made.get(&here.0.sentence);
@@ -140,7 +140,7 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
     let moved = made
         .filter(|made| made.words() != words)
         .map(|made| (made.words().join(" "), made.answer().map(str::to_owned)));
-    // The prediction and the scores of the data are for its original mask.
+    // The data's prediction and scores apply only to the original mask.
     moved.filter(|_| typed::can_ask(state)).map_or(Vec::new(), |(text, answer)| typed::ask_about(state, text, answer))
 }
 

@@ -67,12 +67,12 @@ fn word(state: &State) -> usize {
     pointed.map(|p| p.word).or(first).unwrap_or(0)
 }
 
-/// The table of heads; `None` if nothing was asked.
+/// The table of heads; `None` if no attention was requested.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     heatmap::heads(state.board.engine.as_ref(), attention(state)?, word(state))
 }
 
-/// All words in the head under the cursor.
+/// The strip of all words with their attention in the head under the cursor.
 fn strip(state: &State) -> Option<Figure> {
     let (found, (layer, head)) = (attention(state)?, head(state)?);
     let v = &found.value;

@@ -95,7 +95,7 @@ fn asked_of<'a>(state: &'a State, own: &Annotation) -> Option<&'a Own> {
     asked.sentence.as_ref().is_some_and(|s| s.value.words == own.words()).then_some(asked)
 }
 
-/// The sentences in view, the upper one first.
+/// The visible sentences, from top to bottom.
 pub(crate) fn sides<'a>(state: &'a State, choices: &[Choice]) -> Vec<Side<'a>> {
     match shown(state) {
         Some(Shown::Own(own)) => {
@@ -165,7 +165,7 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
-    /// As drawn.
+    /// Words as drawn.
     pub words: &'a [String],
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Index of the side, from the top.

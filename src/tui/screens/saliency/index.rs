@@ -46,7 +46,7 @@ impl Index {
         self.rows = results.rows.len();
     }
 
-    /// Changes whenever the sentences or their predictions change.
+    /// A value that changes whenever the sentences or their predictions change.
     pub(crate) fn stamp(&self) -> (u64, usize, usize) {
         (self.generation, self.sentences, self.predictions)
     }

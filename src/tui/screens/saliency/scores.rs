@@ -102,7 +102,7 @@ fn span(e: &Estimate) -> String {
     format!("{} [{}, {}]", decimals(e.mean, 2), decimals(e.lo, 2), decimals(e.hi, 2))
 }
 
-/// A difference of two parts; a part of one original has no interval.
+/// Formats a difference between two groups, without an interval if a group has only one original.
 fn signed(e: &Estimate) -> String {
     let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| decimals(x, 2));
     if e.half_width() >= 2.0 { format!("{mean} (no interval)") } else { format!("{mean} [{lo}, {hi}]") }
@@ -150,7 +150,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 let change = v.change.as_ref().map_or(String::new(), span);
                 vec![model(&f.model), v.dimension.clone(), inputs.clone(), f.n.to_string(), top1, top3, change]
             };
-            // Originals with a partner of a kind are counted in that kind's change.
+            // Originals with a partner of one kind have no row; the row of that kind shows the change from them.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
             found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }

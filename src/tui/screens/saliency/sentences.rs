@@ -17,7 +17,7 @@ use labs::saliency::finding::{Sample, SentenceFinding};
 const SENTENCE: usize = 22;
 const PARTNERS: usize = 3;
 
-/// In the paper's order.
+/// Kinds of perturbation, in the paper's order.
 pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -121,7 +121,7 @@ fn scores_that_are_not_numbers_are_drawn_as_none() {
         perturbation: None,
         method: "attention".into(),
         tokens: vec!["a".into()],
-        // One score for three words, and a rank of a missing word.
+        // Malformed: one score for three words, and a rank for a word that does not exist.
         scores: vec![f32::NAN],
         excluded: vec![1, 9],
         ranking: vec![7],

@@ -15,9 +15,9 @@ use base::numbers::{about, seconds};
 use base::text::{fit, pad, printable, printable_label, wrapped};
 use session::parts::watch::{Pace, View, sign};
 
-/// In rows.
+/// Height of the map, in rows.
 const MAP: usize = 8;
-/// Widths of the bar of all cells and of one cell's bar, in columns.
+/// Widths of the overall progress bar and of a single cell's bar, in columns.
 const BARS: (usize, usize) = (30, 8);
 
 /// Width of a shard's remaining time, in columns.
@@ -173,7 +173,7 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
     listing(state, SHARDS).draw(frame, inner, state, &header, entry);
 }
 
-/// Draws the failed cells, and the complete reason of the one under the cursor.
+/// Draws the failed cells, and the complete reason for the failure of the cell under the cursor.
 pub(crate) fn failed(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, FAILED, "Failed"), area);
     let inner = inside(area);

@@ -127,7 +127,7 @@ impl Screen for Shards {
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let wanted = draw::rows(state, body.width).saturating_add(2).min(body.height / 2).max(3);
-        // Rows name cells, which needs the whole width.
+        // The rows contain cell names, so they need the whole width.
         let begun = u16::try_from(listing(state, SHARDS).len).unwrap_or(u16::MAX).saturating_add(3).max(5);
         let begun = begun.min(body.height.saturating_sub(wanted) / 2);
         let rows = [Constraint::Length(wanted), Constraint::Length(begun), Constraint::Fill(1)];

@@ -27,7 +27,7 @@ fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
     y.ticks(&room(rows, gap, &one_row))
 }
 
-/// In columns.
+/// Width of the vertical axis's labels, in columns.
 pub(crate) fn labels(y: &Fitted, rows: u16) -> u16 {
     y_ticks(y, rows).iter().map(|t| width(&t.label) as u16).max().unwrap_or(0)
 }
@@ -86,7 +86,7 @@ impl Chart<'_> {
         labels(&stage.y, stage.plot.height).min(stage.plot.x.saturating_sub(1))
     }
 
-    /// Draws the horizontal axis with its ticks. Labels of vertical rules are here too, and take precedence over ticks.
+    /// Draws the horizontal axis with its ticks. Labels of vertical rules are drawn here too, and take precedence over ticks.
     pub(super) fn x_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;

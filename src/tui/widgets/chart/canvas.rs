@@ -18,7 +18,7 @@ struct Cell {
     ascii: Option<char>,
 }
 
-/// Dots are counted from the upper left.
+/// A canvas whose dots are numbered from the upper left corner.
 pub(crate) struct Canvas {
     area: Rect,
     glyphs: Glyphs,

@@ -13,7 +13,7 @@ use crate::theme::Role;
 use base::text::{fit, printable, width};
 use figure::layers::Graph;
 
-/// In columns.
+/// Maximum width of a node's name, in columns.
 const LONGEST: usize = 22;
 /// Directions: up, right, down, left. The bit of a direction in a cell is `1 << step`.
 const STEPS: [(i32, i32); 4] = [(0, -1), (1, 0), (0, 1), (-1, 0)];

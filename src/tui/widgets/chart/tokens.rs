@@ -35,7 +35,7 @@ struct Spot {
     line: u16,
     /// First column, relative to the area.
     x: u16,
-    /// In columns.
+    /// Width in columns.
     wide: u16,
 }
 
@@ -206,7 +206,7 @@ impl Chart<'_> {
             paper.put((x, y + 1), &self.pick("╱", "/").repeat(wide), self.theme.style(Role::Dim));
         }
         if token.gold {
-            // If doubtful, the hatching stays visible next to the line of the gold rationale.
+            // If the score is doubtful, the hatching stays visible next to the line of the gold rationale.
             let line = if doubtful { wide.div_ceil(2) } else { wide };
             paper.put((x, y + 1), &self.pick("▔", "~").repeat(line), text);
         }

@@ -1,4 +1,4 @@
-//! The map of layers.
+//! Tests of the layer map.
 
 use super::*;
 use crate::action::Action;
@@ -19,7 +19,7 @@ fn recorded() -> Vec<Finding> {
     findings.map(again).collect()
 }
 
-/// The default experiment with a map, after passing every action through the reducer.
+/// A state whose run of the default experiment has a map; every event has passed through the reducer.
 fn mapped() -> State {
     let mut state = started();
     for finding in recorded() {

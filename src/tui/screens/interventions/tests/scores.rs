@@ -4,7 +4,7 @@ use super::*;
 use labs::interventions::results::Results;
 use labs::interventions::verdict::NoOptimumFinding;
 
-/// The default experiment with other results.
+/// The default experiment with the given results.
 fn with(results: Results, size: (u16, u16)) -> State {
     let mut state = started();
     state.board.runs[0].results = labs::Results::Interventions(Box::new(results));
@@ -119,7 +119,7 @@ fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
     assert!(methods::table(&state).note.contains("half of the test examples"), "{}", methods::table(&state).note);
 }
 
-/// Regression: a hatched range off its curve used to be unexplained.
+/// Regression: a hatched range that missed its curve used to have no explanation.
 #[test]
 fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     let mut results = sample::results();
@@ -181,7 +181,7 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
     }
 }
 
-/// Regression: the list used to hide the aim of a method at 120 columns, which says whose scores may be compared.
+/// Regression: at 120 columns, the list used to hide each method's aim, which determines the methods that it can be compared with.
 #[test]
 fn the_aim_is_in_sight_beside_scores_and_interval() {
     for size in [(120, 40), (80, 24)] {
