@@ -199,7 +199,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
     assert_eq!(v["test"], "paired t over items");
     let printed = probity.run(&["compare", &a, &b]).stdout;
     assert!(
-        text(&printed).contains("paired t over items") && text(&printed).contains("resampled"),
+        text(&printed).contains("paired t over items") && text(&printed).contains("bootstrap interval"),
         "{}",
         text(&printed)
     );

@@ -105,7 +105,7 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     // Files in known formats with unusable rows or too few rows; the run reports this.
     for (rows, words) in [
         ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
-        ("past_present", &["the file has `label` (", "name it as task.target, and add a column"]),
+        ("past_present", &["the file has `label` (", "name it as task.target, add a column"]),
     ] {
         let path = probity.state.path().join(rows).display().to_string();
         probity.run(&["data", "make", rows, "-n", "400", "-o", &path]);
@@ -147,7 +147,7 @@ fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
         assert_eq!(code, Some(1));
         let error = of_kind(&findings, "error")[0];
         let what = error["what"].as_str().unwrap();
-        let words = ["changed.jsonl: only 0 sentences", "attractor_number", "selectivity cannot be measured"];
+        let words = ["changed.jsonl: only 0 sentences", "attractor_number", "measuring selectivity needs"];
         assert!(words.iter().all(|w| what.contains(w)), "{what}");
         assert_eq!(error["where"], "task.data");
         assert!(of_kind(&findings, "reliability").is_empty());
