@@ -140,7 +140,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     // Regression: the error for a file with a single label used to mention masks.
     let read = || examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
-        read().contains("the file has `tense` (future, past, present): name it as task.target, and add a column"),
+        read().contains("the file has `tense` (future, past, present): name it as task.target, add a column"),
         "{}",
         read()
     );
