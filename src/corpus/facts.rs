@@ -422,7 +422,7 @@ mod tests {
         assert!(with(("new", &["New"], "o1")).contains("twice"));
         assert!(with(("new york", &["the york"], "york")).contains("contains its object"));
         assert!(with(("new", &[" x"], "o1")).contains("ends with a space"));
-        assert!(with(("new", &[], "two words")).contains("not one word"));
+        assert!(with(("new", &[], "two words")).contains("not a single word"));
         assert!(with(("new", &["a", "b", "c", "d", "e", "f"], "o1")).contains("more than 5"));
         assert!(with(("new", &["the Italian"], "Italy")).contains("begins with the same letters as its object"));
         assert_eq!(with(("Italian land", &["the Italian"], "Italy")), "");

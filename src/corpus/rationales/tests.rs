@@ -108,9 +108,9 @@ fn instances_that_give_themselves_away_are_refused() {
     assert_eq!(told(semantics, "An hour has the [MASK] of a unit .", "name"), "");
     assert!(told(semantics, "A hour has the [MASK] .", "name").contains("'A hour'"));
     assert!(told(semantics, "[MASK] is hot .", "tea").contains("is the first word"));
-    assert!(told(semantics, "The sharp knife is the [MASK] .", "Knife").contains("away"));
-    assert!(told(semantics, "The firefighters use the [MASK] .", "fire").contains("away"));
-    assert!(told(grammar, "One wolf met the other [MASK] .", "wolf").contains("away"));
+    assert!(told(semantics, "The sharp knife is the [MASK] .", "Knife").contains("reveals"));
+    assert!(told(semantics, "The firefighters use the [MASK] .", "fire").contains("reveals"));
+    assert!(told(grammar, "One wolf met the other [MASK] .", "wolf").contains("reveals"));
     assert_eq!(told(grammar, "One goose met five [MASK] .", "geese"), "");
     let mut two = made(semantics, "She has a [MASK] .", "coat");
     two.other_answers = vec!["anorak".into()];
