@@ -198,12 +198,12 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
          frequencies are known and differ by design. They also show what this model recalls in trained and untrained \
          phrasings and names, and how well its grammar extends to new pairs of known words."
             .to_owned(),
-        "The scores do not show how large such effects are in models of natural text or with another seed, what the \
-         model knows beyond the listed relations, or whether it understands words outside the training text."
+        "The scores do not show how large such effects are in models trained on natural text or from a different seed, \
+         what the model knows beyond the listed relations, or whether it understands words outside the training text."
             .to_owned(),
         format!(
-            "In {:.0} % of the training sentences whose attractor differs in number from the subject, the verb \
-             agrees with the attractor, as sometimes in speech. By design, predictions therefore also depend on the \
+            "In {:.0} % of the training sentences whose attractor differs in number from the subject, the verb agrees \
+             with the attractor, as sometimes happens in speech. By design, predictions therefore also depend on the \
              attractor's number.",
             100.0 * ATTRACTION
         ),

@@ -401,8 +401,8 @@ impl Start {
         let best = pool(&|r| r.best().map(|p| p.all()));
         let last = &losses[losses.len() - losses.len().div_ceil(10)..];
         let mut scores = vec![
-            score("p1_first", "P@1, each relation's first prompt, usual name", first),
-            score("p1_best", "P@1, each relation's best prompt, usual name", best),
+            score("p1_first", "P@1 with each relation's first prompt and the usual name", first),
+            score("p1_best", "P@1 with each relation's best prompt and the usual name", best),
         ];
         scores.retain(|s| s.n > 0);
         Ok(Outcome {

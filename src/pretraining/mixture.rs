@@ -56,8 +56,8 @@ pub struct Mixture {
     /// Share of each construction among the remaining sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Share of attraction errors among agreement sentences whose attractor differs in number from the subject. In such an error, the verb
-    /// agrees with the attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no prediction
-    /// would depend on the attractor's number.
+    /// agrees with the attractor, as sometimes happens in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no
+    /// prediction would depend on the attractor's number.
     pub(crate) attraction: f64,
     /// Weights of a subject's names by position; any further names have the last weight.
     pub names: Vec<f64>,

@@ -6,8 +6,8 @@ fn order(p: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Holm's step-down adjusted p-values, in the order of `p`. Rejecting at α bounds the chance of any false rejection by α under any
-/// dependence.
+/// Holm's step-down adjusted p-values, in the order of `p`. Rejecting where the adjusted p-value is at most α controls the familywise error
+/// rate at α under any dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];

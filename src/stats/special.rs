@@ -9,7 +9,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // Computed from the nearer tail, so that p and 1 - p differ only in sign.
+    // Computed from the nearer tail, so that the results for p and 1 - p differ only in sign.
     let z = SQRT_2 * erfc_inv(2.0 * p.min(1.0 - p));
     z.copysign(p - 0.5)
 }

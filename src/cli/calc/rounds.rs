@@ -31,8 +31,8 @@ pub enum Several {
 
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Annotators who have given scores are
-    /// checkers; if all files contain scores, everyone is both.
+    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Annotators whose files contain scores
+    /// count as checkers; if every file does, everyone counts as both annotator and checker.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.

@@ -224,7 +224,7 @@ pub const TERMS: &[Term] = &[
         "predicted rationale",
         "top K",
         &[Saliency],
-        "The K words with the highest scores of a method; K depends on the marked rationales.",
+        "The K words that a method scores highest; K depends on the marked rationales.",
     ),
     term(
         "changed partner",

@@ -136,7 +136,7 @@ impl Pairs {
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// Item counts that suffice to answer questions about the comparison.
+    /// Summarises the pairs into the counts from which all statistics of the comparison are computed.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };

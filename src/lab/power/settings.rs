@@ -160,7 +160,7 @@ fn steps() -> Setting<Spec> {
         |s, sizes: Vec<usize>| {
             let rises = sizes.windows(2).all(|w| w[0] < w[1]);
             if sizes.is_empty() || sizes.len() > MOST_SIZES || !rises {
-                return Err(format!("write 1 to {MOST_SIZES} sizes, each larger than the one before"));
+                return Err(format!("enter between 1 and {MOST_SIZES} sizes, in increasing order"));
             }
             s.task.sizes = sizes;
             Ok(())

@@ -17,7 +17,8 @@ const MAX_FIELDS: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     #[error(
-        "{}, line 1: {what}; expected columns relation, model, prompt, p1, or relation, prompt and a column for each model",
+        "{}, line 1: {what}; expected the columns `relation`, `model`, `prompt` and `p1`, or `relation`, `prompt` and \
+         one column per model",
         file.display()
     )]
     Header { file: PathBuf, what: String },

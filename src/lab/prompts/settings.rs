@@ -305,7 +305,7 @@ fn most_prompts() -> Setting<Spec> {
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "Maximum number of facts per relation; the first ones are used.").count_or(
+    row("data.instances", "Max. facts", "Maximum number of facts per relation; the first ones are used.").count_or(
         ALL,
         &[10, 20, 40, 100, 200, 500, 1000],
         1..=MOST,

@@ -270,7 +270,7 @@ pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static Method, Options)> {
     Some((method, options))
 }
 
-/// Number of tokens in texts not yet read.
+/// Number of tokens in the texts whose hidden states are not yet stored.
 pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     let all: Vec<usize> = (0..bench.stimuli.list.len()).collect();
     let absent = hidden::absent(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), &all, store);

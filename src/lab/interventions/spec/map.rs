@@ -1,4 +1,4 @@
-//! The map of a spec: further layers that interventions write and oracles read.
+//! The `[map]` section of a spec: additional layers at which interventions edit hidden states and oracles read them.
 
 use std::collections::BTreeMap;
 
