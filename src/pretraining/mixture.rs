@@ -59,7 +59,7 @@ pub struct Mixture {
     /// agrees with the attractor, as sometimes happens in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no
     /// prediction would depend on the attractor's number.
     pub(crate) attraction: f64,
-    /// Weights of a subject's names by position; any further names have the last weight.
+    /// Weights of a subject's names by position; any additional names have the last weight.
     pub names: Vec<f64>,
     /// Share of names other than the usual one that are never written, although their position has a weight.
     pub unseen_names: f64,

@@ -224,7 +224,7 @@ impl Part<Intervention> {
 impl Part<Oracle> {
     /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are uncorrelated (see
     /// [`decorrelate`]). Its validation examples are drawn from it, so they are uncorrelated too. Examples with an undefined target are
-    /// dropped; an undefined value counts as a further value of `other`. `property` names the target: subsets for different targets use
+    /// dropped; an undefined value counts as an additional value of `other`. `property` names the target: subsets for different targets use
     /// different streams.
     ///
     /// # Errors

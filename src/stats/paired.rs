@@ -131,7 +131,7 @@ impl Differences {
         Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
     }
 
-    /// The mean with its interval by Student's t.
+    /// The mean with its Student's t interval.
     pub fn interval(&self, level: f64) -> Estimate {
         self.shift().interval(level)
     }
@@ -147,7 +147,7 @@ impl Differences {
     }
 }
 
-/// Mean of one value per independent unit, with its interval by Student's t, clamped to `limits`. The interval of a single unit is all of
+/// Mean of one value per independent unit, with its Student's t interval, clamped to `limits`. The interval of a single unit is all of
 /// `limits`. Equal values show no spread and get the exact interval for as many successes.
 pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     let (least, most) = limits;
@@ -163,9 +163,9 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic with its jackknife interval by Student's t, clamped to the limits `least` and `most`. `whole` is the statistic over all
-/// units, and `others` contains its values with each unit left out in turn. If one of these is undefined, the interval extends from limit
-/// to limit.
+/// A statistic with its jackknife interval, which uses Student's t, clamped to the limits `least` and `most`. `whole` is the statistic over
+/// all units, and `others` contains its values with each unit left out in turn. If one of these is undefined, the interval extends from
+/// limit to limit.
 pub fn jackknife(whole: f64, others: &[Option<f64>], (least, most): (f64, f64), level: f64) -> Estimate {
     let n = others.len() as f64;
     let values: Option<Vec<f64>> = others.iter().map(|other| Some(n * whole - (n - 1.0) * (*other)?)).collect();
@@ -197,7 +197,7 @@ impl Shift {
         Self { mean: first.mean - second.mean, error: (a + b).sqrt(), units }
     }
 
-    /// The mean with its interval by Student's t.
+    /// The mean with its Student's t interval.
     pub fn interval(self, level: f64) -> Estimate {
         let half = student_quantile(0.5 + 0.5 * level, self.units as f64 - 1.0) * self.error;
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }

@@ -62,8 +62,7 @@ impl Parts {
     }
 }
 
-/// Mean difference of two methods over the same training runs, tested by Student's t. Covers both other examples and
-/// other training runs.
+/// Mean difference of two methods over the same training runs, tested with Student's t. Covers both other examples and other training runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     pub mean: f64,

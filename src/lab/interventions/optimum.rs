@@ -97,7 +97,7 @@ pub enum NoOptimum {
         /// Chance level: one divided by the number of values.
         chance: f64,
     },
-    /// Like [`Self::OneValue`], for a further property.
+    /// Like [`Self::OneValue`], for an additional property.
     #[error(
         "the test examples contain only {values} of the {classes} values of {property}, so its chance level is unknown"
     )]
@@ -108,7 +108,7 @@ pub enum NoOptimum {
         /// Number of values of the property.
         classes: usize,
     },
-    /// Like [`Self::Ruined`], for a further property.
+    /// Like [`Self::Ruined`], for an additional property.
     #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     FurtherRuined {
         property: String,

@@ -152,13 +152,13 @@ fn target() -> Setting<Spec> {
     .shown(|spec, _| spec.task.target.replace('_', " "))
 }
 
-/// Further properties to keep, in the order of the task.
+/// Additional properties to keep, in the order of the task.
 fn also() -> Setting<Spec> {
     let further = |spec: &Spec| TASKS.iter().find(|t| t.id == spec.task.name).map_or(&[][..], |t| t.further);
     Setting::new(
         "task.also",
         "Also keep intact",
-        "Further properties to keep: selectivity is then the mean over all of them, each judged by its own oracle.",
+        "Additional properties to keep: selectivity is then the mean over all of them, each judged by its own oracle.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("none"),
             None => Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),

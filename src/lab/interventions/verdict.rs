@@ -98,8 +98,8 @@ pub struct VersusFinding {
     /// single training run, and in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value for the hypothesis of no difference, by Student's t on the differences between paired training runs. In recordings made by
-    /// older versions, which lack `difference`, it is twice the smaller share of resamples.
+    /// p-value for the hypothesis of no difference, from Student's t for the differences between paired training runs. In recordings made
+    /// by older versions, which lack `difference`, it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// `p` adjusted by Holm over all pairs of methods under this oracle. Absent without `p`, and from recordings made by older versions.

@@ -75,7 +75,7 @@ pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample:
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
-/// Resamples the difference if its interval is by Student's t: for non-binary metrics, several seeds, or clusters. A single table of right
+/// Resamples the difference if its interval uses Student's t: for non-binary metrics, several seeds, or clusters. A single table of right
 /// and wrong answers has Tango's interval, which needs no resampling.
 pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))

@@ -168,7 +168,7 @@ pub struct Ledger {
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations, with intervals by Student's t over relations (linearised for shares). For a single relation, each interval is the
+/// Parts over relations, with Student's t intervals over relations (linearised for shares). For a single relation, each interval is the
 /// whole range. `None` without relations.
 pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {

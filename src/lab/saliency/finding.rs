@@ -377,10 +377,10 @@ pub struct CorrectnessFinding {
     /// `right` or `wrong`: inputs with a right (or wrong) answer, and pairs with two of them. `changed`: pairs with only one right answer.
     #[id]
     pub answers: Answers,
-    /// For `right`: token-F1 above chance for right inputs minus token-F1 above chance for wrong inputs, with an interval by Student's t
-    /// over originals.
+    /// For `right`: token-F1 above chance for right inputs minus token-F1 above chance for wrong inputs, with a Student's t interval over
+    /// originals.
     pub f1_gap: Option<Estimate>,
-    /// Two-sided p-value of `f1_gap`, by Student's t over originals.
+    /// Two-sided p-value of `f1_gap`, from Student's t over originals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_gap_p: Option<f64>,
     /// For `right`: MAP above chance for right pairs minus MAP above chance for wrong pairs.

@@ -351,7 +351,7 @@ impl Bench {
         Ok(host.find(finding)?)
     }
 
-    /// Data of each further property; `oracle` are the rows of the oracles' part.
+    /// Data of each additional property; `oracle` are the rows of the oracles' part.
     fn further_data(&self, oracle: &[usize]) -> Result<Vec<FurtherData>, Fault> {
         let one = |j: usize| -> Result<FurtherData, Fault> {
             let (role, labels) = (Roles::Further(j), &self.labels);
@@ -378,7 +378,7 @@ impl Bench {
         }
     }
 
-    /// The further properties of the first `n` test examples.
+    /// The additional properties of the first `n` test examples.
     pub(crate) fn further(&self, n: usize) -> Vec<Further> {
         let each = self.labels.further.iter();
         each.map(|f| Further {
@@ -414,7 +414,7 @@ impl Bench {
     }
 }
 
-/// Reports a further property with fewer than two values in the oracles' part, which cannot be judged, before anything is read.
+/// Reports an additional property with fewer than two values in the oracles' part, which cannot be judged, before anything is read.
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());

@@ -62,7 +62,13 @@ pub(crate) const DAS: Method = Method {
 
 const SETTINGS: [Setting; 5] = [
     Setting::whole("steps", "steps", "steps for the first rank", 500.0, 1e6),
-    Setting::whole("further", "further steps", "steps that each further rank adds to the previous search", 50.0, 1e6),
+    Setting::whole(
+        "further",
+        "further steps",
+        "steps that each additional rank adds to the previous search",
+        50.0,
+        1e6,
+    ),
     Setting::whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
     Setting::real(
         "learning_rate",

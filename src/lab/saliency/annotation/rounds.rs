@@ -62,7 +62,7 @@ pub(super) fn by_sentence<'a>(
     (all, differing)
 }
 
-/// Krippendorff's alphas, with intervals by Student's t over sentences.
+/// Krippendorff's alphas, with Student's t intervals over sentences.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Alphas {
     /// Number of sentences marked by at least two annotators.
