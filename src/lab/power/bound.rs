@@ -274,7 +274,7 @@ impl std::str::FromStr for Ratio {
         let parts = parts.and_then(|p| <[u32; 3]>::try_from(p).ok());
         let parts = parts.filter(|p| p.iter().all(|p| (1..=1_000_000).contains(p)));
         let shown = base::text::shortened(text, 40);
-        parts.map(Self).ok_or(format!("`{shown}` is not a ratio; write train:validation:test, for example 4:1:1"))
+        parts.map(Self).ok_or(format!("`{shown}` is not a ratio; enter train:validation:test, for example 4:1:1"))
     }
 }
 

@@ -225,7 +225,7 @@ fn sigmas() -> Setting<Spec> {
             let sound = sigmas.iter().all(|sigma| (0.0..=1e6).contains(sigma));
             let once = sigmas.iter().enumerate().all(|(i, sigma)| !sigmas[..i].contains(sigma));
             if sigmas.len() > MOST_NOISES || !sound || !once {
-                return Err(format!("write up to {MOST_NOISES} different numbers from 0 to 1e6"));
+                return Err(format!("enter up to {MOST_NOISES} different numbers from 0 to 1e6"));
             }
             s.also.noise = sigmas;
             Ok(())

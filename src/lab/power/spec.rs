@@ -388,7 +388,7 @@ impl Spec {
         let sizes = &self.task.sizes;
         if sizes.is_empty() || sizes.len() > MOST_SIZES {
             let count = sizes.len();
-            return refuse.because("task.sizes", format!("has {count} sizes: write 1 to {MOST_SIZES}"));
+            return refuse.because("task.sizes", format!("has {count} sizes; between 1 and {MOST_SIZES} are allowed"));
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
@@ -414,7 +414,7 @@ impl Spec {
         }
         if self.also.noise.len() > MOST_NOISES {
             let count = self.also.noise.len();
-            return refuse.because("also.noise", format!("has {count} values: write at most {MOST_NOISES}"));
+            return refuse.because("also.noise", format!("has {count} values; at most {MOST_NOISES} are allowed"));
         }
         refuse.twice("also.noise", &self.also.noise)?;
         self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;

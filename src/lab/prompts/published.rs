@@ -196,7 +196,7 @@ fn score(cell: &str) -> Result<Option<f64>, String> {
     if (0.0..=100.0).contains(&value) {
         return Ok(Some(value));
     }
-    Err(format!("`{cell}` is not a score; write 0 to 1, or 0 to 100 per cent"))
+    Err(format!("`{cell}` is not a score; scores are from 0 to 1, or from 0 to 100 per cent"))
 }
 
 #[cfg(test)]

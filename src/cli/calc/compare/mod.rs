@@ -144,7 +144,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         return Err(CliError::Usage("--csv: write the tables to a file with --report FILE.csv".into()));
     }
     let level = number(&args.level)?;
-    let bare = || CliError::Usage(format!("--margin {}: write, for example, 2% or .02", args.margin));
+    let bare = || CliError::Usage(format!("--margin {}: use, for example, 2% or .02", args.margin));
     let amount = Amount::parse(&args.margin).ok_or_else(bare)?;
     let margin = amount.margin();
     let by: Test = args.test.parse().map_err(CliError::Usage)?;
