@@ -169,13 +169,13 @@ impl fmt::Display for Card {
         let grammar = self.scores.iter().filter(|s| group(s).is_none());
         writeln!(
             f,
-            "\nmeasured on sentences that were never trained on, unless a line says otherwise, with Wilson intervals \
-             at {level:.0} %:"
+            "\nmeasured on sentences that were never trained on, unless a line says otherwise, with {level:.0} % Wilson \
+             intervals:"
         )?;
         grammar.into_iter().try_for_each(|score| writeln!(f, "  {score}"))?;
         self.write_groups(f)?;
         if bars::apply_to(self) {
-            writeln!(f, "\ntargets for a mini:")?;
+            writeln!(f, "\ntargets for a mini model:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;
         }
         spread::write(self, f)?;

@@ -226,7 +226,7 @@ mod tests {
             assert!(text.lines().any(|l| l == line), "no `{line}` in {text}");
         }
         card.name = "bert-tiny".into();
-        assert!(bar_spreads(&card).is_empty(), "bars are for the minis");
+        assert!(bar_spreads(&card).is_empty(), "targets are for the mini models");
     }
 
     #[test]

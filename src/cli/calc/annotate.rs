@@ -112,7 +112,9 @@ impl Task {
                 format!("{answer}; mark the words that it depends on (an empty line keeps the starred ones):")
             }
             Task::Score => format!(
-                "{answer}; can you guess it from the words shown (1 no, 2 probably, 3 definitely)? Are these words concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very)? Write two numbers, for example 3 4:"
+                "{answer}; can you guess it from the words shown (1 no, 2 probably, 3 definitely)? Are these words \
+                 concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very)? Enter two numbers, for \
+                 example 3 4:"
             ),
         };
         let refused = match a.refused() {

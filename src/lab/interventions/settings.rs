@@ -269,7 +269,7 @@ const READS: [Option<Position>; 7] = {
 
 fn oracle_position() -> Setting<Spec> {
     let title = |p: Option<Position>| p.map_or("same as edit", Position::title);
-    let help = "The tokens that the oracles read. A position that the edit does not write needs a later oracle layer.";
+    let help = "The tokens that the oracles read. A position that the edit does not change needs a later oracle layer.";
     row("task.oracle_position", "Oracle position", help)
         .one_of(
             &READS,

@@ -59,7 +59,7 @@ pub struct Spec {
     pub methods: Vec<MethodSpec>,
 }
 
-/// Layers that interventions write and oracles read.
+/// Layers at which interventions edit hidden states and oracles read them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
@@ -188,7 +188,7 @@ impl Spec {
             };
             if method.needs.twins && self.task.target != "subject_number" {
                 let problem = format!(
-                    "{} cannot run: it swaps the number of the subject, and task.target is {}",
+                    "{} cannot run: it can only change the subject's number, but task.target is {}",
                     m.name, self.task.target
                 );
                 return refuse.because("method.name", problem);

@@ -187,8 +187,8 @@ fn recommended(results: &Results) -> Option<Table> {
         };
         p.rows.iter().flat_map(print).collect::<Vec<_>>()
     });
-    let caption = "Mean difference in accuracy by the test items of a pilot, and training examples that the bound recommends \
-                   (published: Zhu et al. 2022, Tables 2 to 7)";
+    let caption = "Mean difference in accuracy by number of test items in a pilot, and number of training examples that \
+        the bound recommends (published: Zhu et al. 2022, Tables 2 to 7)";
     table("recommended", caption, &["Comparison", "Source", "Test items"], (mine.collect(), published.collect()))
 }
 
@@ -215,8 +215,9 @@ fn corrupted(results: &Results) -> Option<Table> {
     let published = RECOMMENDED[0].rows.iter().flat_map(|(items, difference, train_on)| {
         cells("Zhu et al.", *items, Some(Estimate::exact(*difference)), count(*train_on))
     });
-    let caption = "An encoder against the same encoder corrupted: mean difference in accuracy by the test items of a pilot, and training \
-                   examples that the bound recommends (Zhu et al. 2022, Table 2: BERT on bigram_shift)";
+    let caption = "An encoder against the same encoder corrupted: mean difference in accuracy by number of test items \
+        in a pilot, and number of training examples that the bound recommends (Zhu et al. 2022, Table 2: BERT on \
+        bigram_shift)";
     table("corrupted", caption, &["Test items"], (mine, published.collect()))
 }
 

@@ -110,7 +110,7 @@ impl Sweep {
         let chunks = bench.chunks.len();
         for at in 0..replicates {
             let fit = bench.fit(at, self.named.method, &self.options, host)?;
-            host.stage(format!("{model}: {title}, training {} of {replicates}", at + 1), "point", share);
+            host.stage(format!("{model}: {title}, training run {} of {replicates}", at + 1), "point", share);
             let from = usize::from(at < self.seen.len());
             if from == 0 {
                 self.seen.push(Seen::default());
