@@ -107,7 +107,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("share of the gap due to prompt preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
     ("beyond the training text", &["p1_kept", "p1_new_names", "p1_never", "p1_commonest"]),
     ("by name", &["stability", "stability_unseen"]),
-    ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
+    ("by the sentence that the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
 /// The group of a score for facts. Trained phrasings show recall, not generalisation.

@@ -51,7 +51,7 @@ impl Sink {
 
     fn tell(&self, level: NoticeLevel, problem: Problem) {
         let event = Event::Notice(Notice { level, problem });
-        // If nobody listens, the link ends at the next entry.
+        // If the receiver is gone, the connection ends at the next entry.
         let _ = self.send(Entry { t: 0.0, item: Item::Event(event) });
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
 
 enum End {
     Over,
-    /// This end has left, or nobody listens any more.
+    /// The client has disconnected, or the receiver of its events is gone.
     Left,
     Broken(RemoteError),
     /// A different client is now in control.
@@ -197,7 +197,7 @@ impl Line {
         }
     }
 
-    /// Passes the journal on until the link breaks or ends.
+    /// Passes the journal on until the connection breaks or ends.
     fn listen(&mut self, channel: &mut Channel) -> End {
         let Some(stdin) = channel.stdin.take() else { return End::Left };
         let (shared, child) = (self.shared.clone(), channel.child.clone());

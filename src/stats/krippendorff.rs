@@ -89,8 +89,8 @@ mod tests {
         (0..annotators[0].len()).map(unit).collect()
     }
 
-    /// Krippendorff (2011), example C: four observers, twelve units, missing values; nominal .743, ordinal .815. Further decimals: numpy,
-    /// from all pairs of values.
+    /// Krippendorff (2011), example C: four observers, twelve units, missing values; nominal .743, ordinal .815. The remaining decimals
+    /// were computed with numpy from all pairs of values.
     #[test]
     fn published_data_with_missing_values() {
         let observers: [&[usize]; 4] = [

@@ -136,7 +136,7 @@ impl Differences {
         self.shift().interval(level)
     }
 
-    /// p-value for the hypothesis of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
+    /// p-value of the two-sided t test for the hypothesis of no difference: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(&self) -> f64 {
         self.shift().p()
     }
@@ -203,7 +203,7 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// p-value for the hypothesis of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
+    /// p-value of the two-sided t test for the hypothesis of no difference: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(self) -> f64 {
         2.0 * Self { mean: -self.mean.abs(), ..self }.tail(0.0)
     }

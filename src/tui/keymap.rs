@@ -67,7 +67,7 @@ impl Keymap {
     }
 
     /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys. If
-    /// two commands claim a key, the listed one gets it.
+    /// two commands have the same key, it belongs to the listed one.
     pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]

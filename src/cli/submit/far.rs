@@ -178,7 +178,7 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
 }
 
-/// Hard-links every file in a folder and its subfolders into a second folder, unless its name is taken there.
+/// Hard-links every file in a folder and its subfolders into a second folder, unless a file with its name already exists in the second one.
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     if !from.is_dir() {
         return Ok(());

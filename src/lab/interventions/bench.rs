@@ -268,7 +268,7 @@ pub(crate) struct Judges<'a> {
     pub meter: Option<&'a Meter>,
 }
 
-/// Oracles of one layer, and their outputs there before the intervention.
+/// Oracles of one layer, and their outputs at that layer before the intervention.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// Layer of the intervention or a later one, from 1.

@@ -127,7 +127,7 @@ pub enum NoOptimum {
     FewExamples,
 }
 
-/// An optimum's reliability on all examples and in every resample, by replicate (see [`linearised`]).
+/// An optimum's reliability on all examples and in every resample, for each replicate (see [`linearised`]).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draws {
     /// Reliability on the examples themselves; `None` without an optimum.
@@ -136,7 +136,7 @@ pub struct Draws {
     pub rows: Vec<Option<Vec<f64>>>,
 }
 
-/// Completeness and selectivity on the halves not used for the choice, averaged over all choices, by replicate.
+/// Completeness and selectivity on the halves not used for the choice, averaged over all choices, for each replicate.
 pub(super) type HeldOut = [Vec<f64>; 2];
 
 impl Draws {

@@ -1,4 +1,4 @@
-//! Further hyperparameters of methods by name, with defaults and bounds, so that specs and screens need no extra code for them.
+//! The other hyperparameters of methods by name, with defaults and bounds, so that specs and screens need no extra code for them.
 
 use super::method::Method;
 

@@ -11,7 +11,7 @@ pub enum Scale {
     Integer,
 }
 
-/// The parameter of a method. At 0 every method is the identity, except AlterRep (which is INLP there) and methods without a strength,
+/// The parameter of a method. At 0 every method is the identity, except AlterRep (which reduces to INLP) and methods without a strength,
 /// which exchange the whole embedding.
 #[derive(Debug, PartialEq)]
 pub struct Parameter {

@@ -102,7 +102,7 @@ pub struct MethodSpec {
     /// Values of the swept hyperparameter; empty means the grid of the paper.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f64>,
-    /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
+    /// Other hyperparameters by name (`steps`, `rank`, …); those that are not given have their default values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, f64>,
     /// The file with externally made directions or states, for a method that needs one; a relative path starts at the spec's folder.

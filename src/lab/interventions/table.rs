@@ -232,8 +232,8 @@ impl Table {
         totals
     }
 
-    /// All statistics of a set of examples from its column sums, by statistic, strength and replicate. NaN if a statistic applies to no
-    /// example of the set.
+    /// All statistics of a set of examples for each strength and replicate, computed from the column sums of the set. NaN if a statistic
+    /// applies to no example of the set.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
         let rows = totals[0];
         let defined: f64 = self.present(totals, 0).iter().sum();

@@ -49,8 +49,8 @@ fn together(mut p: Vec<f64>) -> f64 {
 
 /// Compares two sides.
 ///
-/// For one run of each side on independent items, the deciding p-value is McNemar's, by the test in `terms`. Otherwise it is Student's t on
-/// items or clusters, and the difference is also resampled.
+/// For one run of each side on independent items, the deciding p-value is that of McNemar's test in the form that `terms` names. Otherwise
+/// it is from Student's t over items or clusters, and the difference is also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     compare_with(pairs, names, terms, true)
 }

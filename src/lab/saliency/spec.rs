@@ -267,7 +267,7 @@ impl TargetKind {
     }
 }
 
-/// Settings of integrated gradients. Gradient × input and occlusion share the target; occlusion replaces words by the baseline.
+/// Settings of integrated gradients. Gradient × input and occlusion share the target; occlusion replaces words with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathSpec {

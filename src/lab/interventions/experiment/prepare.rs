@@ -224,8 +224,8 @@ impl Bench {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at the
-    /// bench's own layer, its probes are reused without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. No states of this layer have been read and no probes have been
+    /// trained on them yet; at the bench's own layer, its probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {

@@ -240,7 +240,7 @@ impl Sweep {
         Judged { values: &self.values, replicates, judged, other, classes, further }
     }
 
-    /// Results of the training runs so far at a strength, and the model's behaviour there.
+    /// Results of the training runs so far at one strength, and the model's behaviour at that strength.
     fn so_far(&self, i: usize) -> (Vec<&[Tally]>, Vec<&Behaved>) {
         let tallies = self.seen.iter().map(|s| s.tallies[i].as_slice()).collect();
         let behaved = self.seen.iter().map(|s| &s.behaved[i]).filter(|b| b.len() > 0).collect();

@@ -157,7 +157,7 @@ struct Walker<'a> {
     /// Loss at the previous step, and number of times that it has risen since the last checkpoint.
     last: Vec<f32>,
     rises: Vec<usize>,
-    /// Highest loss at the last checkpoint, and whether the step was halved there.
+    /// Highest loss at the last checkpoint, and whether the step size was halved at it.
     checked: Vec<f32>,
     halved: Vec<bool>,
 }

@@ -9,7 +9,7 @@ use crate::registry::find;
 use lab::layer::LayerRef;
 use lab::spec::{Refuse, SpecError};
 
-/// A map of layers: every chosen method writes at each of the layers and is judged there and at all later ones.
+/// A map of layers: every chosen method edits each of the layers and is judged at the edited layer and at all later ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapSpec {
