@@ -266,7 +266,7 @@ mod tests {
         assert!(!folder_in(&missing).unwrap_err().to_string().contains(UNFINISHED));
     }
 
-    /// Two hours and two days.
+    /// Ages of leftover files: two hours and two days.
     const AGES: [Duration; 2] = [Duration::from_secs(2 * 3600), Duration::from_secs(48 * 3600)];
 
     fn dead() -> u32 {

@@ -212,12 +212,12 @@ impl<R: Role> Probe<R> {
         &self.mlp
     }
 
-    /// Results of all recipes, in the grid's order.
+    /// Results of all settings, in the grid's order.
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
-    /// The chosen recipe's trial.
+    /// The trial of the chosen settings.
     pub fn chosen(&self) -> Option<&Trial> {
         self.trials.get(self.best)
     }

@@ -76,7 +76,7 @@ pub trait Screen: Sync {
         self.slots()[0][0]
     }
 
-    /// Height of a lab's figure, in half heights of its detail.
+    /// Height of a lab's figure, in units of half the height of the details.
     fn figure_share(&self) -> u16 {
         3
     }

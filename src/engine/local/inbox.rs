@@ -23,7 +23,7 @@ pub(crate) struct AboutModel {
     pub what: ModelQuestion,
 }
 
-/// Commands that wait for the worker. The queue uses neither channel nor clock.
+/// Commands that wait for the worker. The queue needs neither a channel nor a clock.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Queue {
     run: Option<WaitingRun>,

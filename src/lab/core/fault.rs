@@ -79,7 +79,7 @@ macro_rules! told {
 }
 
 told! {
-    TaskError: "task", "choose a different task, or set task.examples";
+    TaskError: "task", "choose a different task, or set `task.examples`";
     FrequencyError: "task.phi", "omit phi to keep the natural correlation";
     SplitError: "split", "raise task.examples";
     DataError: "data", "raise task.examples";

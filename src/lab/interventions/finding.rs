@@ -322,7 +322,7 @@ pub struct How {
     /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// The optimum by the paper's rule: chosen and measured on the same examples.
+    /// The optimum under the paper's rule: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
     /// Selectivity by property at this strength, if there are several to keep.

@@ -61,7 +61,7 @@ pub struct Optimum {
     pub end: Option<End>,
 }
 
-/// The optimum by the paper's rule: chosen and reported on the same examples, even if the oracle no longer reads the other property.
+/// The optimum under the paper's rule: chosen and reported on the same examples, even if the oracle no longer reads the other property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paper {
     /// Index among the strengths.

@@ -188,7 +188,7 @@ impl Spec {
             };
             if method.needs.twins && self.task.target != "subject_number" {
                 let problem = format!(
-                    "{} cannot run: it can only change the subject's number, but task.target is {}",
+                    "{} cannot run: it can only change the subject's number, but `task.target` is {}",
                     m.name, self.task.target
                 );
                 return refuse.because("method.name", problem);
@@ -270,7 +270,7 @@ impl LabSpec for Spec {
             refuse.unknown("probe.grid", &self.probe.grid, &GRIDS)?;
         }
         if self.probe.oracles.is_empty() {
-            return refuse.because("probe.oracles", "is empty: name mlp, linear or both".into());
+            return refuse.because("probe.oracles", "is empty: name `mlp`, `linear` or both".into());
         }
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;

@@ -36,7 +36,7 @@ pub struct NoOptimumFinding {
     pub parameter: String,
     /// The reason why the method has no best strength.
     pub reason: String,
-    /// The optimum by the paper's rule, if there is one.
+    /// The optimum under the paper's rule, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
 }

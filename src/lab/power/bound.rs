@@ -102,7 +102,9 @@ impl std::str::FromStr for Bound {
         match text {
             "published" => Ok(Bound::Published),
             "textbook" => Ok(Bound::Textbook),
-            "own" => Err("the bound `own` needs a constant: own:C for n = C / epsilon^2, for example own:95.88".into()),
+            "own" => {
+                Err("the bound `own` needs a constant: `own:C` for n = C / epsilon^2, for example `own:95.88`".into())
+            }
             _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }

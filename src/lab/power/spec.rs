@@ -339,7 +339,7 @@ impl Spec {
                 let shown = shortened(&side.classifier, 40);
                 return refuse.because(
                     &format!("{name}.classifier"),
-                    format!("is `{shown}`: must be logistic, or mlp:H with 1 to 4096 hidden units"),
+                    format!("is `{shown}`: must be `logistic`, or `mlp:H` with 1 to 4096 hidden units"),
                 );
             }
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
@@ -382,7 +382,7 @@ impl Spec {
             side.data.iter().try_for_each(|d| refuse.no_file(&format!("{key}.data"), d))?;
         }
         if self.also.folds && self.task.ratio != Ratio::PAPER {
-            let problem = "requires the ratio 4:1:1: omit task.ratio, or remove the folds".into();
+            let problem = "requires the ratio 4:1:1: omit `task.ratio`, or remove the folds".into();
             return refuse.because("also.folds", problem);
         }
         let sizes = &self.task.sizes;

@@ -159,7 +159,7 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
         bench.model.name(),
-        "raise task.examples, or choose a different layer or model",
+        "raise `task.examples`, or choose a different layer or model",
     )
 }
 

@@ -178,7 +178,7 @@ impl Counts {
                 // Resident memory differs by a few pages between starts.
                 let megabytes = ((needed + needed / 20) >> 20) + 1;
                 let hint = match self.examples_within(|c| fits(sum_of(c))) {
-                    Some(n) => format!("set task.examples = {n}, or use --memory-limit {megabytes}M"),
+                    Some(n) => format!("set `task.examples = {n}`, or use --memory-limit {megabytes}M"),
                     None => format!(
                         "the model and the program alone take {}; use --memory-limit {megabytes}M",
                         show(sum_of(&self.scaled(0)))

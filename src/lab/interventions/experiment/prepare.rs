@@ -104,7 +104,7 @@ pub(crate) struct Bench {
 
 /// Resolves the run's layers (and the map's) in a model with `layers` layers.
 fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
-    let place = |what: String| Problem::new(what, "site", "set site.layer and site.oracle_layer");
+    let place = |what: String| Problem::new(what, "site", "set `site.layer` and `site.oracle_layer`");
     let layer = spec.site.layer.resolve(layers).map_err(place)?;
     let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
     if oracle_layer < layer {
@@ -117,7 +117,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
                 "at layer {layer}, an edit at one position ({edit}) has not yet reached the position where the oracles read ({read})"
             ),
             "task.oracle_position",
-            "set site.layer to an earlier layer and site.oracle_layer to a later one",
+            "set `site.layer` to an earlier layer and `site.oracle_layer` to a later one",
         ));
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
@@ -298,7 +298,7 @@ impl Bench {
             "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
             self.spec.task.long.done()
         );
-        let hint = "to change this, set task.long to drop, truncate or window";
+        let hint = "to change this, set `task.long` to `drop`, `truncate` or `window`";
         Ok(host.notice(NoticeLevel::Info, Problem::new(what, self.model.name(), hint))?)
     }
 
@@ -432,7 +432,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
                         f.id
                     ),
                     "task.also",
-                    "remove the property from task.also, or add examples with its other values",
+                    "remove the property from `task.also`, or add examples with its other values",
                 ));
             }
         }

@@ -71,7 +71,7 @@ impl Bench {
                 "the counterfactual method can only change the subject's number, but the target is {}",
                 self.spec.task.target
             );
-            return Err(refuse(what, "set task.target to subject_number, or remove the method"));
+            return Err(refuse(what, "set `task.target` to `subject_number`, or remove the method"));
         }
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();

@@ -71,7 +71,7 @@ impl MapSpec {
         }
         for (name, value) in &self.value {
             if !self.has(name) {
-                return refuse.because("map.value", format!("names {name}, which is not in map.methods"));
+                return refuse.because("map.value", format!("names {name}, which is not in `map.methods`"));
             }
             let parameter = find(name).map(|m| m.parameter);
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
@@ -132,7 +132,7 @@ mod tests {
             ("methods = [\"pdg\"]", "pgd"),
             ("value = { rlace = 3 }", "rlace"),
             ("value = { inlp = 2.5 }", "must be from 0 to 40"),
-            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "not in map.methods"),
+            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "not in `map.methods`"),
             ("strength = 1", "strength"),
         ] {
             let refused = parsed(text).unwrap_err();

@@ -119,7 +119,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     if spec.test.metric.is_none() && !others.is_empty() {
         let what = format!("{metric} is compared; other metrics are left out: {}", others.join(", "));
         let hint =
-            "set test.metric to compare a different one; `probity compare A B` compares all shared metrics".into();
+            "set `test.metric` to compare a different one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)
