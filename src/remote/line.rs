@@ -56,7 +56,7 @@ impl Sink {
     }
 }
 
-/// Parses a line of the journal; `None` if a newer program wrote it and this version does not know its kind.
+/// Parses a line of the journal; `None` if a newer program wrote the line and this version does not know its kind.
 pub(super) fn entry(line: &str) -> Option<Entry> {
     parse_entry(line.as_bytes(), true).ok()
 }
@@ -103,7 +103,7 @@ impl Line {
         std::thread::Builder::new().name("line".into()).spawn(move || self.hold(channel)).map(drop)
     }
 
-    /// Listens, and reconnects when the link breaks, until the engine has ended or this end leaves.
+    /// Listens, and reconnects when the link breaks, until the engine has ended or the client disconnects.
     fn hold(&mut self, mut channel: Channel) {
         let over = loop {
             let end = self.listen(&mut channel);
@@ -161,7 +161,7 @@ impl Line {
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
-    /// Tries to reconnect until the link is back; `None` if this end leaves or the engine no longer exists.
+    /// Tries to reconnect until the link is back; `None` if the client disconnects or the engine no longer exists.
     fn again(&mut self) -> Option<Channel> {
         let mut pause = PAUSES.0;
         loop {
@@ -253,7 +253,7 @@ impl Line {
     }
 }
 
-/// Writes commands until the link is replaced, this end leaves, or the far end is silent for too long.
+/// Writes commands until the link is replaced, the client disconnects, or the far end is silent for too long.
 fn write(shared: &Shared, epoch: u64, mut stdin: ChildStdin, child: &Mutex<Child>) {
     loop {
         let mut out = shared.lock();

@@ -1,4 +1,5 @@
-//! Corrections for multiple tests: adjusted p-values by Holm (1979) and by Benjamini and Hochberg (1995), and Simes' global test (1986).
+//! Corrections for multiple tests: p-values adjusted as in Holm (1979) and as in Benjamini and Hochberg (1995), and Simes' global test
+//! (1986).
 
 fn order(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();

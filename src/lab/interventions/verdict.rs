@@ -102,7 +102,8 @@ pub struct VersusFinding {
     /// by older versions, which lack `difference`, it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// `p` adjusted by Holm over all pairs of methods under this oracle. Absent without `p`, and from recordings made by older versions.
+    /// `p` adjusted with Holm's method over all pairs of methods under this oracle. Absent without `p`, and from recordings made by older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
     /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a

@@ -146,7 +146,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     }
 }
 
-/// Replaces a missing interval (of a single unit) by the whole range of differences.
+/// Replaces a missing interval (of a single unit) with the whole range of differences.
 fn whole(e: Estimate, binary: bool) -> Estimate {
     let most = if binary { 1.0 } else { f64::MAX };
     // `max` and `min` return the limit if an end is NaN.
@@ -198,8 +198,9 @@ fn draws(level: f64) -> usize {
 
 /// Adjusts a run's p-values for the number of comparisons.
 ///
-/// The p-values of differences are adjusted among themselves by Holm, independently of the margin. An equivalence significant at `alpha` is
-/// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
+/// The p-values of differences are adjusted among themselves with Holm's method, independently of the margin. An equivalence significant at
+/// `alpha` is one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer
+/// 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
     let p: Vec<f64> = all.iter().map(|c| c.p).collect();

@@ -288,7 +288,8 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
     let (name, unit) = if share { ("tasks", "points") } else { ("tasks-own", "the metric's own unit") };
     let level = results.tasks.first().and_then(|t| t.level).unwrap_or(0.95);
     let caption = format!(
-        "Tasks of the compared systems, in {unit}, with {} intervals; p adjusted by Holm over the tasks of a pair.",
+        "Tasks of the compared systems, in {unit}, with {} intervals; p adjusted with Holm's method over the tasks of a \
+         pair.",
         base::numbers::percent(level)
     );
     let (decimals, scale) = if share { (1, 100.0) } else { (3, 1.0) };
