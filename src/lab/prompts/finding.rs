@@ -134,8 +134,8 @@ pub struct RelationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// A model's score with one prompt and the original mentions. P@1 and P@k have intervals for proportions; MRR has one from Student's t over
-/// instances.
+/// A model's score with one prompt and the original mentions. P@1 and P@k have intervals for proportions; MRR has a Student's t interval
+/// over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
     /// Identifier of the relation.

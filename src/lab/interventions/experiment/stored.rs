@@ -81,7 +81,7 @@ impl Bench {
     }
 }
 
-/// Stores a probe; if the cache cannot be written, the user gets a notice and the run continues.
+/// Stores a probe; if the cache cannot be written, the user is notified and the run continues.
 pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {
