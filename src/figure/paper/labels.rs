@@ -1,4 +1,4 @@
-//! Labels of rules and guides on the data. Each label gets the position where it hides least.
+//! Labels of rules and guides on the data. Each label is placed where it hides least.
 
 use plotters::series::LineSeries;
 

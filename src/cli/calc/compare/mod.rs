@@ -67,10 +67,10 @@ pub struct CompareArgs {
     /// Results of two or more models: files or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
     results: Vec<PathBuf>,
-    /// Further results of the first model, with a different seed (may be repeated).
+    /// Additional results of the first model, with a different seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_a: Vec<PathBuf>,
-    /// Further results of the second model, with a different seed (may be repeated).
+    /// Additional results of the second model, with a different seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_b: Vec<PathBuf>,
     /// The filter of lm-evaluation-harness to use, if a file has several.
