@@ -75,7 +75,7 @@ pub fn brief_name(name: &str, all: &[&str]) -> String {
     if all.iter().filter(|other| brief(other) == short).count() > 1 { name.to_owned() } else { short }
 }
 
-/// Replaces the paths of model folders in a title by their last parts.
+/// Replaces the paths of model folders in a title with their last parts.
 pub fn without_folders(title: &str) -> String {
     let brief = |word: &str| match word.starts_with('/') || word.contains(":/") {
         true => brief_name(word, &[]),

@@ -164,7 +164,7 @@ impl Example {
         self.forms.iter().all(|f| !f.is_empty())
     }
 
-    /// Replaces the mask by a tokenizer's mask token or a verb form.
+    /// Replaces the mask with a tokenizer's mask token or a verb form.
     pub fn filled(&self, mask: &str) -> String {
         self.text.replacen(MASK, mask, 1)
     }

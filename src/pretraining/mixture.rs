@@ -291,7 +291,7 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// With the probability `attraction`, replaces the verb by the form that agrees with its attractor.
+    /// With the probability `attraction`, replaces the verb with the form that agrees with its attractor.
     fn attracted(&self, mut s: Sentence, rng: &mut impl Rng) -> Annotated {
         let opposing = s.attractor.filter(|z| *z != s.subject_number);
         if let Some(number) = opposing.filter(|_| unit(rng) < self.mixture.attraction) {

@@ -144,8 +144,8 @@ impl Fantope {
         Dense::from_fn(count, d, |i, j| rows[i * d + j])
     }
 
-    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t chosen so that they add up to the trace: the nearest point of the Fantope
-    /// (Vu et al. 2013).
+    /// Replaces every eigenvalue l with `clip(l - t, 0, 1)`, with t chosen so that they add up to the trace: the nearest point of the
+    /// Fantope (Vu et al. 2013).
     fn project(&mut self) {
         let others = (self.dimension() - self.values.len()) as f64;
         let all = |values: &[f64], rest: f64, t: f64| {

@@ -9,7 +9,7 @@ pub struct Tokens {
     pub pairs: Vec<(usize, usize)>,
     /// Absolute score shown in the strongest colour; `None` for the largest score drawn.
     pub bound: Option<f64>,
-    /// Label of the colour scale, which says what the scores mean.
+    /// Label of the colour scale, which explains the scores.
     pub label: String,
 }
 

@@ -65,7 +65,7 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
     a.iter().filter_map(beside).collect()
 }
 
-/// Replaces model names by their positions, longer names first because one may contain another.
+/// Replaces model names with their positions, longer names first because one may contain another.
 fn replaced(name: &str, models: &[String], by: impl Fn(usize) -> String) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));

@@ -118,7 +118,7 @@ pub(super) fn figures(state: &State) -> Vec<(Figure, Figure)> {
     all.into_iter().filter_map(with_other).collect()
 }
 
-/// Replaces each model in a figure's name by its index in the run, so that figures of runs with different models match.
+/// Replaces each model in a figure's name with its index in the run, so that figures of runs with different models match.
 fn by_place(name: &str, models: &[String]) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
     // A longer name may contain a shorter one.
