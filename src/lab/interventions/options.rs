@@ -60,7 +60,7 @@ impl Setting {
     }
 }
 
-/// An unknown hyperparameter, or a value that a hyperparameter does not accept.
+/// An unknown hyperparameter, or an invalid value of a hyperparameter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
     /// No setting has this name.

@@ -269,7 +269,7 @@ pub struct AccuracyFinding {
     /// `original`, `perturbed`, or `all`.
     #[id]
     pub sample: String,
-    /// Kind of perturbation, or `all`; counts only originals with a partner of this kind.
+    /// Kind of perturbation, or `all`; only originals with a partner of this kind count.
     #[id]
     pub perturbation: String,
     /// Share of inputs whose first answer is right.

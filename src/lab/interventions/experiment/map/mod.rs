@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// Computes one layer of the intervention, with all methods.
+/// Computes the rows of the map for one layer of the intervention, one for each method.
 fn row(
     main: &mut Bench,
     here: &mut Bench,
