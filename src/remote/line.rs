@@ -157,7 +157,7 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint = "the engine continues there; once the link is back, everything missed arrives";
+        let hint = "the engine continues on the remote machine; once the link is back, everything missed arrives";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
@@ -188,7 +188,8 @@ impl Line {
                     return Some(channel);
                 }
                 Err(RemoteError::Refused { what, .. }) => {
-                    let hint = "`probity remote list` shows what runs there, `probity remote fetch` copies its session";
+                    let hint = "`probity remote list` shows what runs on the remote machine, and `probity remote fetch` \
+                        copies its session";
                     self.tell(NoticeLevel::Error, &what, hint);
                     return None;
                 }
