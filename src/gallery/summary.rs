@@ -13,7 +13,7 @@ use stats::intervals::wilson;
 
 /// Number of permutations for the gap by chance, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Seed for permutations and resamples, fixed so that equal answers get equal intervals.
+/// Seed for permutations and resamples, fixed so that equal answers have equal intervals.
 const SEED: u64 = 0;
 
 /// Scores over all relations; scores without questions are omitted.

@@ -48,7 +48,7 @@ pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
 }
 
-/// Makes a model. The folder gets its final name only when it is complete.
+/// Makes a model. The folder is renamed to its final name only when it is complete.
 pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Card> {
     let steps = steps_of(recipe, options.steps)?;
     let out = &options.out;

@@ -108,7 +108,7 @@ impl Fantope {
         matmul(vectors.data_mut(), 0.0, turn, View::new(basis.data(), m, d), 1.0);
         self.values = order.iter().map(|i| self.values[*i]).collect();
         self.vectors = vectors;
-        // Merged directions get the mean eigenvalue, which preserves the trace.
+        // Merged directions have the mean eigenvalue, which preserves the trace.
         let others = d - self.values.len();
         if others > 0 {
             self.rest = ((self.trace as f64 - self.values.iter().sum::<f64>()) / others as f64).clamp(0.0, 1.0);

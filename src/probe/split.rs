@@ -106,8 +106,8 @@ pub struct Split {
 const LEAST: usize = 5;
 
 impl Split {
-    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (rounded to whole examples). Validation gets 5 % of each of
-    /// the first two, or [`VALIDATION`] if that is more, but at most a third.
+    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (rounded to whole examples). Validation takes 5 % of each
+    /// of the first two, or [`VALIDATION`] if that is more, but at most a third.
     pub fn new(n: usize, seed: u64) -> Result<Self, SplitError> {
         if n < LEAST {
             return Err(SplitError::TooFew { n, least: LEAST });

@@ -21,7 +21,7 @@ const SESSIONS: usize = 20;
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
     let refusal = match Message::read(&mut near) {
         Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
-        // A client with a different version gets the error in a frame of this version, whose header it can read.
+        // A client with a different version receives the error in a frame of this version, whose header it can read.
         Err(Unreadable::Frame(error)) => Some(error.to_string()),
         Ok(_) | Err(_) => Some("the first message is not a request".into()),
     };

@@ -92,9 +92,9 @@ impl Resamples {
             .collect()
     }
 
-    /// Sums columns over the rows of each block in every resample. `visit` gets the index of the resample and a blocks x columns matrix;
-    /// its results are returned in order. `columns` is n x columns; every row is in exactly one block. Sums are in single precision: pass
-    /// centred columns.
+    /// Sums columns over the rows of each block in every resample. `visit` receives the index of the resample and a blocks x columns
+    /// matrix; its results are returned in order. `columns` is n x columns; every row is in exactly one block. Sums are in single
+    /// precision: pass centred columns.
     ///
     /// # Panics
     /// If the columns or blocks do not fit the sample.

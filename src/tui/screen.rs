@@ -63,7 +63,7 @@ pub trait Screen: Sync {
     /// Slots in the order of the focus, each with its panes as tabs; never empty. A lab has four: settings, list, figures, detail.
     fn slots(&self) -> &'static [&'static [Pane]];
 
-    /// True if a pane has contents, or will have once the run has ended; other panes get no tab.
+    /// True if a pane has contents, or will have once the run has ended; other panes have no tab.
     fn offers(&self, _state: &State, _pane: Pane) -> bool {
         true
     }

@@ -274,7 +274,8 @@ mod tests {
         assert!(queue.stops(4), "it ends before its first batch");
     }
 
-    /// Regression: sliders used to get no answer after a cancellation, because questions were treated as work of the cancelled run.
+    /// Regression: questions from sliders used to remain unanswered after a cancellation, because questions were treated as work of the
+    /// cancelled run.
     #[test]
     fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
         let mut queue = Queue::default();

@@ -64,7 +64,7 @@ pub struct Spec {
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
     pub layer: LayerRef,
-    /// Layer of the oracle, the same or a later one; `None` means the same.
+    /// Layer of the oracle: that of the intervention (`None`) or a later one.
     pub oracle_layer: Option<LayerRef>,
 }
 

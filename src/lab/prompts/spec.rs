@@ -144,7 +144,7 @@ pub enum Weighting {
     /// Gives all prompts equal weights.
     #[default]
     Uniform,
-    /// Uses the numbers in the spec; relations without numbers get equal weights.
+    /// Uses the numbers in the spec; relations without numbers have equal weights.
     User,
     /// Weights prompts by their likelihood, averaged over the models.
     Perplexity,

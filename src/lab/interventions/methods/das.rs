@@ -1,10 +1,10 @@
 //! DAS: distributed alignment search, the interchange of a learned subspace (Geiger et al. 2024).
 //!
-//! In an r-dimensional subspace an embedding gets the content of a donor with the intended value and keeps the rest: `h' = h + Qᵀ Q (d -
-//! h)` with orthonormal rows of Q (r x D). This swaps the first r coordinates in a rotated basis. Q is learned so that a reader finds the
-//! donor's value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples with different values.
-//! In the paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of this program, so that
-//! the oracles are not part of the fit.
+//! In an r-dimensional subspace an embedding receives the content of a donor with the intended value and keeps the rest:
+//! `h' = h + Qᵀ Q (d - h)` with orthonormal rows of Q (r x D). This swaps the first r coordinates in a rotated basis. Q is learned so that
+//! a reader finds the donor's value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples
+//! with different values. In the paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of
+//! this program, so that the oracles are not part of the fit.
 //!
 //! There are two differences from the authors' code. Q is re-orthonormalised after each step instead of being parametrised as a rotation.
 //! The curve over ranks is one search, in which each rank starts from the result of the previous one plus a random direction. Donors are
