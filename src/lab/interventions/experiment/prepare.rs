@@ -214,7 +214,7 @@ impl Bench {
         };
         if bench.test.is_empty() {
             let what = "no test example has a value of the target";
-            return Err(Problem::new(what, "task", "raise task.examples").into());
+            return Err(Problem::new(what, "task", "raise `task.examples`").into());
         }
         Ok(bench)
     }
