@@ -413,7 +413,7 @@ mod tests {
             let t = table(both, b, c, neither + 1);
             let e = difference(&t, 0.95);
             prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= -1.0 && e.hi <= 1.0);
-            // The 90 % interval is within ±margin if and only if equivalence is significant at 5 %.
+            // The 90 % interval is within ±margin if and only if equivalence is significant at the 5 % level.
             let inner = difference(&t, 0.9);
             for margin in [0.02, 0.05, 0.2] {
                 let p = equivalence(&t, margin);

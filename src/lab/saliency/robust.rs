@@ -1,4 +1,4 @@
-//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings, by Frobenius norm,
+//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings (in Frobenius norm)
 //! that changes the prediction. A small value means that the prediction depends on these words.
 //!
 //! For each of the likeliest other tokens, the search looks for the nearest point at which this token's logit equals the logit of the

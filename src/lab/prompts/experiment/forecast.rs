@@ -42,7 +42,7 @@ pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
 pub(crate) struct Seconds {
     /// Time for queries without stored replies.
     pub asks: Vec<f64>,
-    /// Time for the perplexity of the prompts; 0 unless prompts are weighted by it.
+    /// Time for the perplexity of the prompts; 0 unless prompts are weighted by perplexity.
     pub weights: Vec<f64>,
     /// Time for the intervals of the scores.
     pub intervals: Vec<f64>,
@@ -252,7 +252,7 @@ fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> 
     Ok(query(bench, k, undone, host)? * tuned.queries() as f64)
 }
 
-/// Time in seconds, by relation, to compute the perplexity of the prompts; 0 unless prompts are weighted by it.
+/// Time in seconds for each relation to compute the perplexity of its prompts; 0 unless prompts are weighted by perplexity.
 fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
         return Ok(vec![0.0; shared.len()]);
