@@ -182,7 +182,7 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
             }
             Judgement::Final => {
                 "Facts, held-out pairs and sentences are from the final half. Training settings were selected on the \
-                 other half only; held-out prompts are tested only here."
+                 other half only; held-out prompts are tested only on this half."
             }
         }
         .to_owned(),

@@ -122,8 +122,8 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     let bytes = base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
-            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file there and name it in the \
-             spec",
+            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file to the remote machine and \
+             name it in the spec",
             path.display(),
             MOST >> 20
         ))

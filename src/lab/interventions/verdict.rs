@@ -106,8 +106,8 @@ pub struct VersusFinding {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
-    /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a
-    /// single test at .05. Absent without `difference`, and from recordings made by older versions.
+    /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a single test at the level
+    /// .05. Absent without `difference`, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Changes that reverse the verdict, which is therefore uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.
