@@ -81,7 +81,7 @@ fn is_left(rest: &str, age: Duration) -> bool {
     }
 }
 
-/// Removes the name of the unfinished file, which means nothing to the user, from an error.
+/// Removes the name of the unfinished file from an error, because it means nothing to the user.
 fn bare(error: &std::io::Error, folder: &Path) -> std::io::Error {
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => format!("the folder {} does not exist", folder.display()),

@@ -59,7 +59,7 @@ pub fn shortened(text: &str, chars: usize) -> String {
     out
 }
 
-/// Returns the last part of a path or of a name with slashes, which is the most informative part.
+/// Returns the last part of a path or of a name with slashes; this part is the most informative.
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! Capabilities of models, which are listed before loading; labs use them to reject unsupported models with a reason.
+//! Capabilities of models, known before loading; labs use them to reject unsupported models with a reason.
 
 use std::fmt;
 

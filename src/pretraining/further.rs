@@ -259,7 +259,7 @@ impl Start {
         Ok((trainer, losses))
     }
 
-    /// Draws the sentences of a mixture, which are the same for every model with the same seed.
+    /// Draws the sentences of a mixture; they are the same for every model with the same seed.
     fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");

@@ -107,7 +107,8 @@ pub struct DataFinding {
     /// Distance that defines C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// Number of examples longer than the model's context, which are dropped, truncated or read in a window, as set in the spec.
+    /// Number of examples that are longer than the model's context; the spec determines whether they are dropped, truncated or read in a
+    /// window.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }

@@ -45,7 +45,7 @@ impl Distance {
         }
     }
 
-    /// The largest possible distance from `p`, which is the distance to a one-hot distribution.
+    /// The largest possible distance from `p`: the distance to a one-hot distribution.
     pub fn farthest(self, p: &[f64]) -> f64 {
         match self {
             Distance::Tv => {

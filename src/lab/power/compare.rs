@@ -15,7 +15,7 @@ use stats::paired::{difference, equivalence};
 pub(crate) const MOST_RESAMPLED: usize = 20_000;
 /// Minimum number of bootstrap resamples; high confidence levels need more.
 const RESAMPLES: usize = 2_000;
-/// Maximum level of an interval, which needs 40,000 resamples.
+/// Maximum level of an interval; it needs 40,000 resamples.
 pub const MOST_LEVEL: f64 = 0.9999;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -387,7 +387,7 @@ pub struct TunedFinding {
     pub stability: Option<Estimate>,
     /// Verbalisation stability with the first prompt.
     pub first_stability: Option<Estimate>,
-    /// Subjects of the facts used in the search, which are not queried.
+    /// Subjects of the facts used in the search; these facts are not queried.
     pub subjects: Vec<String>,
     /// Share of the queried facts whose object also occurs in a fact used in the search.
     pub objects_seen: f64,

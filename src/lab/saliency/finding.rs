@@ -233,7 +233,7 @@ pub struct SaliencyFinding {
     pub excluded: Vec<usize>,
     /// The ranked words by descending score; ties keep the order of the sentence.
     pub ranking: Vec<usize>,
-    /// Size of the predicted rationale, which is the first `k` words of the ranking; 0 without a gold rationale.
+    /// Number of words at the top of the ranking that form the predicted rationale; 0 without a gold rationale.
     pub k: usize,
     /// The model's tokens, with the words that each overlaps.
     #[serde(default)]
@@ -424,7 +424,7 @@ pub struct RatioFinding {
     pub ratio: f64,
     /// Mean token-F1 over inputs in this range.
     pub token_f1: Option<Estimate>,
-    /// Expected F1 of a random ranking, which increases with the ratio.
+    /// Expected F1 of a random ranking; it increases with the ratio.
     pub random_f1: Option<Estimate>,
     /// MAP of partners whose originals are in this range; null without partners.
     pub map: Option<Estimate>,

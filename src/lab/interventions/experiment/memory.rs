@@ -45,7 +45,7 @@ const REST: usize = 6 << 20;
 const HELD: f64 = 1.7;
 /// Number of values per example and strength: completeness always, selectivity and related scores where they are defined.
 const TALLY: usize = 6;
-/// Number of values per example and strength for each additional property to keep, which most examples have.
+/// Number of values per example and strength for each additional property to keep; most examples have such a property.
 const FURTHER: usize = 8;
 /// Bytes of an oracle's output on an example: two or three probabilities.
 const OUTPUT: usize = 16;

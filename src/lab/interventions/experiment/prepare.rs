@@ -414,7 +414,7 @@ impl Bench {
     }
 }
 
-/// Reports an additional property with fewer than two values in the oracles' part, which cannot be judged, before anything is read.
+/// Before anything is read, reports an additional property that cannot be judged because it has fewer than two values in the oracles' part.
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());

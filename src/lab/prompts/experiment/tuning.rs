@@ -20,7 +20,7 @@ use stats::estimate::Estimate;
 use stats::intervals::share;
 
 pub(crate) struct Searched {
-    /// The facts used in the search, which are not queried.
+    /// The facts used in the search; they are not queried.
     held: Vec<Fact>,
     /// The found prompts with their scores.
     pub found: Vec<Found>,

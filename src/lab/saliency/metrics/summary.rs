@@ -40,7 +40,7 @@ pub struct Cell {
     pub inputs: usize,
     /// Number of original-partner pairs.
     pub pairs: usize,
-    /// Number of missing partners, which contribute to no mean.
+    /// Number of missing partners; they contribute to no mean.
     pub missing: usize,
     /// Number of inputs with an empty gold rationale.
     pub empty_gold: usize,
