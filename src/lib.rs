@@ -13,7 +13,8 @@
 //!                           (local thread | remote engine | recording | scripted fake)
 //! ```
 //!
-//! - [`engine`] receives [`engine::message::Command`]s and sends a stream of [`engine::message::Event`]s. All engines behave the same.
+//! - [`engine`] receives [`engine::message::Command`]s and sends a stream of [`engine::message::Event`]s. All implementations of the engine
+//!   behave in the same way.
 //! - [`engine::board::Board`] contains all measurements. It is a fold over commands and events, with no clock, no I/O and no randomness. The
 //!   terminal program, the headless run and the replay of a session all use this one fold, so a replay shows exactly what the live run
 //!   showed. It keeps the latest run of every lab. The state of the screen (focus, theme, zoom) is separate, in [`tui::state`].
@@ -55,7 +56,7 @@
 //! | [`gallery`] | training and scoring of the built-in models; only the command line uses it |
 //! | [`engine`] | commands, events, the board, the worker that runs any lab, its cache, answers to questions about data |
 //! | [`session`] | recordings and their replay; parts of grids |
-//! | `remote` | an engine on another machine: message frames, the keeper that owns it there, the bridge that ssh starts, the link (Unix) |
+//! | `remote` | an engine on another machine: message frames, the keeper that owns it, the bridge that ssh starts, the link (Unix) |
 //! | [`guide`] | the pages of the guide, which the command line and the help of the terminal program show |
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
@@ -74,8 +75,8 @@
 //! # Where to add things
 //!
 //! - **A lab**: the two folders and the line above, its name in `src/lab/core/id.rs`, its screen in [`tui`], and `assets/specs/<lab>.toml`.
-//! - **A method of intervention**: a file in `src/lab/interventions/methods/` and a line in `registry.rs` there.
-//!   It then appears in the picker, the command line, the sweep and the help.
+//! - **A method of intervention**: a file in `src/lab/interventions/methods/` and a line in `registry.rs` in that folder. It then appears
+//!   in the picker, the command line, the sweep and the help.
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
 //!   tensors, and a line in the registry there. Both executors run this description.
 //!   Other architectures are a [`model::arch::Network`] with a separate executor ([`model::exec::lstm`]).
@@ -113,14 +114,14 @@
 //! | inbox | commands that wait for the worker, and the rules by which they supersede each other |
 //! | keeper | the process on another machine that owns an engine, its journal and its session |
 //! | notice | a message to the user that is not a result |
-//! | part | the file with the findings of one grid cell |
-//! | site | the layers that interventions edit and oracles read |
-//! | pulse | the callback, called between batches of long work, that reports progress and can cancel the work |
-//! | recipe | the settings with which a probe is trained |
-//! | replicate | one training run of several with the same recipe on the same data |
-//! | rival | another recipe that validates equally well |
-//! | role | the meaning of a series in a figure, from which each renderer derives colour, dash and marker |
-//! | shard | the grid cells that one machine computes; a lane is the part of a shard that one of its processes computes |
+//! | part | the file of the findings of one cell of a grid |
+//! | site | the layers that an intervention edits and an oracle reads |
+//! | pulse | progress and cancellation of long work, called between batches |
+//! | recipe | one point of the grid of probe settings |
+//! | replicate | one of several training runs with the same probe settings on the same data |
+//! | rival | other probe settings that validate equally well |
+//! | role | the meaning of a series of a figure, from which each renderer derives colour, dash and marker |
+//! | shard | the cells of a grid that one machine computes; a lane is the part of a shard for one of several processes |
 //! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
 //! | space | the hidden states of one model at one hook point, read in one way; they are comparable and cached together |
 //! | store | a lab's access to cached results of earlier runs: trained probes and hidden states |

@@ -81,7 +81,7 @@ fn is_left(rest: &str, age: Duration) -> bool {
     }
 }
 
-/// Removes the name of the unfinished file, which means nothing to the user, from an error.
+/// Removes the name of the unfinished file from an error, because it means nothing to the user.
 fn bare(error: &std::io::Error, folder: &Path) -> std::io::Error {
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => format!("the folder {} does not exist", folder.display()),
@@ -266,7 +266,7 @@ mod tests {
         assert!(!folder_in(&missing).unwrap_err().to_string().contains(UNFINISHED));
     }
 
-    /// Two hours and two days.
+    /// Ages of leftover files: two hours and two days.
     const AGES: [Duration; 2] = [Duration::from_secs(2 * 3600), Duration::from_secs(48 * 3600)];
 
     fn dead() -> u32 {

@@ -3,13 +3,13 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// The text is not a finite number in any of the accepted forms.
-    #[error("`{0}` is not a number; write, for example, .05, 1e-8, 42/320 or 13.1%")]
+    #[error("`{0}` is not a number; enter, for example, .05, 1e-8, 42/320 or 13.1%")]
     Form(String),
     /// The number is not from 0 to 1, but a probability is required.
     #[error("`{0}` is {value}; a probability must be from 0 to 1", value = brief(.1))]
     Probability(String, f64),
     /// The number is not whole, or is out of range.
-    #[error("`{0}` is not a whole number from {1} to {2}; write, for example, 500, 1e6 or 3/1")]
+    #[error("`{0}` is not a whole number from {1} to {2}; enter, for example, 500, 1e6 or 3/1")]
     Whole(String, u64, u64),
 }
 

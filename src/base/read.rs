@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Maximum size in bytes of a Git LFS pointer, which its specification limits to less than 1,024.
+/// Upper bound in bytes on a Git LFS pointer: the specification requires fewer than 1,024.
 const POINTER: u64 = 1_024;
 
 /// Returns an error message if a file is a Git LFS pointer.

@@ -20,8 +20,8 @@ pub fn first() -> Option<u8> {
     Some(FIRST.load(Ordering::SeqCst)).filter(|s| *s != 0)
 }
 
-/// Calls `heard` on a separate thread for each of these signals, which then no longer end the process. Signals that were ignored at startup
-/// (`nohup`, background jobs of a script) stay ignored.
+/// Calls `heard` on a separate thread whenever one of these signals arrives, instead of letting it terminate the process. Signals ignored
+/// at startup (`nohup`, background jobs of a script) stay ignored.
 ///
 /// # Errors
 /// The system's reason if a signal cannot be caught or no thread can be started.

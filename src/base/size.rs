@@ -4,7 +4,7 @@
 pub fn parse(text: &str) -> Result<u64, String> {
     let bad = || {
         let shown: String = text.chars().take(40).collect();
-        format!("`{}` is not a size; write, for example, 512M or 2G", shown.escape_debug())
+        format!("`{}` is not a size; enter, for example, 512M or 2G", shown.escape_debug())
     };
     let trimmed = text.trim();
     let end = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());

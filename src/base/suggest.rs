@@ -18,8 +18,8 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the closest known name if `name` may be a misspelling of it: within one edit per three of its letters (at least one, at most
-/// three).
+/// Returns the closest known name if `name` may be a misspelling of it. One edit is allowed for every three letters of the known name, with
+/// a minimum of one and a maximum of three.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // Longer input is not a misspelling, and the distance takes quadratic time.
     if name.len() > 64 {

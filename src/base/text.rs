@@ -59,7 +59,7 @@ pub fn shortened(text: &str, chars: usize) -> String {
     out
 }
 
-/// Returns the last part of a path or of a name with slashes, which is the most informative part.
+/// Returns the last part of a path or of a name with slashes; this part is the most informative.
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
@@ -75,7 +75,7 @@ pub fn brief_name(name: &str, all: &[&str]) -> String {
     if all.iter().filter(|other| brief(other) == short).count() > 1 { name.to_owned() } else { short }
 }
 
-/// Replaces the paths of model folders in a title by their last parts.
+/// Replaces the paths of model folders in a title with their last parts.
 pub fn without_folders(title: &str) -> String {
     let brief = |word: &str| match word.starts_with('/') || word.contains(":/") {
         true => brief_name(word, &[]),

@@ -74,7 +74,8 @@ fn gpu() -> Check {
             ),
         }
     } else if cfg!(target_os = "macos") {
-        "no GPU is used, because this build has no GPU code; cargo install --path . --features metal adds it".to_owned()
+        "no GPU is used, because this build has no GPU support; to add it, run cargo install --path . --features metal"
+            .to_owned()
     } else {
         let driver = if Path::new("/proc/driver/nvidia/version").exists() {
             "the NVIDIA driver is loaded"
@@ -82,7 +83,7 @@ fn gpu() -> Check {
             "no NVIDIA driver was found"
         };
         format!(
-            "not used: this build has no GPU code ({driver}). To add it, install the CUDA toolkit (nvcc, cuBLAS, \
+            "not used: this build has no GPU support ({driver}). To add it, install the CUDA toolkit (nvcc, cuBLAS, \
              cuRAND) and the driver, then run cargo install --path . --features cuda"
         )
     };

@@ -23,7 +23,7 @@ pub use tables::table;
 pub struct GuideArgs {
     /// Page to show [default: the list of pages].
     topic: Option<String>,
-    /// List all lines that contain this text, by page.
+    /// List all lines that contain this text, grouped by page.
     #[arg(long, value_name = "TEXT", conflicts_with = "topic")]
     search: Option<String>,
     /// Write the generated tables into the pages of this folder (for maintainers).

@@ -43,8 +43,8 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     judge(&ends)
 }
 
-/// Ends this job when its parent has ended, even if it was killed, by waiting for the end of the pipe. Parts are written atomically, so
-/// none is left incomplete.
+/// Waits for the end of the pipe, and ends this job when its parent has ended, even if the parent was killed. Parts are written atomically,
+/// so none is left incomplete.
 pub(crate) fn end_with_parent() -> std::io::Result<()> {
     let watch = || {
         let mut byte = [0];

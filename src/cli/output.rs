@@ -15,7 +15,7 @@ pub(crate) fn room() -> usize {
     size.map_or(usize::MAX, |(columns, _)| usize::from(columns))
 }
 
-/// Writes a line and flushes it, so that a process that reads a pipe gets it at once.
+/// Writes a line and flushes it, so that a process that reads from a pipe receives it at once.
 pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     let done = writeln!(out, "{text}").and_then(|()| out.flush());
     done.map_err(|e| match e.kind() {

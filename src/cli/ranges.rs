@@ -19,7 +19,7 @@ const MOST: usize = 10_000_000;
 
 /// Parses the output of [`listed`].
 pub(super) fn read(text: &str) -> Result<BTreeSet<usize>, String> {
-    let bad = || format!("write numbers from 0 to {MOST}, such as 1,3-5");
+    let bad = || format!("expected numbers from 0 to {MOST}, such as 1,3-5");
     let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n <= MOST).ok_or_else(bad);
     let mut out = BTreeSet::new();
     for run in text.split(',').filter(|run| !run.is_empty()) {

@@ -22,7 +22,7 @@ pub struct RemoteArgs {
     /// --device and --memory-limit.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
-    /// Time that an idle engine there waits for a client, for example 90m or 3d [default: 24h].
+    /// Time that an idle engine on the remote machine waits for a client, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
     /// Also send this file, named as in the spec, relative to the spec's folder; relative paths in specs then refer to the files sent. May
@@ -122,7 +122,7 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
   probity remote fetch ssh://gpu1 agreement-20260102-030405
   probity remote stop ssh://ada@gpu1:2222 agreement-20260102-030405")]
 pub enum RemoteCommand {
-    /// Show the running engines and the latest sessions there.
+    /// Show the running engines and the latest sessions on the remote machine.
     List {
         /// The machine: ssh://user@host:port.
         #[arg(value_name = "ADDRESS")]
@@ -131,7 +131,7 @@ pub enum RemoteCommand {
         #[arg(long)]
         json: bool,
     },
-    /// End an engine there: its run is cancelled, and its session is kept.
+    /// End an engine on the remote machine: its run is cancelled, and its session is kept.
     Stop {
         /// The machine.
         #[arg(value_name = "ADDRESS")]

@@ -46,7 +46,7 @@ fn speed(text: &str) -> Result<f64, String> {
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(format!("{} is not a speed; write a number above 0, for example 2 or 0.5", base::numbers::brief(&value)))
+        Err(format!("{} is not a speed; enter a number above 0, for example 2 or 0.5", base::numbers::brief(&value)))
     }
 }
 

@@ -64,13 +64,13 @@ pub struct Task {
     pub title: &'static str,
     /// The two properties. A run changes one and preserves the other; the verb form agrees with the first.
     pub properties: [Property; 2],
-    /// Further labels of generated examples, which interventions are meant to preserve.
+    /// Additional labels of generated examples, which interventions are meant to preserve.
     pub further: &'static [Property],
     /// Creates a generator of examples; `None` if examples come from a file.
     write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
-/// Generates the next example of a stream or, given labels, a further example with these labels.
+/// Generates the next example of a stream or, given labels, an additional example with these labels.
 type Writer = Box<dyn FnMut(Option<(u8, Option<u8>)>) -> Example>;
 
 const SUBJECT: Property =
@@ -164,7 +164,7 @@ impl Example {
         self.forms.iter().all(|f| !f.is_empty())
     }
 
-    /// Replaces the mask by a tokenizer's mask token or a verb form.
+    /// Replaces the mask with a tokenizer's mask token or a verb form.
     pub fn filled(&self, mask: &str) -> String {
         self.text.replacen(MASK, mask, 1)
     }
@@ -286,7 +286,7 @@ impl Task {
         self.properties.iter().position(|p| p.id == id)
     }
 
-    /// Returns all labelled properties of its examples: the two main ones, then the further ones.
+    /// Returns all labelled properties of its examples: the two main ones, then the additional ones.
     pub fn labelled(&self) -> impl Iterator<Item = &Property> {
         self.properties.iter().chain(self.further)
     }
@@ -336,7 +336,7 @@ impl ExampleSet {
 /// Maximum number of consecutive sentences with a repeated prefix.
 const MAX_TRIES: usize = 10_000;
 
-/// SHA-256 of the text, prefix, forms and both labels of all examples, with each field prefixed by its length. Twins and further labels
+/// SHA-256 of the text, prefix, forms and both labels of all examples, with each field prefixed by its length. Twins and additional labels
 /// follow from the text.
 fn content_hash(task: &Task, examples: &[Example]) -> String {
     let mut hash = Sha256::new();

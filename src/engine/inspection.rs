@@ -24,7 +24,7 @@ pub struct Inspection {
     pub device: String,
     /// Loading time in seconds; 0 if the model was already in memory.
     pub seconds: f64,
-    /// Further facts as pairs of key and value.
+    /// Other facts about the model, as pairs of key and value.
     pub facts: Vec<(String, String)>,
     /// Tokens of [`SAMPLE`], as the vocabulary spells them; empty without a tokenizer.
     pub sample: Vec<String>,

@@ -16,7 +16,7 @@ pub struct Axis {
     pub reversed: bool,
     /// True if ticks are only at whole numbers, for example for ranks.
     pub whole: bool,
-    /// True if each distinct value (for example each setting) gets a tick, provided that there are few of them.
+    /// True if each distinct value (for example each setting) has a tick, provided that there are few distinct values.
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
@@ -107,7 +107,7 @@ const ZERO_STUB: f64 = 0.07;
 const STEPS: f64 = 6.0;
 /// Maximum number of ticks on an axis without categories.
 const MOST: usize = 100;
-/// Maximum number of settings that get one tick each.
+/// Maximum number of settings that have one tick each.
 const SETTINGS: usize = 8;
 
 /// An axis fitted to its data: maps values to 0..1.
@@ -120,7 +120,7 @@ pub struct Fitted {
     zero: bool,
     flipped: bool,
     whole: bool,
-    /// Values that get one tick each: settings, or the only value on a horizontal axis without a range.
+    /// Values that have one tick each: settings, or the only value on a horizontal axis without a range.
     settings: Vec<f64>,
     categories: Vec<String>,
 }
@@ -207,7 +207,7 @@ impl Fitted {
             // Both terms are halved, so that the widest possible range does not overflow.
             (value / 2.0 - self.lo / 2.0) / (self.hi / 2.0 - self.lo / 2.0)
         };
-        // If the range is too small for floating point, the value goes to the middle.
+        // If the range is too small for floating point, the value is placed in the middle.
         let share = if share.is_nan() { 0.5 } else { share };
         Some(self.turned(self.stub() + share.clamp(0.0, 1.0) * (1.0 - self.stub())))
     }
@@ -416,8 +416,8 @@ fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> 
         .collect()
 }
 
-/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range of less than a
-/// decade gets linear ticks.
+/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples have minor ticks. A range of less than a
+/// decade has linear ticks.
 fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
     let decades = hi.log10() - lo.log10();
     if decades < 0.8 {

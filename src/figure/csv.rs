@@ -202,7 +202,7 @@ fn graph(graph: &Graph, out: &mut Vec<Row>) {
     }
 }
 
-/// Escapes a field according to RFC 4180. A leading `=`, `+`, `-` or `@` gets a quote mark before it, because spreadsheets would run the
+/// Escapes a field according to RFC 4180. A quotation mark is put before a leading `=`, `+`, `-` or `@`, because spreadsheets would run the
 /// field as a formula.
 pub fn text(field: &str) -> String {
     let field = printable_label(field);

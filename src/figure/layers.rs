@@ -66,8 +66,8 @@ pub struct Count {
     pub units: Option<usize>,
 }
 
-/// Minimum number of independent units for an interval: the smallest number for which coverage was simulated. With two or three units, an
-/// interval by Student's t spans the axis, or is almost empty if the values happen to agree.
+/// Minimum number of independent units for an interval: the smallest number for which coverage was simulated. With two or three units, a
+/// Student's t interval spans the axis, or is almost empty if the values happen to agree.
 pub const FEWEST: usize = 10;
 
 impl Count {
@@ -304,7 +304,7 @@ pub struct Cells {
     /// Label of the colour scale.
     pub label: String,
     pub shades: Shades,
-    /// Values that get the first and the last colour.
+    /// Values shown in the first and the last colour.
     pub range: (f64, f64),
     /// True if values are printed in the cells where they fit.
     pub numbers: bool,

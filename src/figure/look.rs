@@ -73,7 +73,7 @@ impl Options {
         Ok(self)
     }
 
-    /// True if a file of this format gets its caption in a `.txt` file next to it.
+    /// True if the caption of a file in this format is written to a `.txt` file next to it.
     pub fn captions(&self, format: Format) -> bool {
         self.style == Style::Paper && format != Format::Csv
     }

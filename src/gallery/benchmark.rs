@@ -75,8 +75,8 @@ fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
     format!(
-        "rationale benchmark, {dimension}, first answer (those of {all} items where {settled}an answer is one \
-        token)"
+        "first answer to {dimension} items of the rationale benchmark (those of {all} where {settled}an answer is one \
+         token)"
     )
 }
 

@@ -107,7 +107,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("share of the gap due to prompt preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
     ("beyond the training text", &["p1_kept", "p1_new_names", "p1_never", "p1_commonest"]),
     ("by name", &["stability", "stability_unseen"]),
-    ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
+    ("by the sentence that the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
 /// The group of a score for facts. Trained phrasings show recall, not generalisation.
@@ -169,13 +169,13 @@ impl fmt::Display for Card {
         let grammar = self.scores.iter().filter(|s| group(s).is_none());
         writeln!(
             f,
-            "\nmeasured on sentences that were never trained on, unless a line says otherwise, with Wilson intervals \
-             at {level:.0} %:"
+            "\nmeasured on sentences that were never trained on, unless a line says otherwise, with {level:.0} % Wilson \
+             intervals:"
         )?;
         grammar.into_iter().try_for_each(|score| writeln!(f, "  {score}"))?;
         self.write_groups(f)?;
         if bars::apply_to(self) {
-            writeln!(f, "\ntargets for a mini:")?;
+            writeln!(f, "\ntargets for a mini model:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;
         }
         spread::write(self, f)?;

@@ -46,7 +46,7 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     Ok(vec![
         score(
             "encoder_own",
-            "P@1, each relation's most frequent prompt, usual name, trained facts",
+            "P@1 on trained facts with each relation's most frequent prompt and the usual name",
             tally(table.only_a),
         ),
         score(

@@ -58,17 +58,17 @@ struct Condition {
 const CONDITIONS: [Condition; 3] = [
     Condition {
         id: "agreement_none",
-        what: "agreement, no attractor, both numbers equally often",
+        what: "agreement without an attractor (both numbers equally often)",
         cells: [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]],
     },
     Condition {
         id: "agreement_same",
-        what: "agreement, attractor with the subject's number",
+        what: "agreement with an attractor in the subject's number",
         cells: [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
     },
     Condition {
         id: "agreement_opposing",
-        what: "agreement, attractor with the other number",
+        what: "agreement with an attractor in the other number",
         cells: [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
     },
 ];
@@ -133,8 +133,8 @@ pub fn scores(
     }
     next()?;
     for (side, id, what) in [
-        (Side::Train, "arithmetic_trained", "arithmetic, trained sums and differences, first answer"),
-        (Side::Held, "arithmetic_held", "arithmetic, held-out sums and differences, first answer"),
+        (Side::Train, "arithmetic_trained", "arithmetic: first answer to trained sums and differences"),
+        (Side::Held, "arithmetic_held", "arithmetic: first answer to held-out sums and differences"),
     ] {
         scores.push(score(id, what, arithmetic(asked, side, judgement, seed, sizes.other)?));
     }
@@ -205,8 +205,8 @@ fn linear(
         .ok_or_else(|| GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len())))?;
     let right =
         asked.states_after(layer, &other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
-    let of = if layer < asked.layers() { " (the encoder's last)" } else { "" };
-    let what = format!("{name} number decoded by a linear rule, layer {layer}{of}, both numbers equally often");
+    let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
+    let what = format!("{name} number decoded by a linear rule from layer {layer}{of} (both numbers equally often)");
     Ok(score(id, &what, tally(right)))
 }
 
@@ -251,12 +251,14 @@ fn constructions(
         return Ok(None);
     }
     let (id, what) = match c {
-        Construction::Tense => ("tense", "tense, the correct form preferred to the other tense"),
-        Construction::Order => ("order", "clause order, the correct choice of after or before"),
-        Construction::Coordination => ("coordination", "coordination, the correct number preferred to the other"),
-        Construction::Lengths => ("lengths", "lengths, the last verb in sentences of 5 to 28 tokens"),
+        Construction::Tense => ("tense", "tense: the correct form is preferred to the other tense"),
+        Construction::Order => ("order", "clause order: the correct choice of 'after' or 'before'"),
+        Construction::Coordination => ("coordination", "coordination: the correct number is preferred to the other"),
+        Construction::Lengths => {
+            ("lengths", "lengths: the correct last verb is preferred in sentences of 5 to 28 tokens")
+        }
         Construction::Causes => {
-            ("reasoning", "cause and effect, untrained pairs, the effect preferred to that of another cause")
+            ("reasoning", "cause and effect in untrained pairs: the effect is preferred to that of another cause")
         }
         Construction::Agreement | Construction::Arithmetic => ("", c.title()),
     };

@@ -55,7 +55,7 @@ fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
     GalleryError::Seeds { path: path.to_owned(), what: what.into() }
 }
 
-/// The card of a finished model in `folder`, which must be for this model and seed.
+/// Reads the card of the finished model in `folder`; the card must match this name and seed.
 pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
         return Err(wrong(&missing, "is missing; remove the folder, and train this seed again"));

@@ -39,7 +39,7 @@ pub struct Plan {
     _claim: Option<File>,
 }
 
-/// Number of seeds for a model when the minis get `seeds`.
+/// Number of seeds to train for a model if `seeds` are trained for each mini model.
 pub(crate) fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
     if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
 }

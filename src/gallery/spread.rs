@@ -151,7 +151,7 @@ pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
         return writeln!(f, "\n{}: the spread over other seeds is unknown", title(card));
     }
-    writeln!(f, "\n{}, in % with intervals at {:.0} %:", title(card), 100.0 * card.level)?;
+    writeln!(f, "\n{}, in %, with {:.0} % intervals:", title(card), 100.0 * card.level)?;
     lines(card).iter().try_for_each(|line| writeln!(f, "{line}"))
 }
 
@@ -219,14 +219,14 @@ mod tests {
         assert!((spread.range.median.mean - 0.96).abs() < 1e-12);
         let text = card.to_string();
         for line in [
-            "4 seeds (1 2 3 7), in % with intervals at 95 %:",
+            "4 seeds (1 2 3 7), in %, with 95 % intervals:",
             "  attractor_linear         4  70.0 [69.0, 71.0]    96.0 [94.5, 97.5]    98.0 [97.0, 99.0]",
             "     2 / 1 / 1  attractor number, linear",
         ] {
             assert!(text.lines().any(|l| l == line), "no `{line}` in {text}");
         }
         card.name = "bert-tiny".into();
-        assert!(bar_spreads(&card).is_empty(), "bars are for the minis");
+        assert!(bar_spreads(&card).is_empty(), "targets are for the mini models");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use stats::intervals::wilson;
 
 /// Number of permutations for the gap by chance, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Seed for permutations and resamples, fixed so that equal answers get equal intervals.
+/// Seed for permutations and resamples, fixed so that equal answers have equal intervals.
 const SEED: u64 = 0;
 
 /// Scores over all relations; scores without questions are omitted.
@@ -38,26 +38,26 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     }
     let kept = |r: &RelationRecall| r.kept().map(|p| p.all()).fold(Tally::default(), Tally::and);
     let mut found = vec![
-        score("p1_best", "P@1, each relation's best prompt, selected on other facts, usual name", best),
-        score("p1_trained", "the same, trained phrasings only", trained),
-        score("p1_held", "the same, untrained phrasings of trained facts", held),
-        score("p1_worst", "P@1, each relation's worst prompt, selected on other facts", worst),
-        gap("p1_gap", "P@1, best minus worst prompt, both selected on other facts", best, worst),
-        gap("p1_gap_same", "the same, both selected and evaluated on the same facts", best_same, worst_same),
+        score("p1_best", "P@1 with each relation's best prompt (selected on other facts) and the usual name", best),
+        score("p1_trained", "the same, but only for trained phrasings", trained),
+        score("p1_held", "the same, but for untrained phrasings of trained facts", held),
+        score("p1_worst", "P@1 with each relation's worst prompt (selected on other facts)", worst),
+        gap("p1_gap", "P@1 of the best minus P@1 of the worst prompt (both selected on other facts)", best, worst),
+        gap("p1_gap_same", "the same, but selected and evaluated on the same facts", best_same, worst_same),
     ];
     found.extend(chance(recalled, best_same.n));
     let lowest = facts.iter().filter_map(|r| Some(r.worst()?.all()));
     if let Some(lowest) = lowest.filter(|t| t.n > 0).min_by(|a, b| a.share().total_cmp(&b.share())) {
-        found.push(score("p1_lowest", "P@1, the worst prompt of all relations", lowest));
+        found.push(score("p1_lowest", "P@1 with the worst prompt of all relations", lowest));
     }
     found.extend(preference(&facts));
     found.extend([
-        score("p1_kept", "P@1, prompts that occur in no training text, trained facts", pool(&kept)),
-        score("p1_new_names", "P@1, untrained names, most frequent prompt", pool(&|r| r.new_names)),
-        score("p1_never", "P@1, untrained facts, most frequent prompt", pool(&|r| r.never)),
+        score("p1_kept", "P@1 on trained facts with prompts that occur in no training text", pool(&kept)),
+        score("p1_new_names", "P@1 with untrained names and the most frequent prompt", pool(&|r| r.new_names)),
+        score("p1_never", "P@1 on untrained facts with the most frequent prompt", pool(&|r| r.never)),
         score(
             "p1_commonest",
-            "the same facts, always answering the relation's most frequent object",
+            "P@1 on the same facts if the answer is always the relation's most frequent object",
             pool(&|r| r.commonest),
         ),
         score("stability", "same answer under all trained names of a subject", pool(&|r| r.stable)),
@@ -75,7 +75,7 @@ pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
 fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     let groups: Vec<Answers> = recalled.iter().map(|r| r.answers.clone()).collect();
     let what = format!(
-        "p1_gap_same by chance alone: {DRAWS} permutations of each fact's prompts (seed {SEED}), with their central \
+        "p1_gap_same by chance alone: {DRAWS} permutations of each fact's prompts (seed {SEED}) and their central \
          {:.0} %",
         100.0 * LEVEL
     );
@@ -95,8 +95,8 @@ fn preference(facts: &[&RelationRecall]) -> Option<Score> {
     };
     let each: Vec<f64> = facts.iter().filter_map(of).collect();
     let what = format!(
-        "Spearman correlation between a prompt's weight and its P@1, mean over relations, {DRAWS} bootstrap samples \
-         (seed {SEED})"
+        "Spearman correlation between a prompt's weight and its P@1: mean over relations, with {DRAWS} bootstrap \
+         samples (seed {SEED})"
     );
     let share = Resamples::new(each.len(), DRAWS, SEED).mean(&each, LEVEL);
     (!each.is_empty()).then(|| Score { id: "preference".into(), what, share, n: each.len() as u64 })

@@ -48,7 +48,7 @@ pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
 }
 
-/// Makes a model. The folder gets its final name only when it is complete.
+/// Makes a model. The folder is renamed to its final name only when it is complete.
 pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Card> {
     let steps = steps_of(recipe, options.steps)?;
     let out = &options.out;
@@ -182,7 +182,7 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
             }
             Judgement::Final => {
                 "Facts, held-out pairs and sentences are from the final half. Training settings were selected on the \
-                 other half only; held-out prompts are tested only here."
+                 other half only; held-out prompts are tested only on this half."
             }
         }
         .to_owned(),
@@ -198,12 +198,12 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
          frequencies are known and differ by design. They also show what this model recalls in trained and untrained \
          phrasings and names, and how well its grammar extends to new pairs of known words."
             .to_owned(),
-        "The scores do not show how large such effects are in models of natural text or with another seed, what the \
-         model knows beyond the listed relations, or whether it understands words outside the training text."
+        "The scores do not show how large such effects are in models trained on natural text or from a different seed, \
+         what the model knows beyond the listed relations, or whether it understands words outside the training text."
             .to_owned(),
         format!(
-            "In {:.0} % of the training sentences whose attractor differs in number from the subject, the verb \
-             agrees with the attractor, as sometimes in speech. By design, predictions therefore also depend on the \
+            "In {:.0} % of the training sentences whose attractor differs in number from the subject, the verb agrees \
+             with the attractor, as sometimes happens in speech. By design, predictions therefore also depend on the \
              attractor's number.",
             100.0 * ATTRACTION
         ),

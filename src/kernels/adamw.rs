@@ -33,7 +33,7 @@ pub fn update(team: Team, step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], 
     );
     let (p, m, v) = (Shared::new(p), Shared::new(m), Shared::new(v));
     team.ranges(g.len(), 1 << 14, |r| {
-        // SAFETY: threads get disjoint ranges.
+        // SAFETY: threads work on disjoint ranges.
         let (p, m, v) = unsafe { (p.part(r.clone()), m.part(r.clone()), v.part(r.clone())) };
         dispatch(Update { step, p, g: &g[r], m, v });
     });

@@ -37,7 +37,7 @@ pub fn descend(x: &[f32], delta: &[f32], width: usize, (steps, each): (&[Step], 
     let (rows, outs) = (x.len() / width, w.len() / width);
     assert_eq!(rows * outs, delta.len(), "`delta` must have one element per row and output");
     assert_eq!(steps.len() * each, outs, "`steps` must have one entry per group of outputs");
-    assert!(m.len() == w.len() && v.len() == w.len(), "the moments must have the shape of the weights");
+    assert!(m.len() == w.len() && v.len() == w.len(), "the moments must have the same shape as the weights");
     dispatch(Descend { x, delta, width, steps, each, w, m, v });
 }
 

@@ -14,7 +14,8 @@ pub enum Weight {
     Probability,
 }
 
-/// Writes the log-probability of each row's target, and replaces the row's `vocab` logits by the weighted gradient of that log-probability.
+/// Writes the log-probability of each row's target, and replaces the row's `vocab` logits with the weighted gradient of that
+/// log-probability.
 pub fn log_probabilities(
     team: Team,
     logits: &mut [f32],

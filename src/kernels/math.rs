@@ -132,7 +132,7 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// Backward pass of [`gate()`]: replaces `d`, the gradient of the result, by the gradient of `up`, and writes the gradient of `gate` to
+/// Backward pass of [`gate()`]: replaces `d`, the gradient of the result, with the gradient of `up`, and writes the gradient of `gate` to
 /// `d_gate`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
     assert!(

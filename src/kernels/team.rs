@@ -52,7 +52,7 @@ pub(super) struct Shared<'a> {
     slice: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: this is a `&mut [f32]` in parts; whoever takes a part guarantees that nobody else has it.
+// SAFETY: this is a `&mut [f32]` in parts; the thread that takes a part guarantees that no other thread has it.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: parts accessed by different threads are disjoint, as explained for `Send`.
 unsafe impl Sync for Shared<'_> {}

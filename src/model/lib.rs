@@ -293,7 +293,8 @@ impl Model {
             let what = "config.json ties the output matrix to the word embeddings, but the weights contain a different matrix, which is used";
             add(
                 what.into(),
-                "if it was trained, set tie_word_embeddings to false in config.json; otherwise remove it from the weights",
+                "if it was trained, set `tie_word_embeddings` to false in config.json; otherwise remove it from the \
+                 weights",
             );
         }
         notices

@@ -1,4 +1,4 @@
-//! Capabilities of models, which are listed before loading; labs use them to reject unsupported models with a reason.
+//! Capabilities of models, known before loading; labs use them to reject unsupported models with a reason.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub struct LogitsOnly {
 /// Reason for a maximum text length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// The model has no further positions.
+    /// The model has no position embeddings beyond this length.
     Positions,
     /// The library applies the attention window differently from transformers; texts within the window are unaffected.
     Window,
@@ -55,7 +55,7 @@ impl Limit {
     /// The reason as text, to follow `at most N tokens, because`.
     pub fn reason(self) -> &'static str {
         match self {
-            Limit::Positions => "it has no further positions",
+            Limit::Positions => "it has no positions beyond that",
             Limit::Window => {
                 "its attention window has that size, and candle-transformers applies it differently from transformers"
             }

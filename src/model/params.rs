@@ -115,7 +115,8 @@ impl Params {
         self.0.iter().map(|(k, v)| (k.as_str(), v))
     }
 
-    /// Loads the parameters of `arch` from a checkpoint with `family`'s names. If the weights have no head, `arch` gets [`Head::None`].
+    /// Loads the parameters of `arch` from a checkpoint with `family`'s names. If the weights have no head, the head of `arch` is set to
+    /// [`Head::None`].
     ///
     /// # Errors
     /// [`ModelError::MissingTensor`], [`ModelError::Weights`] (wrong shape, not finite, unsupported type).

@@ -141,7 +141,7 @@ fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Replaces `~/` at the start of a path by the home folder.
+/// Replaces `~/` at the start of a path with the home folder.
 pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), base::folders::home()) {
         (Some(rest), Some(home)) => home.join(rest),

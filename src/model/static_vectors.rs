@@ -89,7 +89,7 @@ pub(crate) struct StaticVectors {
     pub vectors: Array,
     /// True if words are looked up in lower case.
     pub fold: bool,
-    /// Number of lines with a repeated word, which are ignored.
+    /// Number of lines that are ignored because they repeat a word.
     pub duplicates: usize,
     /// Number of lines with a word outside the requested vocabulary.
     pub skipped: usize,

@@ -310,7 +310,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
     Ok(())
 }
 
-/// Creates the start of a safetensors file: header length and JSON. `aliases` are further names of stored tensors.
+/// Creates the start of a safetensors file: header length and JSON. `aliases` are additional names of stored tensors.
 pub(super) fn header(
     infos: BTreeMap<String, TensorInfo>,
     aliases: &BTreeMap<String, String>,

@@ -76,7 +76,7 @@ impl<'a> StoreMark<'a> {
         Self { last, keep: Box::new(keep), kept: Instant::now() }
     }
 
-    /// Number of steps in the last saved state, which are not repeated.
+    /// Number of steps in the last saved state; they are not repeated.
     pub fn before(&self) -> usize {
         self.last.as_deref().and_then(steps).unwrap_or(0)
     }

@@ -77,7 +77,7 @@ impl Noise {
     }
 }
 
-/// Replaces a span of words by one mask, with a uniform start and a Poisson length. A length of 0 inserts a mask between two words, as in
+/// Replaces a span of words with one mask, with a uniform start and a Poisson length. A length of 0 inserts a mask between two words, as in
 /// Lewis et al.
 pub(super) fn infilled(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let mut ids = row.ids.clone();

@@ -259,7 +259,7 @@ impl Start {
         Ok((trainer, losses))
     }
 
-    /// Draws the sentences of a mixture, which are the same for every model with the same seed.
+    /// Draws the sentences of a mixture; they are the same for every model with the same seed.
     fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");
@@ -401,8 +401,8 @@ impl Start {
         let best = pool(&|r| r.best().map(|p| p.all()));
         let last = &losses[losses.len() - losses.len().div_ceil(10)..];
         let mut scores = vec![
-            score("p1_first", "P@1, each relation's first prompt, usual name", first),
-            score("p1_best", "P@1, each relation's best prompt, usual name", best),
+            score("p1_first", "P@1 with each relation's first prompt and the usual name", first),
+            score("p1_best", "P@1 with each relation's best prompt and the usual name", best),
         ];
         scores.retain(|s| s.n > 0);
         Ok(Outcome {

@@ -56,10 +56,10 @@ pub struct Mixture {
     /// Share of each construction among the remaining sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Share of attraction errors among agreement sentences whose attractor differs in number from the subject. In such an error, the verb
-    /// agrees with the attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no prediction
-    /// would depend on the attractor's number.
+    /// agrees with the attractor, as sometimes happens in speech ("Broken agreement", Bock and Miller 1991). Without these errors, no
+    /// prediction would depend on the attractor's number.
     pub(crate) attraction: f64,
-    /// Weights of a subject's names by position; any further names have the last weight.
+    /// Weights of a subject's names by position; any additional names have the last weight.
     pub names: Vec<f64>,
     /// Share of names other than the usual one that are never written, although their position has a weight.
     pub unseen_names: f64,
@@ -291,7 +291,7 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// With the probability `attraction`, replaces the verb by the form that agrees with its attractor.
+    /// With the probability `attraction`, replaces the verb with the form that agrees with its attractor.
     fn attracted(&self, mut s: Sentence, rng: &mut impl Rng) -> Annotated {
         let opposing = s.attractor.filter(|z| *z != s.subject_number);
         if let Some(number) = opposing.filter(|_| unit(rng) < self.mixture.attraction) {

@@ -132,7 +132,7 @@ type Known<'a> = (&'a Fact, u32);
 /// For one prompt, by fact: whether the answer is correct, and whether the phrasing was held out.
 type Row = Vec<(bool, bool)>;
 
-/// A relation's recall, with answers by fact and open prompt, which are needed to select prompts.
+/// A relation's recall, with answers by fact and open prompt; the answers are needed to select prompts.
 pub struct Recalled {
     pub relation: RelationRecall,
     /// For each fact tested in `relation.prompts`, whether the answer to each open prompt is correct.

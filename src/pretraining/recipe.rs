@@ -17,7 +17,7 @@ pub enum Objective {
     Denoising,
 }
 
-/// Family of a built-in model, which determines objective, architecture, tokenizer and the most frequent prompts.
+/// Family of a built-in model; it determines the objective, the architecture, the tokenizer and the most frequent prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {

@@ -134,7 +134,7 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Creates an encoder for an objective. For denoising models, decoders get the original lines.
+    /// Creates an encoder for an objective. For denoising models, decoders receive the original lines.
     pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
         Self { tokenizer, objective, masking, noise: Noise::NONE }
     }
@@ -232,8 +232,8 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// Builds a batch in which the encoder gets the line with masks, and the decoder the input from [`denoising`]. The decoder predicts the
-    /// original line: position t predicts token t.
+    /// Builds a batch in which the encoder receives the line with masks, and the decoder receives the input from [`denoising`]. The decoder
+    /// predicts the original line: position t predicts token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let special = self.tokenizer.special();
         let start = self.special(special.eos.or(special.sep), "end")?;

@@ -154,8 +154,8 @@ pub struct Uncorrelated {
 }
 
 /// Selects the largest uncorrelated subset, at random within each cell. Examples with an undefined target are dropped. An undefined value
-/// counts as a further value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a third
-/// value of attractor number.
+/// counts as an additional value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a
+/// third value of attractor number.
 pub fn decorrelate(
     target: &[Option<usize>],
     other: &[Option<usize>],

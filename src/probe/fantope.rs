@@ -108,7 +108,7 @@ impl Fantope {
         matmul(vectors.data_mut(), 0.0, turn, View::new(basis.data(), m, d), 1.0);
         self.values = order.iter().map(|i| self.values[*i]).collect();
         self.vectors = vectors;
-        // Merged directions get the mean eigenvalue, which preserves the trace.
+        // Merged directions have the mean eigenvalue, which preserves the trace.
         let others = d - self.values.len();
         if others > 0 {
             self.rest = ((self.trace as f64 - self.values.iter().sum::<f64>()) / others as f64).clamp(0.0, 1.0);
@@ -144,8 +144,8 @@ impl Fantope {
         Dense::from_fn(count, d, |i, j| rows[i * d + j])
     }
 
-    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t chosen so that they add up to the trace: the nearest point of the Fantope
-    /// (Vu et al. 2013).
+    /// Replaces every eigenvalue l with `clip(l - t, 0, 1)`, with t chosen so that they add up to the trace: the nearest point of the
+    /// Fantope (Vu et al. 2013).
     fn project(&mut self) {
         let others = (self.dimension() - self.values.len()) as f64;
         let all = |values: &[f64], rest: f64, t: f64| {

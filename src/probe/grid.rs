@@ -116,7 +116,7 @@ impl Grid {
     }
 }
 
-/// Result of training with one recipe.
+/// Result of training with one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     pub index: usize,
@@ -139,10 +139,10 @@ impl Trial {
     }
 }
 
-/// A recipe at one of its validations.
+/// A setting at one of its validations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
-    /// The recipe with all its validations.
+    /// The setting with all its validations.
     pub trial: &'a Trial,
     /// Index of the validation, from 0.
     pub epoch: usize,
@@ -159,11 +159,10 @@ pub struct Probe<R> {
     role: PhantomData<R>,
 }
 
-/// Trains every recipe of `grid` on `data` on rayon's threads and chooses a network by the rule of
-/// [`super::selection`]: within one standard error of the best validation accuracy, fewest parameters, then lowest learning rate, then
-/// earliest validation. Each recipe has separate random streams, so the number of threads and their timing do not change the result.
-/// `pulse` counts Adam steps over all recipes; it ends below its total if training runs stop before their cap. `finished` is called for
-/// each recipe in order of completion.
+/// Trains every setting of `grid` on `data` on rayon's threads and chooses a network by the rule of [`super::selection`]: within one
+/// standard error of the best validation accuracy, fewest parameters, then lowest learning rate, then earliest validation. Each setting has
+/// separate random streams, so the number of threads and their timing do not change the result. `pulse` counts Adam steps over all
+/// settings; it ends below its total if training runs stop before their cap. `finished` is called for each setting in order of completion.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled, if the grid is invalid, or if every trial diverged.
@@ -178,7 +177,7 @@ pub fn search<R: Role>(
     let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, purpose)).collect();
     let pulse = SharedPulse::new(pulse, jobs.iter().map(Job::most).sum());
     let finished = Mutex::new(finished);
-    // Start the costliest recipes first, so that none runs alone at the end.
+    // Start the costliest settings first, so that none runs alone at the end.
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(jobs[*i].cost()));
     let mut outcomes = in_order(jobs.len(), |place| {
@@ -212,23 +211,23 @@ impl<R: Role> Probe<R> {
         &self.mlp
     }
 
-    /// Results of all recipes, in the grid's order.
+    /// Results of all settings, in the grid's order.
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
-    /// The chosen recipe's trial.
+    /// The trial of the chosen setting.
     pub fn chosen(&self) -> Option<&Trial> {
         self.trials.get(self.best)
     }
 
-    /// The chosen recipe at the chosen validation.
+    /// The chosen setting at the chosen validation.
     pub fn standing(&self) -> Option<Standing<'_>> {
         let trial = self.chosen()?;
         Some(Standing { trial, epoch: self.epoch, score: trial.run.score(self.epoch)? })
     }
 
-    /// The other recipes that validate equally well, the simplest first, each at its earliest validation within one standard error of the
+    /// The other settings that validate equally well, the simplest first, each at its earliest validation within one standard error of the
     /// best.
     pub fn rivals(&self) -> Vec<Standing<'_>> {
         let entries: Vec<Entry> = self.trials.iter().map(Trial::entry).collect();
@@ -240,7 +239,7 @@ impl<R: Role> Probe<R> {
         choice.rivals(&entries).into_iter().filter_map(standing).collect()
     }
 
-    /// Maximum number of steps for a replicate of the chosen recipe: more than in the search only if it was still improving at the cap.
+    /// Maximum number of steps for a replicate of the chosen setting: more than in the search only if it was still improving at the cap.
     pub fn replicate_steps(&self) -> usize {
         if self.chosen().is_some_and(|t| t.run.rising) { MOST_STEPS } else { SEARCH_STEPS }
     }

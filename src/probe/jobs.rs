@@ -1,8 +1,8 @@
 //! Trains many networks as one batch, one network per thread.
 //!
-//! These networks are too small to use several threads each, and a run trains dozens: recipes of a grid, replicates of oracles and attacked
-//! probes. Threads take them from one queue in order. Every training run has separate random streams and runs on one thread, so the number
-//! of threads and their timing do not change results.
+//! These networks are too small to use several threads each, and a run trains dozens of them: one for every setting of a grid, and
+//! replicates of oracles and attacked probes. Threads take the jobs from one queue in order. Every training run has separate random streams
+//! and runs on one thread, so the number of threads and their timing do not change results.
 
 use super::ProbeError;
 use super::data::{Labelled, TrainingData};

@@ -253,7 +253,7 @@ impl<T: Real> Pass<T> {
         self.outputs.last().map_or(&[], Vec::as_slice)
     }
 
-    /// Replaces the logits by the gradient of each row's cross entropy with respect to them: p - onehot(target).
+    /// Replaces the logits with the gradient of each row's cross entropy with respect to them: p - onehot(target).
     pub(crate) fn cross_entropy(&mut self, targets: &[usize]) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
@@ -262,7 +262,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Replaces the logits by the residuals of an attack; see [`attack_row`]. With `losses`, also writes the cross entropies.
+    /// Replaces the logits with the residuals of an attack; see [`attack_row`]. With `losses`, also writes the cross entropies.
     pub fn attack_residuals(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
@@ -274,7 +274,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Calls `residual` to replace each row of logits by the values to backpropagate.
+    /// Calls `residual` to replace each row of logits with the values to backpropagate.
     pub fn replace_logits(&mut self, mut residual: impl FnMut(usize, &mut [T])) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
@@ -321,8 +321,8 @@ impl<T: Real> Pass<T> {
     }
 }
 
-/// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, because `p - 1` would round
-/// to 0 for a nearly certain target.
+/// Replaces a row of logits with softmax minus onehot(target). The target's entry is minus the sum of the others, because `p - 1` would
+/// round to 0 for a nearly certain target.
 pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
     let top = row.iter().copied().fold(row[0], |a, b| if b > a { b } else { a });
     let mut sum = T::ZERO;
@@ -340,7 +340,7 @@ pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
     row[target] = -others;
 }
 
-/// Replaces a row of logits by the residuals of an attack on class y, and returns the cross entropy of y in nats.
+/// Replaces a row of logits with the residuals of an attack on class y, and returns the cross entropy of y in nats.
 ///
 /// The residual is -1 for y and `q_j` for the others, where q is the softmax over the logits without `l_y`. That equals
 /// `(p - onehot) / (1 - p_y)`. It is not computed from p: in single precision, `1 - p_y` rounds to 0 beyond a margin of 17, and the

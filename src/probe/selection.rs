@@ -1,11 +1,11 @@
 //! The one-standard-error rule for choosing among trained probes.
 //!
-//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are indistinguishable on
+//! The best validation accuracy of a grid is itself an estimate. Settings within one binomial standard error of it are indistinguishable on
 //! the validation examples. The rule chooses the simplest of them: fewest parameters, then the lowest learning rate, then the earliest
 //! validation (after Breiman et al. 1984, section 3.4.3). The common alternative, ties broken by the lowest loss, chooses the most
 //! saturated probe, and every score then depends on its overconfidence.
 
-/// A recipe's input to the rule.
+/// A setting's input to the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry<'a> {
     /// Number of weights and biases.
@@ -17,18 +17,18 @@ pub struct Entry<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The highest number of correct answers of any recipe at any validation.
+    /// The highest number of correct answers of any setting at any validation.
     pub best: usize,
-    /// Index of the chosen recipe.
+    /// Index of the chosen setting.
     pub recipe: usize,
     /// Index of its chosen validation.
     pub epoch: usize,
-    /// All (recipe, validation) pairs within one standard error, ordered by recipe, then validation.
+    /// All (setting, validation) pairs within one standard error, ordered by setting, then validation.
     pub candidates: Vec<(usize, usize)>,
 }
 
 /// True if `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared in integers, so that
-/// recipes exactly on the threshold are included.
+/// settings exactly on the threshold are included.
 pub(crate) fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
     let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
     short * short * n <= best * n.saturating_sub(best)
@@ -54,7 +54,7 @@ fn order(entries: &[Entry<'_>], a: (usize, usize), b: (usize, usize)) -> std::cm
 }
 
 impl Choice {
-    /// The other recipes among the candidates, each at its earliest such validation, the simplest first.
+    /// The other settings among the candidates, each at its earliest such validation, the simplest first.
     pub fn rivals(&self, entries: &[Entry<'_>]) -> Vec<(usize, usize)> {
         let mut earliest: Vec<(usize, usize)> = Vec::new();
         for candidate in self.candidates.iter().filter(|c| c.0 != self.recipe) {

@@ -1,7 +1,7 @@
 //! Splits examples into parts for training oracles, training interventions, and testing.
 //!
 //! The shares are those of Canby et al. (2024, section 4): 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
-//! validation. Their data are a hundred times larger; here 5 % would be too few to distinguish recipes, so at least 200 are used (but at
+//! validation. Their data are a hundred times larger; here 5 % would be too few to distinguish settings, so at least 200 are used (but at
 //! most a third).
 //!
 //! Parts are types, because an oracle trained on the same examples as an intervention would give a biased evaluation of it. Training
@@ -106,8 +106,8 @@ pub struct Split {
 const LEAST: usize = 5;
 
 impl Split {
-    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (rounded to whole examples). Validation gets 5 % of each of
-    /// the first two, or [`VALIDATION`] if that is more, but at most a third.
+    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (rounded to whole examples). Validation takes 5 % of each
+    /// of the first two, or [`VALIDATION`] if that is more, but at most a third.
     pub fn new(n: usize, seed: u64) -> Result<Self, SplitError> {
         if n < LEAST {
             return Err(SplitError::TooFew { n, least: LEAST });
@@ -172,7 +172,7 @@ impl Split {
     }
 }
 
-/// Minimum for validation if there are enough examples; with fewer, a single answer would decide between recipes.
+/// Minimum for validation if there are enough examples; with fewer, a single answer would decide between settings.
 pub(crate) const VALIDATION: usize = 200;
 
 /// Moves rows from the end of a random order to validation: 5 %, or [`VALIDATION`] if that is more, but at most a third and at least one.
@@ -224,7 +224,7 @@ impl Part<Intervention> {
 impl Part<Oracle> {
     /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are uncorrelated (see
     /// [`decorrelate`]). Its validation examples are drawn from it, so they are uncorrelated too. Examples with an undefined target are
-    /// dropped; an undefined value counts as a further value of `other`. `property` names the target: subsets for different targets use
+    /// dropped; an undefined value counts as an additional value of `other`. `property` names the target: subsets for different targets use
     /// different streams.
     ///
     /// # Errors

@@ -19,9 +19,9 @@ use stats::rng::shuffle;
 pub const EPOCH: usize = 50;
 /// Training ends after this many steps without an increase in validation accuracy, and not before this many steps in total.
 pub const PATIENCE: usize = 500;
-/// Maximum number of steps while searching over recipes.
+/// Maximum number of steps while searching over settings.
 pub const SEARCH_STEPS: usize = 2_000;
-/// Maximum number of steps of a replicate whose recipe was still improving when the search stopped it.
+/// Maximum number of steps of a replicate whose setting was still improving when the search stopped it.
 pub const MOST_STEPS: usize = 10_000;
 
 /// One point of a grid: the shape of a network and its training settings.

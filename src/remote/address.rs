@@ -22,7 +22,7 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("{what}; write ssh://[user@]host[:port], for example ssh://ada@gpu1:2222");
+        let wrong = |what: &str| format!("{what}; use ssh://[user@]host[:port], for example ssh://ada@gpu1:2222");
         let rest = text.strip_prefix("ssh://").ok_or_else(|| wrong("it does not begin with ssh://"))?;
         let (place, path) = rest.split_once('/').map_or((rest, ""), |(place, path)| (place, path));
         let (user, place) = place.rsplit_once('@').map_or((None, place), |(user, place)| (Some(user), place));

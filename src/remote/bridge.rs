@@ -21,7 +21,7 @@ const SESSIONS: usize = 20;
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
     let refusal = match Message::read(&mut near) {
         Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
-        // A client with a different version gets the error in a frame of this version, whose header it can read.
+        // A client with a different version receives the error in a frame of this version, whose header it can read.
         Err(Unreadable::Frame(error)) => Some(error.to_string()),
         Ok(_) | Err(_) => Some("the first message is not a request".into()),
     };
@@ -42,7 +42,7 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
         Want::Fetch => return fetch(&hello.name, out),
         Want::Open => {
             let (name, folder) = place::reserve(&root, &hello.name)
-                .map_err(|e| format!("cannot create a folder for the engine there: {e}"))?;
+                .map_err(|e| format!("cannot create a folder for the engine on the remote machine: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
                 // Errors are ignored: a leftover folder is listed as an engine that has ended.
@@ -67,9 +67,8 @@ fn gone(root: &Path, name: &str) -> String {
     let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
     let there = if running.is_empty() { "none is running".into() } else { format!("running: {}", running.join(", ")) };
     let session = name::file(&root.with_file_name("sessions"), name);
-    let kept =
-        if session.is_file() { "; its session is still there: `probity remote fetch` copies it here" } else { "" };
-    format!("no engine {name} is running there ({there}){kept}")
+    let kept = if session.is_file() { "; its session still exists: `probity remote fetch` copies it" } else { "" };
+    format!("no engine {name} is running on the remote machine ({there}){kept}")
 }
 
 /// Starts a keeper and waits until it listens.
@@ -94,7 +93,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
             let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it gave no reason".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();
-            return Err(format!("the engine there did not start: {said}"));
+            return Err(format!("the engine did not start on the remote machine: {said}"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

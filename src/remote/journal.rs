@@ -194,7 +194,8 @@ impl Hub {
         let problem = Problem::new(
             place::told(&error),
             place::machine(),
-            "the engine continues there without recording; its findings are kept in memory and recorded here",
+            "the engine continues without recording on the remote machine; its findings are kept in memory and recorded \
+             on this machine",
         );
         let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
@@ -249,7 +250,8 @@ impl Hub {
     fn say_forgotten(&mut self) {
         let problem = Problem::new(
             format!(
-                "clients that attach from now on do not get the results of earlier runs: the engine keeps at most {}",
+                "clients that attach from now on do not receive the results of earlier runs: the engine keeps at most \
+                 {}",
                 size::show(MOST_KEPT)
             ),
             self.name.clone(),

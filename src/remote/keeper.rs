@@ -181,7 +181,7 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
 
 fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     if hello.engine != 0 && hello.engine != shared.number {
-        let why = format!("the earlier engine {} has ended; a new one now has its name", hello.name);
+        let why = format!("the earlier engine {} has ended; a new engine now has its name", hello.name);
         let _ = Message::Refused(why).write(&mut stream);
         return;
     }
@@ -239,7 +239,7 @@ fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
         Ok(sum) => Message::Whole(sum).write(stream).is_ok(),
         Err(error) => {
             // The sender may be gone.
-            let _ = Message::Refused(format!("{name} cannot be sent there: {error}")).write(stream);
+            let _ = Message::Refused(format!("{name} cannot be sent to the remote machine: {error}")).write(stream);
             false
         }
     }

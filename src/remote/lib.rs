@@ -9,7 +9,7 @@
 //! Two processes run on the remote machine. The **keeper** ([`keeper`]) belongs to no terminal and no connection. It owns a
 //! [`engine::local::LocalEngine`], records a session in the remote session folder, and numbers every command and event in a **journal**:
 //! the lines of that session. It listens on a Unix socket in `remote/NAME` of the state folder, which only its user may enter. ssh starts
-//! the **bridge** ([`bridge`]), which finds or starts the keeper and copies bytes. When the link breaks, only the bridge ends.
+//! the **bridge** ([`bridge`]), which finds or starts the keeper and copies bytes. When the connection breaks, only the bridge ends.
 //!
 //! Both ends exchange [`frame`]s (length, version, checksum) that contain [`message`]s; journal messages are packed ([`pack`]). After the
 //! first messages, which state the versions, commands flow one way and journal lines the other, in the format of sessions. After a break,

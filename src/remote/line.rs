@@ -51,12 +51,12 @@ impl Sink {
 
     fn tell(&self, level: NoticeLevel, problem: Problem) {
         let event = Event::Notice(Notice { level, problem });
-        // If nobody listens, the link ends at the next entry.
+        // If the receiver is gone, the connection ends at the next entry.
         let _ = self.send(Entry { t: 0.0, item: Item::Event(event) });
     }
 }
 
-/// Parses a line of the journal; `None` if a newer program wrote it and this version does not know its kind.
+/// Parses a line of the journal; `None` if a newer program wrote the line and this version does not know its kind.
 pub(super) fn entry(line: &str) -> Option<Entry> {
     parse_entry(line.as_bytes(), true).ok()
 }
@@ -79,7 +79,7 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
 
 enum End {
     Over,
-    /// This end has left, or nobody listens any more.
+    /// The client has disconnected, or the receiver of its events is gone.
     Left,
     Broken(RemoteError),
     /// A different client is now in control.
@@ -103,7 +103,7 @@ impl Line {
         std::thread::Builder::new().name("line".into()).spawn(move || self.hold(channel)).map(drop)
     }
 
-    /// Listens, and reconnects when the link breaks, until the engine has ended or this end leaves.
+    /// Listens, and reconnects when the link breaks, until the engine has ended or the client disconnects.
     fn hold(&mut self, mut channel: Channel) {
         let over = loop {
             let end = self.listen(&mut channel);
@@ -157,11 +157,11 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint = "the engine continues there; once the link is back, everything missed arrives";
+        let hint = "the engine continues on the remote machine; once the link is back, everything missed arrives";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
-    /// Tries to reconnect until the link is back; `None` if this end leaves or the engine no longer exists.
+    /// Tries to reconnect until the link is back; `None` if the client disconnects or the engine no longer exists.
     fn again(&mut self) -> Option<Channel> {
         let mut pause = PAUSES.0;
         loop {
@@ -188,7 +188,8 @@ impl Line {
                     return Some(channel);
                 }
                 Err(RemoteError::Refused { what, .. }) => {
-                    let hint = "`probity remote list` shows what runs there, `probity remote fetch` copies its session";
+                    let hint = "`probity remote list` shows what runs on the remote machine, and `probity remote fetch` \
+                        copies its session";
                     self.tell(NoticeLevel::Error, &what, hint);
                     return None;
                 }
@@ -197,7 +198,7 @@ impl Line {
         }
     }
 
-    /// Passes the journal on until the link breaks or ends.
+    /// Passes the journal on until the connection breaks or ends.
     fn listen(&mut self, channel: &mut Channel) -> End {
         let Some(stdin) = channel.stdin.take() else { return End::Left };
         let (shared, child) = (self.shared.clone(), channel.child.clone());
@@ -253,7 +254,7 @@ impl Line {
     }
 }
 
-/// Writes commands until the link is replaced, this end leaves, or the far end is silent for too long.
+/// Writes commands until the link is replaced, the client disconnects, or the far end is silent for too long.
 fn write(shared: &Shared, epoch: u64, mut stdin: ChildStdin, child: &Mutex<Child>) {
     loop {
         let mut out = shared.lock();

@@ -96,7 +96,7 @@ pub struct Status {
 pub enum Message {
     Hello(Box<Hello>),
     Welcome(Welcome),
-    /// Reason why the client gets no engine, with the remedy.
+    /// Reason why no engine can serve the client, with the remedy.
     Refused(String),
     Line {
         /// Number of the line, from 1.

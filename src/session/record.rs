@@ -47,7 +47,7 @@ pub struct Recorder {
     withheld: HashMap<Slot, (f64, Event)>,
     /// Time of the oldest withheld event.
     oldest: f64,
-    /// Time of the last line. Because a withheld line is written late, it gets at least this time, so that times never decrease.
+    /// Time of the last line. Because a withheld line is written late, it is given at least this time, so that times never decrease.
     latest: f64,
 }
 

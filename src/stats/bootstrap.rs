@@ -69,8 +69,8 @@ impl Resamples {
         }
     }
 
-    /// Applies `statistic` to the counts of every resample in parallel; returns the results in order. A separate pass converts the counts
-    /// to f32, which vectorises and stays in the L1 cache.
+    /// Applies `statistic` to the counts of every resample in parallel; returns the results in order. The counts are converted to f32 in a
+    /// separate pass, because that loop vectorises and its data stay in the L1 cache.
     fn each<T: Send>(&self, statistic: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
         (0..self.count)
             .into_par_iter()
@@ -92,9 +92,9 @@ impl Resamples {
             .collect()
     }
 
-    /// Sums columns over the rows of each block in every resample. `visit` gets the index of the resample and a blocks x columns matrix;
-    /// its results are returned in order. `columns` is n x columns; every row is in exactly one block. Sums are in single precision: pass
-    /// centred columns.
+    /// Sums columns over the rows of each block in every resample. `visit` receives the index of the resample and a blocks x columns
+    /// matrix; its results are returned in order. `columns` is n x columns; every row is in exactly one block. Sums are in single
+    /// precision: pass centred columns.
     ///
     /// # Panics
     /// If the columns or blocks do not fit the sample.

@@ -1,4 +1,5 @@
-//! Corrections for multiple tests: adjusted p-values by Holm (1979) and by Benjamini and Hochberg (1995), and Simes' global test (1986).
+//! Corrections for multiple tests: p-values adjusted as in Holm (1979) and as in Benjamini and Hochberg (1995), and Simes' global test
+//! (1986).
 
 fn order(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -6,8 +7,8 @@ fn order(p: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Holm's step-down adjusted p-values, in the order of `p`. Rejecting at α bounds the chance of any false rejection by α under any
-/// dependence.
+/// Holm's step-down adjusted p-values, in the order of `p`. Rejecting where the adjusted p-value is at most α controls the familywise error
+/// rate at α under any dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];

@@ -66,7 +66,8 @@ impl<const K: usize> Coincidences<K> {
     }
 }
 
-/// Alpha over groups of related units, with a jackknife interval by Student's t over the groups. `None` if no values could have differed.
+/// Alpha over groups of related units, with a jackknife interval that uses Student's t over the groups. `None` if no values could have
+/// differed.
 pub fn alpha<const K: usize>(groups: &[Coincidences<K>], scale: Scale, level: f64) -> Option<Estimate> {
     let all = groups.iter().fold(Coincidences::default(), |sum, g| g.with(&sum, 1.0));
     let others: Vec<Option<f64>> = groups.iter().map(|g| all.with(g, -1.0).alpha(scale)).collect();
@@ -88,8 +89,8 @@ mod tests {
         (0..annotators[0].len()).map(unit).collect()
     }
 
-    /// Krippendorff (2011), example C: four observers, twelve units, missing values; nominal .743, ordinal .815. Further decimals: numpy,
-    /// from all pairs of values.
+    /// Krippendorff (2011), example C: four observers, twelve units, missing values; nominal .743, ordinal .815. The remaining decimals
+    /// were computed with numpy from all pairs of values.
     #[test]
     fn published_data_with_missing_values() {
         let observers: [&[usize]; 4] = [

@@ -131,12 +131,12 @@ impl Differences {
         Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
     }
 
-    /// The mean with its interval by Student's t.
+    /// The mean with its Student's t interval.
     pub fn interval(&self, level: f64) -> Estimate {
         self.shift().interval(level)
     }
 
-    /// p-value for the hypothesis of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
+    /// p-value of the two-sided t test for the hypothesis of no difference: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(&self) -> f64 {
         self.shift().p()
     }
@@ -147,8 +147,8 @@ impl Differences {
     }
 }
 
-/// Mean of one value per independent unit, with its interval by Student's t, clamped to `limits`. The interval of a single unit is all of
-/// `limits`. Equal values show no spread and get the exact interval for as many successes.
+/// Mean of one value per independent unit, with its Student's t interval, clamped to `limits`. The interval of a single unit is all of
+/// `limits`. Equal values show no spread; their interval is the exact one for as many successes.
 pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     let (least, most) = limits;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -163,9 +163,9 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic with its jackknife interval by Student's t, clamped to the limits `least` and `most`. `whole` is the statistic over all
-/// units, and `others` contains its values with each unit left out in turn. If one of these is undefined, the interval extends from limit
-/// to limit.
+/// A statistic with its jackknife interval, which uses Student's t, clamped to the limits `least` and `most`. `whole` is the statistic over
+/// all units, and `others` contains its values with each unit left out in turn. If one of these is undefined, the interval extends from
+/// limit to limit.
 pub fn jackknife(whole: f64, others: &[Option<f64>], (least, most): (f64, f64), level: f64) -> Estimate {
     let n = others.len() as f64;
     let values: Option<Vec<f64>> = others.iter().map(|other| Some(n * whole - (n - 1.0) * (*other)?)).collect();
@@ -197,13 +197,13 @@ impl Shift {
         Self { mean: first.mean - second.mean, error: (a + b).sqrt(), units }
     }
 
-    /// The mean with its interval by Student's t.
+    /// The mean with its Student's t interval.
     pub fn interval(self, level: f64) -> Estimate {
         let half = student_quantile(0.5 + 0.5 * level, self.units as f64 - 1.0) * self.error;
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// p-value for the hypothesis of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
+    /// p-value of the two-sided t test for the hypothesis of no difference: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(self) -> f64 {
         2.0 * Self { mean: -self.mean.abs(), ..self }.tail(0.0)
     }
@@ -413,7 +413,7 @@ mod tests {
             let t = table(both, b, c, neither + 1);
             let e = difference(&t, 0.95);
             prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= -1.0 && e.hi <= 1.0);
-            // The 90 % interval is within ±margin if and only if equivalence is significant at 5 %.
+            // The 90 % interval is within ±margin if and only if equivalence is significant at the 5 % level.
             let inner = difference(&t, 0.9);
             for margin in [0.02, 0.05, 0.2] {
                 let p = equivalence(&t, margin);

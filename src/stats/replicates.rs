@@ -8,8 +8,9 @@
 //! - `s_i² = sum_k Var_b(theta_k^b - mean^b) / (K-1)`, the part of the spread between replicates due to sampling;
 //! - `s_b² = max(0, Var_k(theta_k) - s_i²)`, the variance due to training.
 //!
-//! The total is `s_w² + s_b²/K` (s_w² includes s_i²/K). Few replicates estimate s_b² poorly, so the quantile is Student's t with `df =
-//! (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))`, at least K - 1 (Welch-Satterthwaite). With s_b² = 0 it is normal. One replicate has no wide band.
+//! The total is `s_w² + s_b²/K` (s_w² includes s_i²/K). With few replicates, the estimate of s_b² is poor, so the quantile is that of
+//! Student's t with `df = (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))`, at least K - 1 (Welch-Satterthwaite). If s_b² = 0, the quantile is that of
+//! the normal distribution. One replicate has no wide band.
 
 use super::bootstrap::interval;
 use super::estimate::Estimate;
@@ -62,8 +63,7 @@ impl Parts {
     }
 }
 
-/// Mean difference of two methods over the same training runs, tested by Student's t. Covers both other examples and
-/// other training runs.
+/// Mean difference of two methods over the same training runs, tested with Student's t. Covers both other examples and other training runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     pub mean: f64,
@@ -309,7 +309,7 @@ mod tests {
         assert!(Bands::new(&[], &[], 0.9).is_none() && Bands::new(&[f64::NAN], &[0.1], 0.9).is_none());
     }
 
-    /// Replicates that differ no more than expected from sampling get the normal quantile; otherwise df is at least K - 1.
+    /// For replicates that differ no more than expected from sampling, the normal quantile is used; otherwise df is at least K - 1.
     #[test]
     fn without_variance_of_training_the_form_is_normal() {
         let b = Bands::new(&[0.5, 0.5], &[0.4, 0.6, 0.6, 0.4, 0.5, 0.5], 0.95).unwrap();

@@ -9,7 +9,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // Computed from the nearer tail, so that p and 1 - p differ only in sign.
+    // Computed from the nearer tail, so that the results for p and 1 - p differ only in sign.
     let z = SQRT_2 * erfc_inv(2.0 * p.min(1.0 - p));
     z.copysign(p - 0.5)
 }
@@ -83,8 +83,8 @@ pub(crate) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Quantile of Student's t with real `df > 0`, by the incomplete beta function. Above a million degrees of freedom, it returns the normal
-/// quantile, which differs by less than 1e-5.
+/// Quantile of Student's t with real `df > 0`, computed with the incomplete beta function. Above a million degrees of freedom, it returns
+/// the normal quantile, which differs by less than 1e-5.
 pub(crate) fn student_quantile(p: f64, df: f64) -> f64 {
     let inside = p > 0.0 && p < 1.0 && df < 1e6;
     if !inside {

@@ -149,7 +149,7 @@ mod tests {
         assert!((t.half_width() - e.half_width()).abs() < 0.03 * e.half_width(), "{t:?} {e:?}");
     }
 
-    /// Regression: two tasks with the same difference used to get an interval of width 0 because tasks were the units.
+    /// Regression: the interval for two tasks with the same difference used to have width 0, because tasks were the units.
     #[test]
     fn tasks_that_agree_or_are_unanimous_leave_a_width() {
         let alike = Strata::of(&[task(50, 0, 0), task(50, 0, 0)]).unwrap();

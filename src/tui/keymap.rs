@@ -66,8 +66,8 @@ impl Keymap {
         }
     }
 
-    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys,
-    /// and conflicting commands lose them.
+    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys. If
+    /// two commands have the same key, it belongs to the listed one.
     pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]

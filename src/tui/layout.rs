@@ -63,7 +63,7 @@ pub fn compute(state: &State) -> Option<Layout> {
     let question = if is_lab { answer::question_rows(state, columns) } else { 0 };
     let answer_rows = match (is_lab, is_small(state)) {
         (false, _) => 0,
-        // A zoomed pane on a small screen also gets the rows of the answer.
+        // A zoomed pane on a small screen also takes the rows of the answer.
         (true, true) if state.here().zoom => 0,
         (true, false) => answer::lines(state, columns).len() as u16 + 2,
         (true, true) if rows < LOW => 0,

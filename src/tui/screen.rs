@@ -63,7 +63,7 @@ pub trait Screen: Sync {
     /// Slots in focus order, each with its panes as tabs; never empty. A lab has four: settings, list, figures, detail.
     fn slots(&self) -> &'static [&'static [Pane]];
 
-    /// True if a pane has contents, or will have once the run has ended; other panes get no tab.
+    /// True if a pane has contents, or will have once the run has ended; other panes have no tab.
     fn offers(&self, _state: &State, _pane: Pane) -> bool {
         true
     }
@@ -76,7 +76,7 @@ pub trait Screen: Sync {
         self.slots()[0][0]
     }
 
-    /// Height of a lab's figure as a multiple of half the height of the detail pane.
+    /// Height of a lab's figure, in units of half the height of the details.
     fn figure_share(&self) -> u16 {
         3
     }

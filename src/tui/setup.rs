@@ -250,7 +250,7 @@ pub(crate) fn in_words(state: &State) -> String {
     // Labels such as `A model` keep their capital.
     let is_letter = |label: &str| label.split(' ').next().is_some_and(|word| word.len() == 1);
     let label = |row: &Row| if is_letter(&row.label) { row.label.clone() } else { row.label.to_lowercase() };
-    let values = named.map(|row| match (label(row).strip_suffix(", most"), row.text.trim()) {
+    let values = named.map(|row| match (label(row).strip_prefix("max. "), row.text.trim()) {
         (Some(what), "all") => format!("all {what}"),
         (Some(what), most) => format!("at most {most} {what}"),
         (None, text) => format!("{} {text}", label(row)),

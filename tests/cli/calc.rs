@@ -159,5 +159,5 @@ fn scores_by_jensen_shannon_are_offered_and_another_distance_is_refused() {
     ] {
         assert!((found[key].as_f64().unwrap() - value).abs() < 1e-9, "{key}: {found}");
     }
-    refused(&Probity::new().run(&[&to[..], &["kl"]].concat()), 2, &["`kl`: must be tv or js"]);
+    refused(&Probity::new().run(&[&to[..], &["kl"]].concat()), 2, &["`kl`: must be `tv` or `js`"]);
 }

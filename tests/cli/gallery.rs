@@ -73,12 +73,12 @@ fn ranges_are_printed_and_nothing_is_written() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     for line in [
-        "bert-mini: 4 seeds (1 2 3 4), in % with intervals at 95 %",
+        "bert-mini: 4 seeds (1 2 3 4), in %, with 95 % intervals",
         // The first score for seeds 1 to 4 is .85, .75, .65 and .55. The median is between two of these values, and its interval covers
         // both.
         "  agreement_none           4  55.0 [51.0, 58.0]    70.0 [61.0, 78.0]    85.0 [81.0, 88.0]",
         "     0 / 0 / 4  agreement",
-        "gpt2-tiny: one seed (1), in % with intervals at 95 %",
+        "gpt2-tiny: one seed (1), in %, with 95 % intervals",
     ] {
         assert!(table.lines().any(|l| l == line), "no `{line}` in\n{table}");
     }
@@ -114,7 +114,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     assert!(text(&output.stdout).contains("bert-mini: 3 seeds (1 2 3) on "), "{}", text(&output.stdout));
     assert_eq!(seeds(), [1, 2, 3]);
     let shown = probity.run(&["gallery", "card", &home.join("bert-mini").display().to_string()]);
-    assert!(text(&shown.stdout).contains("\n3 seeds (1 2 3), in % with intervals at 95 %:\n"));
+    assert!(text(&shown.stdout).contains("\n3 seeds (1 2 3), in %, with 95 % intervals:\n"));
     // If a model's card is missing, no card is changed.
     finished(&probity, "bert-mini", &[4]);
     finished(&probity, "gpt2-tiny", &[1]);

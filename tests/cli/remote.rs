@@ -156,7 +156,7 @@ fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself(
             told.push(notice.problem.to_string());
         }
     }
-    assert!(told.iter().any(|t| t.contains("no engine killed is running there")), "{told:?}");
+    assert!(told.iter().any(|t| t.contains("no engine killed is running on the remote machine")), "{told:?}");
     assert!(far.send(Command::ListModels).is_err(), "as a local engine that is gone");
     let near = Probity::new();
     let list = near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();

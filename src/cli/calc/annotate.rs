@@ -27,11 +27,11 @@ const LONGEST: u64 = 64 << 10;
   probity rationale annotate sentences.jsonl --to masks.jsonl --task mask
   probity rationale annotate masks.jsonl --to x.jsonl --task confidence < answers.txt
 
-One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` selects four. `b` goes back
-one sentence, `s` skips one, `q` stops. Every answer is saved at once, and the same command continues where it
+One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` selects four words. `b` goes
+back one sentence, `s` skips one, `q` stops. Every answer is saved at once, and the same command continues where it
 stopped. If answers come from a pipe, the first invalid one ends the command.
 
-A sentence is a JSON object with `sent_id` and `sent_token` (its words); a masked one also has `mask_index` and `answer`.")]
+A sentence is a JSON object with `sent_id` and `sent_token` (its words); a masked sentence also has `mask_index` and `answer`.")]
 pub struct AnnotateArgs {
     /// The sentences, in the benchmark's schema: a set, another annotator's file, or a file written by `merge --back`.
     #[arg(value_name = "SENTENCES.jsonl")]
@@ -112,7 +112,9 @@ impl Task {
                 format!("{answer}; mark the words that it depends on (an empty line keeps the starred ones):")
             }
             Task::Score => format!(
-                "{answer}; can you guess it from the words shown (1 no, 2 probably, 3 definitely)? Are these words concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very)? Write two numbers, for example 3 4:"
+                "{answer}; can you guess it from the words shown (1 no, 2 probably, 3 definitely)? Are these words \
+                 concise (1 some are redundant, 2 some are misleading, 3 probably, 4 very)? Enter two numbers, for \
+                 example 3 4:"
             ),
         };
         let refused = match a.refused() {

@@ -169,6 +169,6 @@ fn classifier(name: &str) -> Result<Counted, CliError> {
     let width = name.strip_prefix("mlp:").and_then(|w| w.parse().ok()).filter(|w| (1..=1_000_000).contains(w));
     width.map(Counted::Mlp).ok_or_else(|| {
         let shown = base::text::shortened(name, 40);
-        CliError::Usage(format!("`{shown}` is not a classifier; write logreg, or mlp:20 for 20 hidden units"))
+        CliError::Usage(format!("`{shown}` is not a classifier; use `logreg`, or `mlp:20` for 20 hidden units"))
     })
 }

@@ -128,7 +128,7 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             Ok((d, [unpaired * (1.0 - r), unpaired]))
         }
         _ => Err(CliError::Usage(format!(
-            "--metric {}: it must be accuracy or score",
+            "--metric {}: it must be `accuracy` or `score`",
             base::text::shortened(&metric, 40)
         ))),
     }

@@ -25,8 +25,8 @@ const MAX_BYTES: u64 = 256 << 20;
   probity prompts scores.tsv --json
   probity prompts predictions.jsonl --subset 10 --random shared
 
-A table is tab-separated and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
-and a column for each model. Scores are from 0 to 1, or percentages; output is in the unit of the table.
+A table is tab-separated and names its columns in the first line: `relation`, `model`, `prompt` and `p1`, or `relation`,
+`prompt` and one column per model. Scores are from 0 to 1, or percentages; output is in the unit of the table.
 
 Predictions are JSON lines, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",

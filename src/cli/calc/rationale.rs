@@ -232,7 +232,7 @@ fn alone(estimate: Option<Estimate>) -> String {
 fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<String> {
     let mut lines = vec![
         format!(
-            "{} originals, {} pairs with a perturbed input{}; intervals at {level} by bootstrap over originals",
+            "{} originals, {} pairs with a perturbed input{}; bootstrap intervals over originals at the level {level}",
             whole.originals,
             whole.pairs,
             if found.system.is_empty() { String::new() } else { format!(", scores of {}", found.system) }

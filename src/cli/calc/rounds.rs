@@ -31,8 +31,8 @@ pub enum Several {
 
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Annotators who have given scores are
-    /// checkers; if all files contain scores, everyone is both.
+    /// One file per annotator, in the benchmark's schema, as saved by `annotate` and the screen. Annotators whose files contain scores
+    /// count as checkers; if every file does, everyone counts as both annotator and checker.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.
@@ -57,7 +57,7 @@ pub struct AgreeArgs {
 #[command(after_help = "Example:
   probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
 
-A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
+A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others are returned to their annotators,
 and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
 If files contain mask confidences, masks are judged: a mask passes if at least three annotators have rated it and
@@ -71,7 +71,7 @@ pub struct MergeArgs {
     /// Write the rationales that pass to this file.
     #[arg(long, short, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
-    /// Write to this folder one file per annotator with the sentences that go back, marked with their next round.
+    /// Write to this folder one file per annotator with the sentences that are returned, marked with their next round.
     #[arg(long, value_name = "DIR")]
     back: Option<PathBuf>,
     /// Replace files that already exist.
@@ -242,7 +242,8 @@ fn merge_rationales(
     }
     let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
     let mut lines = vec![format!(
-        "round {round} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at least {COMPACT}), {} go back, {} are dropped, {} have no scores",
+        "round {round} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at \
+         least {COMPACT}), {} are returned, {} are dropped, {} have no scores",
         of(Fate::Passes).count(),
         all.len(),
         of(Fate::GoesBack).count(),

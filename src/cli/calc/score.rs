@@ -87,7 +87,7 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
         "js" => Distance::Js,
         other => {
             let other = base::text::printable_label(other);
-            return Err(CliError::Usage(format!("--distance `{other}`: must be tv or js")));
+            return Err(CliError::Usage(format!("--distance `{other}`: must be `tv` or `js`")));
         }
     };
     let (p, q) = (row(&before)?, row(&after)?);

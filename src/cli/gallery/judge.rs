@@ -104,7 +104,7 @@ fn judged(card: &Card) -> Judged<'_> {
 /// Formats a model's table and the meaning of each score, and notes if the training differed from this program's settings.
 fn text(card: &Card) -> String {
     let mut lines =
-        vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];
+        vec![format!("{}: {}, in %, with {:.0} % intervals", card.name, spread::title(card), 100.0 * card.level)];
     let usual = RECIPES.iter().find(|r| r.name == card.name).map_or(0, |r| r.steps);
     if usual != card.training.steps {
         lines.push(format!("  note: trained for {} steps instead of the usual {usual}", card.training.steps));

@@ -19,7 +19,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(5);
 pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {
-        return Err(CliError::Usage(format!("{id} is not a hub id; write organisation/name")));
+        return Err(CliError::Usage(format!("{id} is not a hub id; use the form organisation/name")));
     };
     let mut meter = Meter::default();
     let settings = Settings::of_process();

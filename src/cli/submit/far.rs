@@ -122,8 +122,8 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     let bytes = base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
-            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file there and name it in the \
-             spec",
+            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file to the remote machine and \
+             name it in the spec",
             path.display(),
             MOST >> 20
         ))
@@ -178,7 +178,7 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
 }
 
-/// Hard-links every file in a folder and its subfolders into a second folder, unless its name is taken there.
+/// Hard-links every file in a folder and its subfolders into a second folder, unless a file with its name already exists in the second one.
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     if !from.is_dir() {
         return Ok(());

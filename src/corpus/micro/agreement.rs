@@ -82,7 +82,7 @@ mod share {
     pub(crate) const OBJECT_RELATIVE: f64 = 0.5;
     /// Share of relative clauses that end with an adverb.
     pub(crate) const CLAUSE_ADVERB: f64 = 0.4;
-    /// Share of sentences with an attractor that have a further noun before it (`the key to the door of the house`).
+    /// Share of sentences with an attractor that have an additional noun before it (`the key to the door of the house`).
     pub(crate) const NESTED: f64 = 0.15;
     /// Share of sentences with an adverb before the verb, among those that have neither an attractor nor the copula.
     pub(crate) const PREVERBAL: f64 = 0.15;

@@ -99,7 +99,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
         for (e, part) in set.examples.iter().zip(set.splits()) {
             counts[e.label][part as usize] += 1;
             let body = e.text.split_once(" , ").map_or(e.text.as_str(), |(_, body)| body);
-            // Relative clauses contain further verbs.
+            // Relative clauses contain additional verbs.
             if body.contains(" who ") || body.contains(" that ") {
                 continue;
             }

@@ -103,7 +103,7 @@ fn ordered<'a>(number: &str, form: Text<'a>, other: Text<'a>) -> [Text<'a>; 2] {
     if number == "Sg" { [form, other] } else { [other, form] }
 }
 
-/// Replaces the token at `index` (from 0), which must be `form`, by `[MASK]`.
+/// Replaces the token at `index` (from 0), which must be `form`, with `[MASK]`.
 fn masked(sentence: &str, index: usize, form: &str) -> Result<String, Unread> {
     match token(sentence, index) {
         Some((at, word)) if word.eq_ignore_ascii_case(form) => {

@@ -122,7 +122,8 @@ struct Evidence<'a> {
     masked_sentence: Option<Text<'a>>,
 }
 
-/// Parses a fact in LAMA's form. Further names of the subject (`sub_aliases`, or `sub_mentions` other than the label) become its aliases.
+/// Parses a fact in LAMA's form. Additional names of the subject (`sub_aliases`, or `sub_mentions` other than the label) become its
+/// aliases.
 pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: FactKeys<'_> = json(text)?;
     if keys.obj_label.trim().is_empty() {

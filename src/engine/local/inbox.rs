@@ -23,7 +23,7 @@ pub(crate) struct AboutModel {
     pub what: ModelQuestion,
 }
 
-/// Commands that wait for the worker. The queue uses neither channel nor clock.
+/// Commands that wait for the worker. The queue needs neither a channel nor a clock.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Queue {
     run: Option<WaitingRun>,
@@ -274,7 +274,8 @@ mod tests {
         assert!(queue.stops(4), "it ends before its first batch");
     }
 
-    /// Regression: sliders used to get no answer after a cancellation, because questions were treated as work of the cancelled run.
+    /// Regression: questions from sliders used to remain unanswered after a cancellation, because questions were treated as work of the
+    /// cancelled run.
     #[test]
     fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
         let mut queue = Queue::default();

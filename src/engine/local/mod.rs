@@ -1,4 +1,4 @@
-//! The local engine: one thread for the work, which owns the device, models and caches, and another for questions about data.
+//! The local engine: one thread, which owns the device, models and caches, does the work, and another answers questions about data.
 
 pub mod cache;
 mod data;

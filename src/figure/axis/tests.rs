@@ -1,4 +1,4 @@
-//! Axes: ticks are round, labels never touch, values and positions agree.
+//! Axis tests: tick values are round numbers, labels never overlap, and values map to the right positions.
 
 use super::*;
 use proptest::prelude::*;

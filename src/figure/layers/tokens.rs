@@ -7,9 +7,9 @@ pub struct Tokens {
     /// Pairs of aligned tokens of an original and a perturbed input: indices into an even-numbered strip and the odd-numbered one below it.
     /// If empty, tokens are aligned by position.
     pub pairs: Vec<(usize, usize)>,
-    /// Absolute score that gets the strongest colour; `None` for the largest score drawn.
+    /// Absolute score shown in the strongest colour; `None` for the largest score drawn.
     pub bound: Option<f64>,
-    /// Label of the colour scale, which says what the scores mean.
+    /// Label of the colour scale, which explains the scores.
     pub label: String,
 }
 
@@ -78,7 +78,7 @@ impl Tokens {
         out
     }
 
-    /// The score that gets the strongest colour, positive and finite.
+    /// The score shown in the strongest colour, positive and finite.
     pub fn largest(&self) -> f64 {
         let scores = self.strips.iter().flat_map(|s| &s.tokens).filter_map(|t| t.score);
         let found = scores.map(f64::abs).filter(|s| s.is_finite()).fold(0.0, f64::max);

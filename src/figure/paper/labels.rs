@@ -1,4 +1,4 @@
-//! Labels of rules and guides on the data. Each label gets the position where it hides least.
+//! Labels of rules and guides on the data. Each label is placed where it hides least.
 
 use plotters::series::LineSeries;
 
@@ -47,7 +47,7 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
 }
 
 /// Draws a label, with a line to its object if it is some steps away; the line does not look like an interval. Labels on data have no
-/// background, which would hide the data.
+/// background, because a background would hide the data.
 fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {

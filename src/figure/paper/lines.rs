@@ -290,8 +290,8 @@ pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> 
     if marker == Marker::Circle { canvas.disc(at, R, colour) } else { canvas.marker(at, marker, R, colour) }
 }
 
-/// Selects the points that get a marker, omitting markers that would touch the previous one. If lines alternate, each marks only the points
-/// of its turn and its unconnected points.
+/// Selects the points that have a marker, omitting markers that would touch the previous one. If the markers of lines alternate, each line
+/// marks only the points assigned to it and its unconnected points.
 fn marked<'l>(
     chart: &Chart<'_>,
     (line, layer): (&'l Line, usize),

@@ -245,8 +245,8 @@ fn narrowed(mut look: Look, bars: usize, legend: impl Fn(f64) -> f64) -> Look {
     look
 }
 
-/// Left and right edges of a chart on a wide page, with a legend of width `legend` beside it. A few bars get a narrow frame; together with
-/// its legend, it is centred on the page.
+/// Left and right edges of a chart on a wide page, with a legend of width `legend` beside it. A chart with only a few bars has a narrower
+/// frame, which is centred on the page together with its legend.
 fn beside(figure: &Figure, (left, right): (f64, f64), page: f64, legend: f64) -> (f64, f64) {
     let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
     let width = frame(bars, page);

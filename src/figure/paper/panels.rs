@@ -16,7 +16,7 @@ const ASPECT: (f64, f64) = (0.36, 0.4);
 
 /// Height reserved for the title and the lines below the panels, in page units.
 const TITLED: f64 = 100.0;
-/// Height of the row above a panel with its letter and name, in page units.
+/// Height of the row above a panel that holds the panel's letter and name, in page units.
 const NAMED: f64 = 9.0;
 /// Distance between panels side by side, in page units.
 const BETWEEN: f64 = 14.0;

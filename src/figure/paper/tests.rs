@@ -351,8 +351,7 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
     scene.items.iter().filter(is).count()
 }
 
-/// Regression: intervals by Student's t over two training runs used to span the axis from 0 to 1, and the dots that replaced them hid
-/// markers.
+/// Regression: Student's t intervals over two training runs used to span the axis from 0 to 1, and the dots that replaced them hid markers.
 #[test]
 fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {

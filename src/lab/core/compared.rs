@@ -65,7 +65,7 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
     a.iter().filter_map(beside).collect()
 }
 
-/// Replaces model names by their positions, longer names first because one may contain another.
+/// Replaces model names with their positions, longer names first because one may contain another.
 fn replaced(name: &str, models: &[String], by: impl Fn(usize) -> String) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));
@@ -382,7 +382,7 @@ mod tests {
         assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
     }
 
-    /// Regression: a measurement made by both runs with the same settings used to get a two-sample interval around 0.
+    /// Regression: the difference of a measurement made by both runs with the same settings used to have a two-sample interval around 0.
     #[test]
     fn a_measurement_that_both_runs_made_is_not_tested() {
         let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];

@@ -191,7 +191,8 @@ pub fn resident() -> Option<u64> {
     status("VmRSS:")
 }
 
-/// Peak resident bytes of the process. While a model loads, both its file and its parameters are in memory.
+/// Peak resident bytes of the process. This can exceed [`resident`] because a model's file and its parameters are both in memory while it
+/// loads.
 pub fn peak() -> Option<u64> {
     status("VmHWM:")
 }

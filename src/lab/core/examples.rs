@@ -39,7 +39,7 @@ pub struct TaskSpec {
     pub phi: Option<f64>,
     /// Name of the property to intervene on.
     pub target: String,
-    /// Names of further properties to preserve. Selectivity is then the mean over these and the other property.
+    /// Names of additional properties to preserve. Selectivity is then the mean over these and the other property.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     /// With `data`: names of the labels to preserve. `target` is then a label of the file too.

@@ -1,9 +1,9 @@
 //! The comparisons tested and shown in a session, with adjusted p-values.
 //!
 //! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, or the sizes of one comparison.
-//! Within a family, p-values are adjusted by Holm (1979). Across families, Simes' test (1986) and the procedure of Benjamini and Hochberg
-//! (1995) select R of m families at q. Tests within the selected families are at level q R / m (Benjamini and Bogomolov 2014); their
-//! findings are exploratory. The planned comparisons of a run form a separate family, always tested at α.
+//! Within a family, p-values are adjusted with Holm's method (1979). Across families, Simes' test (1986) and the procedure of Benjamini and
+//! Hochberg (1995) select R of m families at q. Tests within the selected families are at level q R / m (Benjamini and Bogomolov 2014);
+//! their findings are exploratory. The planned comparisons of a run form a separate family, always tested at α.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

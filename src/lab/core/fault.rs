@@ -79,10 +79,10 @@ macro_rules! told {
 }
 
 told! {
-    TaskError: "task", "choose a different task, or set task.examples";
+    TaskError: "task", "choose a different task, or set `task.examples`";
     FrequencyError: "task.phi", "omit phi to keep the natural correlation";
-    SplitError: "split", "raise task.examples";
-    DataError: "data", "raise task.examples";
+    SplitError: "split", "raise `task.examples`";
+    DataError: "data", "raise `task.examples`";
 }
 
 pub fn problem(error: &dyn std::fmt::Display, place: &str, hint: &str) -> Problem {

@@ -12,14 +12,14 @@ pub enum Roles {
     Target,
     /// The property to preserve.
     Other,
-    /// A further property to preserve, by its index in the experiment.
+    /// An additional property to preserve, by its index in the experiment.
     Further(usize),
 }
 
-/// Labels of a further property to preserve.
+/// Labels of an additional property to preserve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FurtherLabels {
-    /// Index among the task's further properties.
+    /// Index among the task's additional properties.
     pub property: usize,
     /// The name in specs and findings.
     pub id: &'static str,
@@ -62,7 +62,7 @@ impl PropertyLabels {
         }
     }
 
-    /// Adds further properties to preserve. Names in `also` that the task lacks are ignored. `which` are the labelled examples.
+    /// Adds additional properties to preserve. Names in `also` that the task lacks are ignored. `which` are the labelled examples.
     pub fn with(
         mut self,
         task: &Task,
@@ -153,8 +153,8 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
 
 /// The oracle data for training a property's probe: the largest subset in which the property is uncorrelated with another property.
 ///
-/// A further property is decorrelated from the target, so that its probe cannot use the target. The target is decorrelated only from the
-/// other property. `seed` is the data seed.
+/// An additional property is decorrelated from the target, so that its probe cannot use the target. The target is decorrelated only from
+/// the other property. `seed` is the data seed.
 pub fn training_part(
     part: &OracleSplit,
     labels: &PropertyLabels,

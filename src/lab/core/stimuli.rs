@@ -171,7 +171,7 @@ impl Stimuli {
                 _ if e.has_forms() => return Ok(None),
                 _ => None,
             };
-            // An unreadable text gets an empty list, which is counted below.
+            // For an unreadable text, the list is empty; such texts are counted below.
             let none =
                 Stimulus { example: i, ids: Vec::new(), position: 0, changed: Spot::At(0), read: Spot::At(0), forms };
             let shown = Shown::new(e, mask.as_ref().map(|(text, id)| (text.as_str(), *id)), causal);

@@ -183,7 +183,7 @@ pub const TERMS: &[Term] = &[
         "ledger",
         "",
         &[Prompts],
-        "Sources of variance in a gap between two models in one draw: models, prompt, name, sample, and the rest.",
+        "Variance of the gap between two models in one draw, split by source: prompt, name, sample, and the rest.",
     ),
     term("power", "", &[Power], "Probability that a comparison detects a real difference; .80 is customary."),
     term("level", "α", &[Power], "Probability that a test finds a difference where there is none; .05 is customary."),
@@ -224,7 +224,7 @@ pub const TERMS: &[Term] = &[
         "predicted rationale",
         "top K",
         &[Saliency],
-        "The K words with the highest scores of a method; K depends on the marked rationales.",
+        "The K words that a method scores highest; K depends on the marked rationales.",
     ),
     term(
         "changed partner",

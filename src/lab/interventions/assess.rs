@@ -50,7 +50,7 @@ pub struct Strength {
     pub(crate) selectivity_by_class: Option<Bands>,
     /// Readability of the other property after the intervention.
     pub readable: Option<Readable>,
-    /// Scores by property if there are several: the other property, then the further properties.
+    /// Scores by property if there are several: the other property, then the additional properties.
     pub kept: Vec<KeptStrength>,
     /// Number of examples used for completeness.
     pub n_c: usize,

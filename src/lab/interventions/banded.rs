@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(narrow.spread(1), "[.49, .51]");
     }
 
-    /// Regression: two training runs used to show S .95 [.02, 1.00] next to R .92 [.75, .98], both by Student's t with one degree of
+    /// Regression: two training runs used to show S .95 [.02, 1.00] next to R .92 [.75, .98], both from Student's t with one degree of
     /// freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {

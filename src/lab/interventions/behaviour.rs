@@ -57,8 +57,8 @@ pub struct Told {
     pub won: u64,
     /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
-    /// p-value for the hypothesis that the preference changes at no strength of the sweep, by max-T over all strengths. Absent before the
-    /// sweep is complete, and from recordings made by older versions.
+    /// p-value for the hypothesis that the preference changes at no strength of the sweep, from a max-T test over all strengths. Absent
+    /// before the sweep is complete, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,
 }

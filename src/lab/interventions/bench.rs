@@ -46,7 +46,7 @@ pub(crate) struct Chunk {
     pub target: Vec<usize>,
     /// True value of the other property, where defined.
     pub other: Vec<Option<usize>>,
-    /// True values of the further properties to keep, by property and example.
+    /// True values of the additional properties to keep, by property and example.
     pub further: Vec<Vec<Option<usize>>>,
     /// Hidden states of the true counterfactuals at the layer of the intervention (n x D), once a method has requested them.
     pub twins: Option<Matrix>,
@@ -74,7 +74,7 @@ pub struct Scores {
     pub predicted: Vec<f64>,
     /// Confusion matrix of the other property's oracle, with true values as rows.
     pub(crate) confusion: Vec<Vec<f64>>,
-    /// Scores of the further properties to keep.
+    /// Scores of the additional properties to keep.
     pub further: Vec<Kept>,
 }
 
@@ -268,7 +268,7 @@ pub(crate) struct Judges<'a> {
     pub meter: Option<&'a Meter>,
 }
 
-/// Oracles of one layer, and their outputs there before the intervention.
+/// Oracles of one layer, and their outputs at that layer before the intervention.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// Layer of the intervention or a later one, from 1.

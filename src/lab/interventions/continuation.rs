@@ -170,8 +170,8 @@ impl Continuation {
         self.columns.len()
     }
 
-    /// Continues from hidden states `h` (rows x D, then those of further tokens). Also returns the hidden states after each of the blocks
-    /// `later` (from 1); one pass serves all of them.
+    /// Continues from hidden states `h` (rows x D, then those of additional tokens). Also returns the hidden states after each of the
+    /// blocks `later` (from 1); one pass serves all of them.
     pub(crate) fn run(
         &self,
         model: &Model,
@@ -214,7 +214,8 @@ impl Continuation {
         Ok(Continued { forms, ranks, later: later_hidden })
     }
 
-    /// Probabilities of the first row's two forms over the whole vocabulary, continuing from `h` (rows x D, then those of further tokens).
+    /// Probabilities of the first row's two forms over the whole vocabulary, continuing from `h` (rows x D, then those of additional
+    /// tokens).
     pub(crate) fn probabilities(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         let Some((part, k)) = self.parts.iter().find_map(|p| Some((p, p.places.iter().position(|x| *x == 0)?))) else {
             return Ok([f64::NAN; 2]);

@@ -135,7 +135,7 @@ impl Distances {
 }
 
 /// Distances between real states and states edited by one method at one strength, for one training run. The finding's `n` is the number of
-/// measured examples; intervals are by Student's t over these examples.
+/// measured examples; intervals use Student's t over these examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Name of the method in the registry.

@@ -101,13 +101,14 @@ pub struct DataFinding {
     pub phi: (f64, f64),
     /// Median Euclidean norm of the hidden states, and median standard deviation of their coordinates.
     pub scale: (f64, f64),
-    /// Further properties to keep; empty if there is only one.
+    /// Additional properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
     /// Distance that defines C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// Number of examples longer than the model's context, which are dropped, truncated or read in a window, as set in the spec.
+    /// Number of examples that are longer than the model's context; the spec determines whether they are dropped, truncated or read in a
+    /// window.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
@@ -215,12 +216,12 @@ pub struct ReliabilityFinding {
     /// For nullifying methods: completeness toward the class prior instead of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
-    /// Number of training runs averaged for the point, and its further scores.
+    /// Number of training runs averaged for the point, and its additional scores.
     #[serde(flatten)]
     pub beside: Beside,
 }
 
-/// Number of training runs averaged for a point, and its further scores; absent from the oldest recordings.
+/// Number of training runs averaged for a point, and its additional scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
     /// Number of training runs judged so far; 0 if unknown.
@@ -322,7 +323,7 @@ pub struct How {
     /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// The optimum by the paper's rule: chosen and measured on the same examples.
+    /// The optimum under the paper's rule: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
     /// Selectivity by property at this strength, if there are several to keep.

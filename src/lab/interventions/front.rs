@@ -63,7 +63,7 @@ pub struct Knee {
     /// Distance above the line between the front's ends, in units of the scores. Its interval combines those of completeness and
     /// selectivity; the line is treated as exact.
     pub distance: Estimate,
-    /// Number of further settings on the front whose distance is equal within the intervals.
+    /// Number of other settings on the front whose distance does not differ within the intervals.
     pub ties: usize,
 }
 
@@ -213,7 +213,7 @@ pub struct KneeFinding {
     pub setting: FrontSetting,
     /// Distance above the line between the front's ends.
     pub distance: Estimate,
-    /// Number of further settings on the front whose distance is the same within the intervals.
+    /// Number of other settings on the front whose distance does not differ within the intervals.
     pub ties: usize,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::banded::Banded;
 use stats::estimate::Estimate;
 
-/// A further property to keep.
+/// An additional property to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FurtherData {
     pub property: String,

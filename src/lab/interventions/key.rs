@@ -45,7 +45,7 @@ impl MethodKey {
     }
 }
 
-/// Layers that an intervention writes and an oracle reads.
+/// Layers that an intervention edits and an oracle reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Place {
     /// Layer of the intervention, from 1.

@@ -33,7 +33,7 @@ pub struct Leak {
     pub chance: f64,
     /// Logistic regression (C = 1).
     pub linear: Left,
-    /// A perceptron with the given recipe.
+    /// A perceptron with the given settings.
     pub mlp: Left,
     pub n: usize,
 }

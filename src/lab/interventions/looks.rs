@@ -36,7 +36,7 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// Number that determines a method's look. A method missing from the table (from a newer program's session) gets a fixed number, derived
+/// Number that determines a method's look. A method missing from the table (from a newer program's session) has a fixed number, derived
 /// from its name, that no method in the table has.
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);

@@ -19,7 +19,7 @@ use lab::results::Tagged;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
-    /// The optimum at the layer of the intervention, judged by the spec's first oracle there.
+    /// The optimum at the layer of the intervention, judged by the spec's first oracle at that layer.
     Optimum,
     /// Set in the spec.
     Spec,

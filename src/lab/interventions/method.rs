@@ -123,7 +123,9 @@ pub enum InterventionError {
         classes: usize,
     },
     /// No training example has the intended value and the same value of the other property.
-    #[error("no training example has the value {target} and the same value of the other property; set same_other to 0")]
+    #[error(
+        "no training example has the value {target} and the same value of the other property; set `same_other` to 0"
+    )]
     NoDonor {
         /// The intended value.
         target: usize,

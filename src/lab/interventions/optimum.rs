@@ -61,7 +61,7 @@ pub struct Optimum {
     pub end: Option<End>,
 }
 
-/// The optimum by the paper's rule: chosen and reported on the same examples, even if the oracle no longer reads the other property.
+/// The optimum under the paper's rule: chosen and reported on the same examples, even if the oracle no longer reads the other property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paper {
     /// Index among the strengths.
@@ -97,7 +97,7 @@ pub enum NoOptimum {
         /// Chance level: one divided by the number of values.
         chance: f64,
     },
-    /// Like [`Self::OneValue`], for a further property.
+    /// Like [`Self::OneValue`], for an additional property.
     #[error(
         "the test examples contain only {values} of the {classes} values of {property}, so its chance level is unknown"
     )]
@@ -108,7 +108,7 @@ pub enum NoOptimum {
         /// Number of values of the property.
         classes: usize,
     },
-    /// Like [`Self::Ruined`], for a further property.
+    /// Like [`Self::Ruined`], for an additional property.
     #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     FurtherRuined {
         property: String,
@@ -127,7 +127,7 @@ pub enum NoOptimum {
     FewExamples,
 }
 
-/// An optimum's reliability on all examples and in every resample, by replicate (see [`linearised`]).
+/// An optimum's reliability on all examples and in every resample, for each replicate (see [`linearised`]).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draws {
     /// Reliability on the examples themselves; `None` without an optimum.
@@ -136,7 +136,7 @@ pub struct Draws {
     pub rows: Vec<Option<Vec<f64>>>,
 }
 
-/// Completeness and selectivity on the halves not used for the choice, averaged over all choices, by replicate.
+/// Completeness and selectivity on the halves not used for the choice, averaged over all choices, for each replicate.
 pub(super) type HeldOut = [Vec<f64>; 2];
 
 impl Draws {

@@ -1,4 +1,4 @@
-//! Further hyperparameters of methods by name, with defaults and bounds, so that specs and screens need no extra code for them.
+//! The other hyperparameters of methods by name, with defaults and bounds, so that specs and screens need no extra code for them.
 
 use super::method::Method;
 
@@ -60,7 +60,7 @@ impl Setting {
     }
 }
 
-/// An unknown hyperparameter, or a value that a hyperparameter does not accept.
+/// An unknown hyperparameter, or an invalid value of a hyperparameter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
     /// No setting has this name.

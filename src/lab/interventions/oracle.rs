@@ -49,7 +49,7 @@ pub struct Oracle {
     pub target: Probe<OracleRole>,
     /// Probe of the other property.
     pub other: Probe<OracleRole>,
-    /// Probes of the further properties to keep, in the experiment's order.
+    /// Probes of the additional properties to keep, in the experiment's order.
     pub further: Vec<Probe<OracleRole>>,
 }
 

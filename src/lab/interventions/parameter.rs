@@ -11,7 +11,7 @@ pub enum Scale {
     Integer,
 }
 
-/// The parameter of a method. At 0 every method is the identity, except AlterRep (which is INLP there) and methods without a strength,
+/// The parameter of a method. At 0 every method is the identity, except AlterRep (which reduces to INLP) and methods without a strength,
 /// which exchange the whole embedding.
 #[derive(Debug, PartialEq)]
 pub struct Parameter {
@@ -82,7 +82,7 @@ pub const EPSILON: Parameter = Parameter {
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
-    doc: "step along the classifiers' directions, as a multiple of the embedding's component along them; 0 is INLP",
+    doc: "step along the classifiers' directions, as a multiple of the embedding's component along them; 0 gives INLP",
     grid: &[0.0, 0.01, 0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0],
     scale: Scale::Log,
     min: 0.0,
@@ -148,7 +148,7 @@ pub const SHIFT: Parameter = Parameter {
 pub const SHARE: Parameter = Parameter {
     name: "share",
     symbol: "s",
-    doc: "share of the change that is applied; 1 is the method, 0 leaves the embedding unchanged",
+    doc: "share of the change that is applied; 1 applies all of it, 0 leaves the embedding unchanged",
     grid: &[0.0, 0.25, 0.5, 0.75, 0.9, 1.0],
     scale: Scale::Linear,
     min: 0.0,

@@ -1,4 +1,4 @@
-//! Picks the figure requested on a command line, by name, model, methods and oracle.
+//! Picks the figure requested on a command line from its name, model, methods and oracle.
 
 use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;

@@ -28,7 +28,7 @@ mod tests {
                 "rank" => assert_eq!(method.parameter.grid, RANKS, "{}: up to rank 40", m.name),
                 _ => assert!(m.values.is_empty(), "{}: the paper gives no grid", m.name),
             }
-            assert!(m.options.is_empty(), "{}: as the defaults are, which are the paper's", m.name);
+            assert!(m.options.is_empty(), "{}: the defaults are the paper's", m.name);
         }
         assert_eq!(spec.probe.oracles, [OracleKind::Mlp, OracleKind::Linear]);
         assert_eq!(spec.probe.grid, "paper");

@@ -24,7 +24,7 @@ pub struct Ranking {
 
 impl Ranking {
     /// Compares methods by the draws of their optima. `seed` determines the draws of replicates, which are the same for all methods. While
-    /// replicates are still running, a method with fewer of them gets separate draws.
+    /// replicates are still running, a method with fewer of them has separate draws.
     ///
     /// # Panics
     /// If the methods have different numbers of resamples.

@@ -1,4 +1,4 @@
-//! Results of a run so far: the fold of its findings, by typed keys.
+//! Results of a run so far: the fold of its findings, indexed by typed keys.
 
 use serde::{Deserialize, Serialize};
 

@@ -45,7 +45,7 @@ impl Distance {
         }
     }
 
-    /// The largest possible distance from `p`, which is the distance to a one-hot distribution.
+    /// The largest possible distance from `p`: the distance to a one-hot distribution.
     pub fn farthest(self, p: &[f64]) -> f64 {
         match self {
             Distance::Tv => {
@@ -190,7 +190,7 @@ pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
     harmonic_mean(completeness, selectivity)
 }
 
-/// Scores of a further property to keep, per example; defined if the example has it.
+/// Scores of an additional property to keep, per example; defined if the example has it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Kept {
     pub selectivity: Vec<Option<f64>>,

@@ -152,13 +152,13 @@ fn target() -> Setting<Spec> {
     .shown(|spec, _| spec.task.target.replace('_', " "))
 }
 
-/// Further properties to keep, in the order of the task.
+/// Additional properties to keep, in the order of the task.
 fn also() -> Setting<Spec> {
     let further = |spec: &Spec| TASKS.iter().find(|t| t.id == spec.task.name).map_or(&[][..], |t| t.further);
     Setting::new(
         "task.also",
         "Also keep intact",
-        "Further properties to keep: selectivity is then the mean over all of them, each judged by its own oracle.",
+        "Additional properties to keep: selectivity is then the mean over all of them, each judged by its own oracle.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("none"),
             None => Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
@@ -269,7 +269,7 @@ const READS: [Option<Position>; 7] = {
 
 fn oracle_position() -> Setting<Spec> {
     let title = |p: Option<Position>| p.map_or("same as edit", Position::title);
-    let help = "The tokens that the oracles read. A position that the edit does not write needs a later oracle layer.";
+    let help = "The tokens that the oracles read. A position that the edit does not change needs a later oracle layer.";
     row("task.oracle_position", "Oracle position", help)
         .one_of(
             &READS,

@@ -59,12 +59,12 @@ pub struct Spec {
     pub methods: Vec<MethodSpec>,
 }
 
-/// Layers that interventions write and oracles read.
+/// Layers at which interventions edit hidden states and oracles read them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
     pub layer: LayerRef,
-    /// Layer of the oracle, the same or a later one; `None` means the same.
+    /// Layer of the oracle: that of the intervention (`None`) or a later one.
     pub oracle_layer: Option<LayerRef>,
 }
 
@@ -102,7 +102,7 @@ pub struct MethodSpec {
     /// Values of the swept hyperparameter; empty means the grid of the paper.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f64>,
-    /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
+    /// Other hyperparameters by name (`steps`, `rank`, …); those that are not given have their default values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, f64>,
     /// The file with externally made directions or states, for a method that needs one; a relative path starts at the spec's folder.
@@ -188,7 +188,7 @@ impl Spec {
             };
             if method.needs.twins && self.task.target != "subject_number" {
                 let problem = format!(
-                    "{} cannot run: it swaps the number of the subject, and task.target is {}",
+                    "{} cannot run: it can only change the subject's number, but `task.target` is {}",
                     m.name, self.task.target
                 );
                 return refuse.because("method.name", problem);
@@ -270,7 +270,7 @@ impl LabSpec for Spec {
             refuse.unknown("probe.grid", &self.probe.grid, &GRIDS)?;
         }
         if self.probe.oracles.is_empty() {
-            return refuse.because("probe.oracles", "is empty: name mlp, linear or both".into());
+            return refuse.because("probe.oracles", "is empty: name `mlp`, `linear` or both".into());
         }
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;

@@ -47,7 +47,8 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         which,
     );
     let split = Split::new(stimuli.list.len(), spec.seed)?;
-    let layer = spec.site.layer.resolve(model.depth()).map_err(|what| Problem::new(what, "site", "set site.layer"))?;
+    let layer =
+        spec.site.layer.resolve(model.depth()).map_err(|what| Problem::new(what, "site", "set `site.layer`"))?;
     let all: Vec<usize> = (0..stimuli.list.len()).collect();
     let h = stimuli.hidden(model, (layer, Where::Changed), &all, pulse)?;
     let mut part = vec![4; all.len()];

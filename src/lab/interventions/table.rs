@@ -2,8 +2,8 @@
 //!
 //! The columns for each replicate k and strength m are completeness, completeness where the other property is defined, and selectivity for
 //! each value of each property to keep. The columns for each strength are the shares of replicates whose oracle still reads such a property
-//! correctly, by value. One further set of columns indicates each example's values. Every statistic of a set of examples (all, one half, a
-//! resample) is a function of the sums of these columns.
+//! correctly, by value. One additional set of columns indicates each example's values. Every statistic of a set of examples (all, one half,
+//! a resample) is a function of the sums of these columns.
 
 use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;
@@ -18,7 +18,7 @@ pub struct Judged {
     pub further: Vec<Kept>,
 }
 
-/// A further property to keep.
+/// An additional property to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Further {
     pub name: &'static str,
@@ -57,7 +57,7 @@ pub(super) enum Statistic {
     CompletenessWhereSelective,
     /// Selectivity averaged over the values of a property, and over the properties if there are several.
     SelectivityByClass,
-    /// Selectivity on one of several properties: 0 is the other property, then come the further properties.
+    /// Selectivity on one of several properties: 0 is the other property, then come the additional properties.
     SelectivityOn(usize),
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Centre {
 pub(super) struct Table {
     pub(super) replicates: usize,
     pub(super) strengths: usize,
-    /// The properties to keep: the other property, then the further properties.
+    /// The properties to keep: the other property, then the additional properties.
     pub(super) stays: Vec<Stays>,
     /// Total number of values of the properties to keep.
     pub(super) classes: usize,
@@ -232,8 +232,8 @@ impl Table {
         totals
     }
 
-    /// All statistics of a set of examples from its column sums, by statistic, strength and replicate. NaN if a statistic applies to no
-    /// example of the set.
+    /// All statistics of a set of examples for each strength and replicate, computed from the column sums of the set. NaN if a statistic
+    /// applies to no example of the set.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
         let rows = totals[0];
         let defined: f64 = self.present(totals, 0).iter().sum();

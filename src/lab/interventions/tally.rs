@@ -19,7 +19,7 @@ pub struct Tally {
     further: Vec<Told>,
 }
 
-/// Selectivity on a further property and whether it is read correctly, where defined.
+/// Selectivity on an additional property and whether it is read correctly, where defined.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Told {
     selectivity: Vec<f32>,
@@ -27,7 +27,7 @@ struct Told {
 }
 
 impl Tally {
-    /// Appends the scores of further examples.
+    /// Appends the scores of additional examples.
     pub fn extend(&mut self, more: &Scores) {
         let examples = &more.examples;
         self.completeness.extend(examples.completeness.iter().map(|c| *c as f32));
@@ -78,7 +78,8 @@ impl Tally {
         self.completeness.is_empty()
     }
 
-    /// The scores by example. `other` contains each example's true value of the other property; `further` contains the further properties.
+    /// The scores by example. `other` contains each example's true value of the other property; `further` contains the additional
+    /// properties.
     ///
     /// # Panics
     /// If `other` has a different number of examples.

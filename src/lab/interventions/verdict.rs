@@ -36,7 +36,7 @@ pub struct NoOptimumFinding {
     pub parameter: String,
     /// The reason why the method has no best strength.
     pub reason: String,
-    /// The optimum by the paper's rule, if there is one.
+    /// The optimum under the paper's rule, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
 }
@@ -98,15 +98,16 @@ pub struct VersusFinding {
     /// single training run, and in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value for the hypothesis of no difference, by Student's t on the differences between paired training runs. In recordings made by
-    /// older versions, which lack `difference`, it is twice the smaller share of resamples.
+    /// p-value for the hypothesis of no difference, from Student's t for the differences between paired training runs. In recordings made
+    /// by older versions, which lack `difference`, it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// `p` adjusted by Holm over all pairs of methods under this oracle. Absent without `p`, and from recordings made by older versions.
+    /// `p` adjusted with Holm's method over all pairs of methods under this oracle. Absent without `p`, and from recordings made by older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
-    /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a
-    /// single test at .05. Absent without `difference`, and from recordings made by older versions.
+    /// The smallest difference that this number of training runs and examples would detect in 80 of 100 runs in a single test at the level
+    /// .05. Absent without `difference`, and from recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Changes that reverse the verdict, which is therefore uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.

@@ -102,7 +102,9 @@ impl std::str::FromStr for Bound {
         match text {
             "published" => Ok(Bound::Published),
             "textbook" => Ok(Bound::Textbook),
-            "own" => Err("the bound `own` needs a constant: own:C for n = C / epsilon^2, for example own:95.88".into()),
+            "own" => {
+                Err("the bound `own` needs a constant: `own:C` for n = C / epsilon^2, for example `own:95.88`".into())
+            }
             _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }
@@ -274,7 +276,7 @@ impl std::str::FromStr for Ratio {
         let parts = parts.and_then(|p| <[u32; 3]>::try_from(p).ok());
         let parts = parts.filter(|p| p.iter().all(|p| (1..=1_000_000).contains(p)));
         let shown = base::text::shortened(text, 40);
-        parts.map(Self).ok_or(format!("`{shown}` is not a ratio; write train:validation:test, for example 4:1:1"))
+        parts.map(Self).ok_or(format!("`{shown}` is not a ratio; enter train:validation:test, for example 4:1:1"))
     }
 }
 

@@ -15,7 +15,7 @@ use stats::paired::{difference, equivalence};
 pub(crate) const MOST_RESAMPLED: usize = 20_000;
 /// Minimum number of bootstrap resamples; high confidence levels need more.
 const RESAMPLES: usize = 2_000;
-/// Maximum level of an interval, which needs 40,000 resamples.
+/// Maximum level of an interval; it needs 40,000 resamples.
 pub const MOST_LEVEL: f64 = 0.9999;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,8 +49,8 @@ fn together(mut p: Vec<f64>) -> f64 {
 
 /// Compares two sides.
 ///
-/// For one run of each side on independent items, the deciding p-value is McNemar's, by the test in `terms`. Otherwise it is Student's t on
-/// items or clusters, and the difference is also resampled.
+/// For one run of each side on independent items, the deciding p-value is that of McNemar's test in the form that `terms` names. Otherwise
+/// it is from Student's t over items or clusters, and the difference is also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     compare_with(pairs, names, terms, true)
 }
@@ -75,7 +75,7 @@ pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample:
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
-/// Resamples the difference if its interval is by Student's t: for non-binary metrics, several seeds, or clusters. A single table of right
+/// Resamples the difference if its interval uses Student's t: for non-binary metrics, several seeds, or clusters. A single table of right
 /// and wrong answers has Tango's interval, which needs no resampling.
 pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
@@ -146,7 +146,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     }
 }
 
-/// Replaces a missing interval (of a single unit) by the whole range of differences.
+/// Replaces a missing interval (of a single unit) with the whole range of differences.
 fn whole(e: Estimate, binary: bool) -> Estimate {
     let most = if binary { 1.0 } else { f64::MAX };
     // `max` and `min` return the limit if an end is NaN.
@@ -198,8 +198,9 @@ fn draws(level: f64) -> usize {
 
 /// Adjusts a run's p-values for the number of comparisons.
 ///
-/// The p-values of differences are adjusted among themselves by Holm, independently of the margin. An equivalence significant at `alpha` is
-/// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
+/// The p-values of differences are adjusted among themselves with Holm's method, independently of the margin. An equivalence significant at
+/// `alpha` is one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer
+/// 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
     let p: Vec<f64> = all.iter().map(|c| c.p).collect();

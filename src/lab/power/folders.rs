@@ -78,7 +78,7 @@ fn groups(
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<String, Vec<Results>>, ReadError> {
     let groups = read_all(file, wanted)?;
-    // Each group gets all notes on the file.
+    // All notes on the file are added to each group.
     let of_file = groups.first().map_or(&[][..], |group| &group.notes);
     notes.extend(of_file.iter().map(|note| format!("{}: {note}", file.display())));
     let named = |filter: &str| match filter {

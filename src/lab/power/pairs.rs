@@ -136,7 +136,7 @@ impl Pairs {
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// Item counts that suffice to answer questions about the comparison.
+    /// Summarises the pairs into the counts from which all statistics of the comparison are computed.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
@@ -159,7 +159,7 @@ impl Pairs {
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
     }
 
-    /// Whether each side is right on each item, by majority over several seeds.
+    /// Whether each side is right on each item; with several seeds, whether it is right with the majority of them.
     ///
     /// `None` for values other than 0 or 1, for an even number of seeds (where votes may tie), for clusters, and for sides with different
     /// items.

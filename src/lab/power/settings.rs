@@ -160,7 +160,7 @@ fn steps() -> Setting<Spec> {
         |s, sizes: Vec<usize>| {
             let rises = sizes.windows(2).all(|w| w[0] < w[1]);
             if sizes.is_empty() || sizes.len() > MOST_SIZES || !rises {
-                return Err(format!("write 1 to {MOST_SIZES} sizes, each larger than the one before"));
+                return Err(format!("enter between 1 and {MOST_SIZES} sizes, in increasing order"));
             }
             s.task.sizes = sizes;
             Ok(())
@@ -225,7 +225,7 @@ fn sigmas() -> Setting<Spec> {
             let sound = sigmas.iter().all(|sigma| (0.0..=1e6).contains(sigma));
             let once = sigmas.iter().enumerate().all(|(i, sigma)| !sigmas[..i].contains(sigma));
             if sigmas.len() > MOST_NOISES || !sound || !once {
-                return Err(format!("write up to {MOST_NOISES} different numbers from 0 to 1e6"));
+                return Err(format!("enter up to {MOST_NOISES} different numbers from 0 to 1e6"));
             }
             s.also.noise = sigmas;
             Ok(())

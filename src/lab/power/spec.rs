@@ -339,7 +339,7 @@ impl Spec {
                 let shown = shortened(&side.classifier, 40);
                 return refuse.because(
                     &format!("{name}.classifier"),
-                    format!("is `{shown}`: must be logistic, or mlp:H with 1 to 4096 hidden units"),
+                    format!("is `{shown}`: must be `logistic`, or `mlp:H` with 1 to 4096 hidden units"),
                 );
             }
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
@@ -382,13 +382,13 @@ impl Spec {
             side.data.iter().try_for_each(|d| refuse.no_file(&format!("{key}.data"), d))?;
         }
         if self.also.folds && self.task.ratio != Ratio::PAPER {
-            let problem = "requires the ratio 4:1:1: omit task.ratio, or remove the folds".into();
+            let problem = "requires the ratio 4:1:1: omit `task.ratio`, or remove the folds".into();
             return refuse.because("also.folds", problem);
         }
         let sizes = &self.task.sizes;
         if sizes.is_empty() || sizes.len() > MOST_SIZES {
             let count = sizes.len();
-            return refuse.because("task.sizes", format!("has {count} sizes: write 1 to {MOST_SIZES}"));
+            return refuse.because("task.sizes", format!("has {count} sizes; between 1 and {MOST_SIZES} are allowed"));
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
@@ -414,7 +414,7 @@ impl Spec {
         }
         if self.also.noise.len() > MOST_NOISES {
             let count = self.also.noise.len();
-            return refuse.because("also.noise", format!("has {count} values: write at most {MOST_NOISES}"));
+            return refuse.because("also.noise", format!("has {count} values; at most {MOST_NOISES} are allowed"));
         }
         refuse.twice("also.noise", &self.also.noise)?;
         self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;

@@ -8,7 +8,7 @@ use lab::table::{Entry, Table};
 use stats::Estimate;
 
 const RUN: &str = "this run";
-/// Columns of [`DATASETS`], by how many counts are printed: all samples; training and test; training, validation and test.
+/// Columns of [`DATASETS`], which depend on how many counts are printed: all samples; training and test; training, validation and test.
 const COUNTS: [&[&str]; 3] = [&["samples"], &["train", "test"], &["train", "validation", "test"]];
 const COLUMNS: [&str; 5] = ["classes", "samples", "train", "validation", "test"];
 /// Columns with counts.
@@ -187,8 +187,8 @@ fn recommended(results: &Results) -> Option<Table> {
         };
         p.rows.iter().flat_map(print).collect::<Vec<_>>()
     });
-    let caption = "Mean difference in accuracy by the test items of a pilot, and training examples that the bound recommends \
-                   (published: Zhu et al. 2022, Tables 2 to 7)";
+    let caption = "Mean difference in accuracy by number of test items in a pilot, and number of training examples that \
+        the bound recommends (published: Zhu et al. 2022, Tables 2 to 7)";
     table("recommended", caption, &["Comparison", "Source", "Test items"], (mine.collect(), published.collect()))
 }
 
@@ -215,8 +215,9 @@ fn corrupted(results: &Results) -> Option<Table> {
     let published = RECOMMENDED[0].rows.iter().flat_map(|(items, difference, train_on)| {
         cells("Zhu et al.", *items, Some(Estimate::exact(*difference)), count(*train_on))
     });
-    let caption = "An encoder against the same encoder corrupted: mean difference in accuracy by the test items of a pilot, and training \
-                   examples that the bound recommends (Zhu et al. 2022, Table 2: BERT on bigram_shift)";
+    let caption = "An encoder against the same encoder corrupted: mean difference in accuracy by number of test items \
+        in a pilot, and number of training examples that the bound recommends (Zhu et al. 2022, Table 2: BERT on \
+        bigram_shift)";
     table("corrupted", caption, &["Test items"], (mine, published.collect()))
 }
 
@@ -287,7 +288,8 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
     let (name, unit) = if share { ("tasks", "points") } else { ("tasks-own", "the metric's own unit") };
     let level = results.tasks.first().and_then(|t| t.level).unwrap_or(0.95);
     let caption = format!(
-        "Tasks of the compared systems, in {unit}, with {} intervals; p adjusted by Holm over the tasks of a pair.",
+        "Tasks of the compared systems, in {unit}, with {} intervals; p adjusted with Holm's method over the tasks of a \
+         pair.",
         base::numbers::percent(level)
     );
     let (decimals, scale) = if share { (1, 100.0) } else { (3, 1.0) };

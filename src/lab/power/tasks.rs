@@ -77,8 +77,8 @@ pub struct PooledFinding {
     pub a: String,
     /// Name of the second side.
     pub b: String,
-    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over items,
-    /// for these tasks only; used with fewer than ten tasks).
+    /// `macro` (mean of the tasks' differences, t test over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over
+    /// items, for these tasks only; used with fewer than ten tasks).
     #[id]
     pub over: String,
     /// Number of tasks.

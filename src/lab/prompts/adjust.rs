@@ -19,7 +19,7 @@ pub enum WeightError {
     /// The number of weights differs from the number of prompts.
     #[error("{found} weights for {wanted} prompts")]
     Prompts { found: usize, wanted: usize },
-    #[error("the weights of the first {0} mentions add up to 0, but some subjects have no further mentions")]
+    #[error("the weights of the first {0} mentions add up to 0, but some subjects have no other mentions")]
     Mentions(usize),
 }
 

@@ -20,7 +20,7 @@ pub(crate) const TOP: usize = 10;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Candidates {
-    /// The model's whole vocabulary, by the paper's rule.
+    /// The model's whole vocabulary, under the paper's rule.
     #[default]
     Vocabulary,
     /// The single-token words shared by all chosen models.

@@ -134,8 +134,8 @@ pub struct RelationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// A model's score with one prompt and the original mentions. P@1 and P@k have intervals for proportions; MRR has one by Student's t over
-/// instances.
+/// A model's score with one prompt and the original mentions. P@1 and P@k have intervals for proportions; MRR has a Student's t interval
+/// over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PromptScoreFinding {
     /// Identifier of the relation.
@@ -180,7 +180,7 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst prompt selected on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Interval of `gap_held_out` by Student's t over the instances in one half of a split; absent in recordings made by older versions.
+    /// Student's t interval of `gap_held_out` over the instances in one half of a split; absent in recordings made by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap expected from equally good prompts.
@@ -193,7 +193,7 @@ pub struct PromptPreferenceFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// Prompt preference over relations, with intervals by Student's t over relations. `n` is the number of relations.
+/// Prompt preference over relations, with Student's t intervals over relations. `n` is the number of relations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PreferenceSummaryFinding {
     /// Number of relations.
@@ -248,7 +248,7 @@ pub struct VerbalizationFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// The score averaged over prompts and mentions, with an interval by Student's t over instances.
+/// The score averaged over prompts and mentions, with a Student's t interval over instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AdjustedFinding {
     /// Identifier of the relation.
@@ -322,7 +322,7 @@ pub struct RankCurveFinding {
     pub candidates: Option<Candidates>,
 }
 
-/// Decomposition of the gap between two models. `n` is the number of instances; intervals are by Student's t over relations.
+/// Decomposition of the gap between two models. `n` is the number of instances; intervals use Student's t over relations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LedgerFinding {
     /// First model.
@@ -387,7 +387,7 @@ pub struct TunedFinding {
     pub stability: Option<Estimate>,
     /// Verbalisation stability with the first prompt.
     pub first_stability: Option<Estimate>,
-    /// Subjects of the facts used in the search, which are not queried.
+    /// Subjects of the facts used in the search; these facts are not queried.
     pub subjects: Vec<String>,
     /// Share of the queried facts whose object also occurs in a fact used in the search.
     pub objects_seen: f64,

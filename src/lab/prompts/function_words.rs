@@ -58,7 +58,7 @@ impl FunctionWords {
         let wrong = |what: String| Problem {
             what,
             r#where: path.display().to_string(),
-            hint: "give a text file with one word per line, or omit query.function_words".into(),
+            hint: "give a text file with one word per line, or omit `query.function_words`".into(),
         };
         let text = base::read::text(path, MAX_BYTES).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
         let words = Self::of(&text);

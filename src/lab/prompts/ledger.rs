@@ -1,7 +1,7 @@
 //! The bias ledger: the parts of the gap between two models for a random prompt, mention and sample of instances.
 //!
 //! In one draw, each relation has one prompt (drawn by weight), and its instances are resampled with replacement. Each resampled copy of an
-//! instance gets its own mention. The gap D is the difference between the two models' accuracies, averaged over relations. The mean of D is
+//! instance has its own mention. The gap D is the difference between the two models' accuracies, averaged over relations. The mean of D is
 //! the adjusted gap, which is due to the models themselves. The variance of D is decomposed exactly into contributions from prompt,
 //! mentions and instances, and a residual for the interaction between prompt and instance.
 
@@ -168,7 +168,7 @@ pub struct Ledger {
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations, with intervals by Student's t over relations (linearised for shares). For a single relation, each interval is the
+/// Parts over relations, with Student's t intervals over relations (linearised for shares). For a single relation, each interval is the
 /// whole range. `None` without relations.
 pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {
@@ -209,7 +209,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     })
 }
 
-/// Caveat about the intervals of parts and shares, which depend on the few relations where prompts matter much.
+/// Caveat about the intervals of parts and shares, which depend on the few relations where prompts have large effects.
 pub const DOUBT: &str = "if prompts matter much more for some relations than for others, 95 % intervals of the parts cover the true value less often \
 than in 95 % of runs (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 

@@ -65,7 +65,7 @@ pub fn is_over(gap: f64, large: f64) -> bool {
 /// The intervals of worst, best and gap refer to the true scores of these prompts. A bootstrap of the extremes has too little coverage:
 /// half of the time for the gap between prompts with scores from .50 to .65, and never for equal prompts. Simultaneous limits for all
 /// prompts are used instead: Clopper-Pearson limits at level 1 - (1 - level) / prompts. The standard deviation has no interval (its ends
-/// are NaN); the mean has an interval by Student's t.
+/// are NaN); the mean has a Student's t interval.
 pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     let p = Preference::of(&answers.p_at_1()).filter(|_| n > 0)?;
@@ -93,7 +93,7 @@ pub fn bounded(answers: &Answers, level: f64) -> Option<[Estimate; 5]> {
     ])
 }
 
-/// Mean of the instances' shares with an interval by Student's t. If few shares are 0 or few are 1, it is at least as wide as the exact
+/// Mean of the instances' shares with a Student's t interval. If few shares are 0 or few are 1, it is at least as wide as the exact
 /// interval.
 pub(crate) fn mean_of_shares(values: &[f64], level: f64) -> Estimate {
     let found = mean_within(values, SHARE, level);

@@ -17,7 +17,8 @@ const MAX_FIELDS: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     #[error(
-        "{}, line 1: {what}; expected columns relation, model, prompt, p1, or relation, prompt and a column for each model",
+        "{}, line 1: {what}; expected the columns `relation`, `model`, `prompt` and `p1`, or `relation`, `prompt` and \
+         one column per model",
         file.display()
     )]
     Header { file: PathBuf, what: String },
@@ -195,7 +196,7 @@ fn score(cell: &str) -> Result<Option<f64>, String> {
     if (0.0..=100.0).contains(&value) {
         return Ok(Some(value));
     }
-    Err(format!("`{cell}` is not a score; write 0 to 1, or 0 to 100 per cent"))
+    Err(format!("`{cell}` is not a score; scores are from 0 to 1, or from 0 to 100 per cent"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Queries: a model's input for a prompt and a mention, and the position of its answer.
 //!
-//! Masked and denoising models get the mask in place of the object and answer at the last mask. Causal models get the text before the
-//! object and answer at its last token. Both follow the code of Cao et al. 2022.
+//! Masked and denoising models are given the mask in place of the object and answer at the last mask. Causal models are given the text
+//! before the object and answer at its last token. Both follow the code of Cao et al. 2022.
 
 use std::sync::OnceLock;
 

@@ -9,7 +9,7 @@ use model::ModelError;
 /// The answers that a relation allows for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
-    /// The model's whole vocabulary, by the paper's rule.
+    /// The model's whole vocabulary, under the paper's rule.
     Vocabulary,
     /// Only the listed tokens.
     Tokens(Vec<u32>),

@@ -295,7 +295,7 @@ const ALL: &str = "all";
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts, most", "Maximum number of prompts per relation; the first ones are used.").count_or(
+    row("data.prompts", "Max. prompts", "Maximum number of prompts per relation; the first ones are used.").count_or(
         ALL,
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
         1..=MOST,
@@ -305,7 +305,7 @@ fn most_prompts() -> Setting<Spec> {
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "Maximum number of facts per relation; the first ones are used.").count_or(
+    row("data.instances", "Max. facts", "Maximum number of facts per relation; the first ones are used.").count_or(
         ALL,
         &[10, 20, 40, 100, 200, 500, 1000],
         1..=MOST,
@@ -326,7 +326,7 @@ fn sampled_prompts() -> Setting<Spec> {
 
 fn mentions() -> Setting<Spec> {
     let help = "Maximum number of names per subject, including the usual one (Cao et al. 2022: five).";
-    row("data.mentions", "Names, most", help).count(
+    row("data.mentions", "Max. names", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,
         |s: &Spec| s.data.mentions,

@@ -144,7 +144,7 @@ pub enum Weighting {
     /// Gives all prompts equal weights.
     #[default]
     Uniform,
-    /// Uses the numbers in the spec; relations without numbers get equal weights.
+    /// Uses the numbers in the spec; relations without numbers have equal weights.
     User,
     /// Weights prompts by their likelihood, averaged over the models.
     Perplexity,
@@ -323,11 +323,11 @@ impl Spec {
         }
         refuse.twice("data.files", &data.files)?;
         if data.built_in && data.files.is_empty() {
-            let what = "requires data.files: without files, the built-in relations are always used";
+            let what = "requires `data.files`: without files, the built-in relations are always used";
             return refuse.because("data.built_in", what.into());
         }
         if data.whole && !data.built_in {
-            let what = "requires data.built_in: with it, `relations` selects among the built-in ones";
+            let what = "requires `data.built_in`: with it, `relations` selects among the built-in ones";
             return refuse.because("data.whole", what.into());
         }
         refuse.twice("data.relations", &data.relations)?;

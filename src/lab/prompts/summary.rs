@@ -60,7 +60,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         );
         out.push(printable_label(&line));
     }
-    section(&mut out, "Ledgers: variance of the gap in one draw", &LEDGER_HEAD, ledgers(results));
+    section(&mut out, "Variance components of the gap in a single draw", &LEDGER_HEAD, ledgers(results));
     out.extend((!results.ledgers.is_empty()).then(|| DOUBT.to_owned()));
     section(&mut out, "Further pretraining", &DISPARITY_HEAD, disparity(results));
     out.extend(tuned(results));

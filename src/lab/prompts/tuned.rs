@@ -90,13 +90,13 @@ pub(crate) fn settings() -> [Setting<Spec>; 4] {
             |s: &Spec| s.tuned.prompts,
             |s, n| s.tuned.prompts = n,
         ),
-        row("tuned.triggers", "Words of these", "Number of words between subject and object in a found prompt.").count(
+        row("tuned.triggers", "Trigger words", "Number of words between subject and object in a found prompt.").count(
             &[1, 2, 3, 4, 5, 6, 8, 10],
             1..=10,
             |s: &Spec| s.tuned.triggers,
             |s, n| s.tuned.triggers = n,
         ),
-        row("tuned.facts", "Found on facts", facts).count(
+        row("tuned.facts", "Search facts", facts).count(
             &[5, 10, 20, 50, 100, 200],
             FEWEST..=10_000,
             |s: &Spec| s.tuned.facts,

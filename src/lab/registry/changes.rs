@@ -42,7 +42,7 @@ fn names(lab: LabId) -> impl Fn(&str) -> String {
     }
 }
 
-/// Replaces keys by the labels of settings in a text about a lab's spec.
+/// Replaces keys with the labels of settings in a text about a lab's spec.
 pub fn with_labels(lab: LabId, text: &str) -> String {
     let mut all = settings(lab, &Known::default());
     // Longer keys first: they may begin with a shorter one.

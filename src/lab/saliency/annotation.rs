@@ -295,7 +295,7 @@ impl Marks {
     }
 }
 
-/// Agreement between two annotators on the sentences that both annotated, with intervals by Student's t over sentences.
+/// Agreement between two annotators on the sentences that both annotated, with Student's t intervals over sentences.
 ///
 /// # Errors
 /// A message with the reason why nothing can be compared.
@@ -356,7 +356,7 @@ fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
     (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
 }
 
-/// Kappa with a jackknife interval over sentences, by Student's t.
+/// Kappa with a jackknife interval over sentences that uses Student's t.
 fn kappa_of_sentences(marks: &[Marks], level: f64) -> Option<Estimate> {
     let table = marks.iter().fold([0; 4], add);
     let others = marks.iter().map(|m| {

@@ -88,7 +88,7 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
             drawn.left_out.iter().take(3).map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first)).collect();
         let printed = if printed.is_empty() { String::new() } else { format!(" ({})", printed.join("; ")) };
         let what = format!("{}: no sentence is usable{printed}", drawn.source);
-        return Err(problem(&what, "data", "see data.file and data.dimensions of the spec").into());
+        return Err(problem(&what, "data", "see `data.file` and `data.dimensions` of the spec").into());
     }
     drawn.families = evenly(std::mem::take(&mut drawn.families), spec.data.inputs, spec.seed);
     Ok(drawn)

@@ -152,7 +152,7 @@ pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     figure.map(|figure| Figure { name: "own".into(), ..figure })
 }
 
-/// What is drawn against the rationale ratio.
+/// Quantity plotted against the rationale ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     TokenF1,

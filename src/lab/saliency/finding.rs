@@ -233,7 +233,7 @@ pub struct SaliencyFinding {
     pub excluded: Vec<usize>,
     /// The ranked words by descending score; ties keep the order of the sentence.
     pub ranking: Vec<usize>,
-    /// Size of the predicted rationale, which is the first `k` words of the ranking; 0 without a gold rationale.
+    /// Number of words at the top of the ranking that form the predicted rationale; 0 without a gold rationale.
     pub k: usize,
     /// The model's tokens, with the words that each overlaps.
     #[serde(default)]
@@ -269,7 +269,7 @@ pub struct AccuracyFinding {
     /// `original`, `perturbed`, or `all`.
     #[id]
     pub sample: String,
-    /// Kind of perturbation, or `all`; counts only originals with a partner of this kind.
+    /// Kind of perturbation, or `all`; only originals with a partner of this kind count.
     #[id]
     pub perturbation: String,
     /// Share of inputs whose first answer is right.
@@ -377,10 +377,10 @@ pub struct CorrectnessFinding {
     /// `right` or `wrong`: inputs with a right (or wrong) answer, and pairs with two of them. `changed`: pairs with only one right answer.
     #[id]
     pub answers: Answers,
-    /// For `right`: token-F1 above chance for right inputs minus token-F1 above chance for wrong inputs, with an interval by Student's t
-    /// over originals.
+    /// For `right`: token-F1 above chance for right inputs minus token-F1 above chance for wrong inputs, with a Student's t interval over
+    /// originals.
     pub f1_gap: Option<Estimate>,
-    /// Two-sided p-value of `f1_gap`, by Student's t over originals.
+    /// Two-sided p-value of `f1_gap`, from Student's t over originals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_gap_p: Option<f64>,
     /// For `right`: MAP above chance for right pairs minus MAP above chance for wrong pairs.
@@ -424,7 +424,7 @@ pub struct RatioFinding {
     pub ratio: f64,
     /// Mean token-F1 over inputs in this range.
     pub token_f1: Option<Estimate>,
-    /// Expected F1 of a random ranking, which increases with the ratio.
+    /// Expected F1 of a random ranking; it increases with the ratio.
     pub random_f1: Option<Estimate>,
     /// MAP of partners whose originals are in this range; null without partners.
     pub map: Option<Estimate>,

@@ -1,5 +1,5 @@
 //! A sentence as a model's input: its tokens with the mask, the positions of the answer, and the words that each token overlaps. A causal
-//! model gets only the text before the mask.
+//! model is given only the text before the mask.
 //!
 //! A multi-token answer has one mask per token. A causal model generates its tokens one by one, so later slots are known only after it has
 //! answered: [`Input::answered`].

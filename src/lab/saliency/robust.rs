@@ -1,4 +1,4 @@
-//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings, by Frobenius norm,
+//! Sensitivity of a prediction to its rationale, after Yin et al. (2022): the smallest change to the words' embeddings (in Frobenius norm)
 //! that changes the prediction. A small value means that the prediction depends on these words.
 //!
 //! For each of the likeliest other tokens, the search looks for the nearest point at which this token's logit equals the logit of the
@@ -22,7 +22,7 @@ const STEPS: usize = 12;
 const WHOLE: usize = 5;
 /// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, and thus at most double it.
 const LONGEST: f64 = 0.1;
-/// Share of the change by which a step goes beyond the boundary, so that the prediction changes there.
+/// Share of the change by which a step goes beyond the boundary, so that the prediction changes at the new point.
 const BEYOND: f64 = 0.002;
 /// Maximum change relative to the input's norm; also the value for a prediction that does not change within it.
 pub(crate) const MOST: f64 = 4.0;
@@ -35,7 +35,7 @@ pub(crate) const PASSES: usize = 1 + RIVALS * 5 * LOOK;
 struct Walk {
     /// Index of the input.
     input: usize,
-    /// Index of the slot, and the token that should overtake the predicted one there.
+    /// Index of the slot, and the token that should become more likely than the predicted one in it.
     slot: usize,
     rival: u32,
     /// Change of the embeddings, as tokens x width.

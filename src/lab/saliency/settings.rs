@@ -236,7 +236,7 @@ fn steps() -> Setting<Spec> {
 
 fn tolerance() -> Setting<Spec> {
     let help = "Accepted completeness error; steps are doubled until it is reached, up to `most_steps`.";
-    row("integrated_gradients.tolerance", "Path error, most", help).number(
+    row("integrated_gradients.tolerance", "Max. path error", help).number(
         &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
         Range::real(1e-6, 1e6),
         |s: &Spec| s.integrated_gradients.tolerance,

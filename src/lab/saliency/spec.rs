@@ -42,7 +42,7 @@ pub struct Spec {
 #[expect(clippy::manual_non_exhaustive, reason = "a key from older specs")]
 pub struct IntervalSpec {
     pub level: f64,
-    /// Accepted from older specs and ignored, because intervals by Student's t need no resamples.
+    /// Accepted from older specs and ignored, because Student's t intervals need no resamples.
     #[serde(skip_serializing, deserialize_with = "ignored")]
     resamples: (),
 }
@@ -267,7 +267,7 @@ impl TargetKind {
     }
 }
 
-/// Settings of integrated gradients. Gradient × input and occlusion share the target; occlusion replaces words by the baseline.
+/// Settings of integrated gradients. Gradient × input and occlusion share the target; occlusion replaces words with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathSpec {

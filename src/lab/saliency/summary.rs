@@ -163,7 +163,7 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
         let verdict = match gap.mean {
             _ if *p > ALPHA => "shows no difference in agreement with annotators between right and wrong answers",
             m if m > 0.0 => "agrees better with annotators if the answer is right",
-            _ => "agrees worse with annotators if the answer is right",
+            _ => "agrees less well with annotators if the answer is right",
         };
         let p = probability(*p);
         format!(

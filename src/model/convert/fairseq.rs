@@ -50,7 +50,7 @@ pub(super) fn rename(named: &mut Vec<Named<'_>>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Strips the name of the encoder, which fairseq called `decoder` until 2020 and `encoder` since.
+/// Strips the prefix of the encoder: `decoder` in fairseq until 2020, and `encoder` since then.
 fn without_stack(name: &str) -> Option<&str> {
     name.strip_prefix("decoder.").or_else(|| name.strip_prefix("encoder."))
 }

@@ -50,7 +50,7 @@ fn noise(a: &Trace, b: &Trace) -> f32 {
 
 /// Compares a random model in f16 and bf16, on both executors, with f32 arithmetic on the rounded weights. Some random models amplify every
 /// rounding error, so deviations are measured relative to the difference between the results with bf16 and with f16 weights. Arithmetic in
-/// 16 bits adds further rounding and may cause a few times that difference.
+/// 16 bits adds more rounding errors and may cause a few times that difference.
 fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let arch = random_arch(rng);

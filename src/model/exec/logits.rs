@@ -39,7 +39,7 @@ pub(crate) struct LogitsExecutor {
     device: candle_core::Device,
 }
 
-/// Indices of rows that run together, by text length, decoder input length and requested positions.
+/// Indices of rows that run together because they have the same text length, decoder input length and requested positions.
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {

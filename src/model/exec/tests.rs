@@ -231,7 +231,7 @@ fn the_differentiable_pass_gives_the_fast_pass_numbers() {
 fn a_gradient_that_cannot_arrive_is_an_error_not_a_zero() {
     let m = model(bert(), 1);
     let b = batch(&[3], 1);
-    // The scalar is computed before the point is reached, so it has no gradient there.
+    // The scalar is computed before the point is reached, so it has no gradient with respect to it.
     let of = Scalar::Cotangent { at: HookPoint::ResidPre(0), sites: Sites::All, value: Array::zeros([1, 3, 8]) };
     let plan = Plan::default().capture(HookPoint::ResidPost(1)).gradient(of, &[HookPoint::ResidPost(1)]);
     let refused = m.forward(&b, &plan);

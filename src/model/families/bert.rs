@@ -78,7 +78,7 @@ pub(super) fn yes() -> bool {
     true
 }
 
-/// Creates a post-norm encoder with these fields, which is BERT itself.
+/// Creates a post-norm encoder with these fields: BERT itself.
 pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
     if let Some(kind) = f.position_embedding_type.as_deref().filter(|k| *k != "absolute") {
         return Err(

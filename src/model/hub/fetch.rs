@@ -252,8 +252,8 @@ impl Fetch<'_, '_> {
             let need = about.size.unwrap_or(0).saturating_sub(have);
             if let Some(free) = self.store.free_space().filter(|f| f.saturating_sub(SPARE) < need) {
                 return Err(self.failed(format!(
-                    "{file} needs {need} more bytes, but {} has only {free} free; free some, or set HF_HUB_CACHE to another \
-                     disk",
+                    "{file} needs {need} more bytes, but {} has only {free} free; free some space, or set HF_HUB_CACHE \
+                     to a folder on a different disk",
                     self.store.root.display()
                 )));
             }
@@ -269,8 +269,8 @@ impl Fetch<'_, '_> {
                 Some(what) => {
                     fs::remove_file(&incomplete).map_err(io)?;
                     return Err(self.failed(format!(
-                        "{file} has the wrong contents ({what}) and was removed; a proxy or mirror changed \
-                         it: fetch it again, or set HF_ENDPOINT to another"
+                        "{file} has the wrong contents ({what}) and was removed; a proxy or mirror changed it: fetch it \
+                         again, or set HF_ENDPOINT to a different server"
                     )));
                 }
             }

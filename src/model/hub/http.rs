@@ -27,7 +27,7 @@ pub struct Patience {
     pub silence: Duration,
     /// Maximum number of consecutive attempts without data.
     pub tries: u32,
-    /// Pause before the second attempt, doubled before each further one.
+    /// Pause before the second attempt, doubled before each additional one.
     pub pause: Duration,
 }
 

@@ -29,7 +29,7 @@ pub struct WordRules {
     pub split: Split,
     /// Words added before and after every text, if in the vocabulary.
     pub frame: Option<(String, String)>,
-    /// True if words without a vector are dropped; otherwise they get a zero vector.
+    /// True if words without a vector are dropped; otherwise they have a zero vector.
     pub(crate) drop_unknown: bool,
 }
 

@@ -53,8 +53,8 @@ impl Chosen {
     }
 }
 
-/// Trains one network per recipe side by side, on the same examples in the same order. Returns their best states in the order of the
-/// recipes; a state is `None` if weights or losses were not finite from the first epoch on. `beat` is called with 1 before every epoch of
+/// Trains one network per setting side by side, on the same examples in the same order. Returns their best states in the order of the
+/// settings; a state is `None` if weights or losses were not finite from the first epoch on. `beat` is called with 1 before every epoch of
 /// each network, and with 0 within epochs, to poll for cancellation.
 pub fn train(
     data: &Labelled,
@@ -85,9 +85,9 @@ pub fn train(
     Ok(all)
 }
 
-/// Trains every recipe with every seed and returns the best network of each seed, in order; `None` if all of them diverged. The recipes of
-/// a seed are trained side by side with the same order of examples. Seeds (and, with more threads than seeds, batch sizes) run on separate
-/// threads, which changes no result. `pulse` counts epochs; with early stopping it ends below its total.
+/// Trains every setting with every seed and returns the best network of each seed, in order; `None` if all of them diverged. The settings
+/// of a seed are trained side by side with the same order of examples. Seeds (and, with more threads than seeds, batch sizes) run on
+/// separate threads, which changes no result. `pulse` counts epochs; with early stopping it ends below its total.
 pub fn best_of(
     data: &Labelled,
     validation: &Labelled,
@@ -119,7 +119,7 @@ pub fn best_of(
     Ok((0..seeds).map(of_seed).collect())
 }
 
-/// Groups recipes to be trained side by side, the costliest group first. Returns one group if the seeds alone keep the threads busy.
+/// Groups settings to be trained side by side, the costliest group first. Returns one group if the seeds alone keep the threads busy.
 /// Otherwise groups by batch size and pairs small batches, which take more steps, with large ones.
 fn parts(recipes: &[Recipe], seeds: usize, threads: usize) -> Vec<Vec<usize>> {
     let mut sizes: Vec<usize> = recipes.iter().map(|r| r.batch).collect();

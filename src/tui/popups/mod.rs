@@ -132,7 +132,7 @@ pub(crate) fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A picker with at least this many entries can be filtered.
+/// Minimum number of entries for which a picker can be filtered.
 const LONG: usize = 7;
 
 /// Indices of the open picker's entries that match its filter.

@@ -23,7 +23,7 @@ impl State {
         self.notify(Notice { level: NoticeLevel::Error, problem });
     }
 
-    /// Replaces keys of the lab's settings by their labels in a text about a spec.
+    /// Replaces keys of the lab's settings with their labels in a text about a spec.
     pub(crate) fn in_labels(&self, text: &str) -> String {
         self.setup().map_or_else(|| text.to_owned(), |setup| labs::with_labels(setup.lab(), text))
     }

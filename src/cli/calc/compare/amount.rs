@@ -47,15 +47,16 @@ impl Amount {
                 let elsewhere =
                     if all { "" } else { "; for a metric in a different unit, choose the metric with --metric" };
                 format!(
-                    "--margin {value} could be points or a proportion: write --margin {value}% for points{elsewhere}"
+                    "--margin {value} could be in points or a proportion: use --margin {value}% for points{elsewhere}"
                 )
             }
             Form::Units if any => {
-                format!("--margin {value} units: the metric is a proportion; write --margin {value}% for points")
+                format!("--margin {value} units: the metric is a proportion; for points, use --margin {value}%")
             }
             Form::Points if !any => {
                 format!(
-                    "--margin {value}%: the metric is not a proportion; write the margin in its own unit, as a bare number"
+                    "--margin {value}%: the metric is not a proportion; give the margin in the metric's unit, as a bare \
+                     number"
                 )
             }
             _ => return Ok(()),
@@ -68,15 +69,15 @@ impl Amount {
         let value = self.value;
         match (self.form, share) {
             (Form::Bare, true) if value > 0.0 && value < 1.0 => Err(CliError::Usage(format!(
-                "`by {value}` could mean {value} or {} points: write `by {value} points` or `by {} points`",
+                "`by {value}` could mean {value} or {} points: use `by {value} points` or `by {} points`",
                 short(100.0 * value),
                 short(100.0 * value)
             ))),
-            (Form::Units, true) => Err(CliError::Usage(format!(
-                "`by {value} units`: the metric is a proportion; write `by {value} points`"
-            ))),
+            (Form::Units, true) => {
+                Err(CliError::Usage(format!("`by {value} units`: the metric is a proportion; use `by {value} points`")))
+            }
             (Form::Points, false) => Err(CliError::Usage(format!(
-                "`by {value} points`: the metric is not a proportion; write `by {value}`, in its own unit"
+                "`by {value} points`: the metric is not a proportion; use `by {value}`, in the metric's unit"
             ))),
             (_, true) => Ok(value / 100.0),
             (_, false) => Ok(value),

@@ -77,7 +77,7 @@ pub(super) fn print(
 
 /// Parses `--where` into pairs of column and text.
 fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
-    let filter = |f: &'_ String| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60)));
+    let filter = |f: &'_ String| CliError::Usage(format!("--where {}: expected KEY=VALUE", shortened(f, 60)));
     args.r#where.iter().map(|f| f.split_once('=').ok_or_else(|| filter(f))).collect()
 }
 

@@ -23,7 +23,7 @@ impl Gate {
         let bad = || {
             let shown = base::text::shortened(text, 60);
             CliError::Usage(format!(
-                "cannot read `{shown}`; write, for example, \"worse by 1 at 95 %\" or \"not worse by 1\""
+                "cannot read `{shown}`; use, for example, \"worse by 1 at 95 %\" or \"not worse by 1\""
             ))
         };
         let lower = text.trim().to_lowercase();

@@ -252,7 +252,7 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
         Some(fixed) => ("mean over items, tasks taken as fixed (valid for these tasks only)", Some(fixed)),
         None => ("micro (mean over items, tasks as clusters)", versus.micro),
     };
-    let over_tasks = ("macro (mean of the tasks' differences, t over tasks)", versus.macro_mean);
+    let over_tasks = ("macro (mean of the tasks' differences, t test over tasks)", versus.macro_mean);
     for (kind, found) in [over_tasks, over_items] {
         let Some(found) = found.filter(|f| f.tasks > 1 || versus.tasks.len() > 1) else { continue };
         lines.push(match found.p {

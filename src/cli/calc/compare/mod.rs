@@ -67,10 +67,10 @@ pub struct CompareArgs {
     /// Results of two or more models: files or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
     results: Vec<PathBuf>,
-    /// Further results of the first model, with a different seed (may be repeated).
+    /// Additional results of the first model, with a different seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_a: Vec<PathBuf>,
-    /// Further results of the second model, with a different seed (may be repeated).
+    /// Additional results of the second model, with a different seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_b: Vec<PathBuf>,
     /// The filter of lm-evaluation-harness to use, if a file has several.
@@ -144,7 +144,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
         return Err(CliError::Usage("--csv: write the tables to a file with --report FILE.csv".into()));
     }
     let level = number(&args.level)?;
-    let bare = || CliError::Usage(format!("--margin {}: write, for example, 2% or .02", args.margin));
+    let bare = || CliError::Usage(format!("--margin {}: use, for example, 2% or .02", args.margin));
     let amount = Amount::parse(&args.margin).ok_or_else(bare)?;
     let margin = amount.margin();
     let by: Test = args.test.parse().map_err(CliError::Usage)?;

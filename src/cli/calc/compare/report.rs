@@ -9,7 +9,7 @@ use figure::csv_text;
 use labs::power::systems::Versus;
 use labs::table;
 
-/// Writes a report of systems on many tasks as Markdown, CSV or LaTeX, by the file's extension.
+/// Writes a report of systems on many tasks. The file's extension selects Markdown, CSV or LaTeX.
 pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     let text = match end.as_str() {

@@ -27,7 +27,7 @@ fn layer_norm(weights: &Checkpoint, name: &str, x: &[f64], eps: f64) -> Vec<f64>
     each.map(|((v, scale), shift)| (v - mean) / (variance + eps).sqrt() * scale + shift).collect()
 }
 
-/// x Φ(x), with Φ by Simpson's rule.
+/// x Φ(x), with Φ computed by Simpson's rule.
 fn gelu(x: f64) -> f64 {
     let density = |t: f64| (-t * t / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let (n, h) = (400, x / 400.0);

@@ -193,7 +193,8 @@ fn a_question_to_no_experiment_has_no_answer_and_blocks_nothing() {
     assert!(matches!(events.last(), Some(Event::Answer { ticket: 2, .. })), "{events:?}");
 }
 
-/// Regression: sliders used to get no answer after a cancellation, because every question was treated as work of the cancelled run.
+/// Regression: questions from sliders used to remain unanswered after a cancellation, because every question was treated as work of the
+/// cancelled run.
 #[test]
 fn a_cancelled_run_can_be_asked_about_what_it_had_computed() {
     let dir = tempfile::tempdir().unwrap();

@@ -122,7 +122,8 @@ fn few(layer: Layer) -> Layer {
     }
 }
 
-/// Regression: lines used to connect means over one or two originals, and single originals had full bars.
+/// Regression: means over one or two originals (sentences with their perturbed forms) used to be connected by lines, and their bars were
+/// drawn in the normal colour instead of as marks.
 #[test]
 fn values_of_too_few_units_are_marks_that_no_line_joins() {
     let coloured = |scene: &Scene<'_>| {

@@ -173,7 +173,7 @@ fn no_star_on_a_ruin() {
     assert_eq!(optimum.chosen, [0.0, 1.0, 0.0]);
 }
 
-/// Examples with the other property and a further one (three values, always defined), with scores for both.
+/// Examples with the other property and an additional one (three values, always defined), with scores for both.
 fn with_further(ruined: bool) -> (Vec<Option<usize>>, [Further; 1], Vec<Vec<Judged>>) {
     let (n, k, m) = (600, 3, 2);
     let other = labels(n);
@@ -259,7 +259,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
 }
 
-/// A further property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.
+/// An additional property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {
     let (other, further, judged) = with_further(true);

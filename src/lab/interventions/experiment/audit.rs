@@ -159,11 +159,11 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
         bench.model.name(),
-        "raise task.examples, or choose a different layer or model",
+        "raise `task.examples`, or choose a different layer or model",
     )
 }
 
-/// A warning about an oracle with poorly calibrated probabilities, which affect every score computed from them.
+/// A warning about an oracle with poorly calibrated probabilities, because every score is computed from these probabilities.
 fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
     let (name, property) = (bench.slot_title(slot), bench.property(slot.role()).replace('_', " "));
     Problem::new(

@@ -47,7 +47,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         };
         let swept = spec.methods.iter().map(|m| strengths(m) as u128 * strength(m, rest));
         let map = map::multiply_adds(spec, size, (training, &|m| strength(m, 0)));
-        // The edited states of each strength's first estimate are compared with the real states, which includes Mahalanobis distances.
+        // The edited states of each strength's first estimate are compared with the real states; this includes Mahalanobis distances.
         let measured = spec.methods.iter().map(|m| strengths(m) as u128).sum::<u128>();
         let held = (REAL_STATES + size.width) as u128 * size.width as u128 * FIRST_CHUNK as u128;
         read + training + swept.sum::<u128>() + measured * held + map

@@ -158,7 +158,8 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 
     Ok((stages, (step > 0.0).then_some(bounds)))
 }
 
-/// The work of the run, with the training steps of each network counted separately. Trained probes and texts already read cost nothing.
+/// The work of the run, with the training steps of each network counted separately. Probes that are already trained and texts whose states
+/// are stored cost nothing.
 fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
     // The meter reads the counterfactuals of the first examples, which are as long as the examples themselves.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
@@ -270,7 +271,7 @@ pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static Method, Options)> {
     Some((method, options))
 }
 
-/// Number of tokens in texts not yet read.
+/// Number of tokens in the texts whose hidden states are not yet stored.
 pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     let all: Vec<usize> = (0..bench.stimuli.list.len()).collect();
     let absent = hidden::absent(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), &all, store);

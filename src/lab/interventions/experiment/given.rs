@@ -25,7 +25,10 @@ impl Bench {
         let path = spec.and_then(|m| Some((m.file_path()?, m.file.clone()?)));
         let Some((path, named)) = path else {
             let what = format!("{} needs a file, but the spec names none", method.title);
-            return Err(refuse(what, "set its file in the setup, or `file` under its [[method]] in a spec"));
+            return Err(refuse(
+                what,
+                "choose its file in the setup, or set `file` in its [[method]] table in the spec",
+            ));
         };
         host.poll()?;
         let given =

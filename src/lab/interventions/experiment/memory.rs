@@ -45,7 +45,7 @@ const REST: usize = 6 << 20;
 const HELD: f64 = 1.7;
 /// Number of values per example and strength: completeness always, selectivity and related scores where they are defined.
 const TALLY: usize = 6;
-/// Number of values per example and strength for each further property to keep, which most examples have.
+/// Number of values per example and strength for each additional property to keep; most examples have such a property.
 const FURTHER: usize = 8;
 /// Bytes of an oracle's output on an example: two or three probabilities.
 const OUTPUT: usize = 16;
@@ -103,7 +103,7 @@ impl Counts {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
         let tallies = self.oracles * (all + curves) * self.tally() * self.test;
-        // The first property to keep has two values, each further one at most three.
+        // The first property to keep has two values, each additional one at most three.
         let values = 2 + 3 * (self.stays - 1);
         let columns = 4 * self.test * (1 + values + (2 + values) * curves + values * most);
         let single = if self.stays > 1 { self.stays } else { 0 };
@@ -178,7 +178,7 @@ impl Counts {
                 // Resident memory differs by a few pages between starts.
                 let megabytes = ((needed + needed / 20) >> 20) + 1;
                 let hint = match self.examples_within(|c| fits(sum_of(c))) {
-                    Some(n) => format!("set task.examples = {n}, or use --memory-limit {megabytes}M"),
+                    Some(n) => format!("set `task.examples = {n}`, or use --memory-limit {megabytes}M"),
                     None => format!(
                         "the model and the program alone take {}; use --memory-limit {megabytes}M",
                         show(sum_of(&self.scaled(0)))

@@ -104,7 +104,7 @@ pub(crate) struct Bench {
 
 /// Resolves the run's layers (and the map's) in a model with `layers` layers.
 fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
-    let place = |what: String| Problem::new(what, "site", "set site.layer and site.oracle_layer");
+    let place = |what: String| Problem::new(what, "site", "set `site.layer` and `site.oracle_layer`");
     let layer = spec.site.layer.resolve(layers).map_err(place)?;
     let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
     if oracle_layer < layer {
@@ -117,7 +117,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
                 "at layer {layer}, an edit at one position ({edit}) has not yet reached the position where the oracles read ({read})"
             ),
             "task.oracle_position",
-            "set site.layer to an earlier layer and site.oracle_layer to a later one",
+            "set `site.layer` to an earlier layer and `site.oracle_layer` to a later one",
         ));
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
@@ -214,7 +214,7 @@ impl Bench {
         };
         if bench.test.is_empty() {
             let what = "no test example has a value of the target";
-            return Err(Problem::new(what, "task", "raise task.examples").into());
+            return Err(Problem::new(what, "task", "raise `task.examples`").into());
         }
         Ok(bench)
     }
@@ -224,8 +224,8 @@ impl Bench {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. No states are read and no probes are trained there yet; at the
-    /// bench's own layer, its probes are reused without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. No states of this layer have been read and no probes have been
+    /// trained on them yet; at the bench's own layer, its probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {
@@ -298,7 +298,7 @@ impl Bench {
             "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
             self.spec.task.long.done()
         );
-        let hint = "to change this, set task.long to drop, truncate or window";
+        let hint = "to change this, set `task.long` to `drop`, `truncate` or `window`";
         Ok(host.notice(NoticeLevel::Info, Problem::new(what, self.model.name(), hint))?)
     }
 
@@ -351,7 +351,7 @@ impl Bench {
         Ok(host.find(finding)?)
     }
 
-    /// Data of each further property; `oracle` are the rows of the oracles' part.
+    /// Data of each additional property; `oracle` are the rows of the oracles' part.
     fn further_data(&self, oracle: &[usize]) -> Result<Vec<FurtherData>, Fault> {
         let one = |j: usize| -> Result<FurtherData, Fault> {
             let (role, labels) = (Roles::Further(j), &self.labels);
@@ -378,7 +378,7 @@ impl Bench {
         }
     }
 
-    /// The further properties of the first `n` test examples.
+    /// The additional properties of the first `n` test examples.
     pub(crate) fn further(&self, n: usize) -> Vec<Further> {
         let each = self.labels.further.iter();
         each.map(|f| Further {
@@ -414,7 +414,7 @@ impl Bench {
     }
 }
 
-/// Reports a further property with fewer than two values in the oracles' part, which cannot be judged, before anything is read.
+/// Before anything is read, reports an additional property that cannot be judged because it has fewer than two values in the oracles' part.
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());
@@ -432,7 +432,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
                         f.id
                     ),
                     "task.also",
-                    "remove the property from task.also, or add examples with its other values",
+                    "remove the property from `task.also`, or add examples with its other values",
                 ));
             }
         }

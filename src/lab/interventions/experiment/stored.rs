@@ -40,7 +40,7 @@ impl Bench {
         format!("{}|training {}|{name}|{layer}|{grid}", self.key, self.spec.probe.seed)
     }
 
-    /// Cache key of a panel's probe; `None` for a provisional probe, which is not cached.
+    /// Cache key of a panel's probe; `None` for a provisional probe, because such probes are not cached.
     pub(crate) fn panel_key(&self, slot: Slot, which: Which) -> Option<String> {
         let recipe = self.recipe(slot, which)?.0.describe();
         let worth = which != Which::Provisional;
@@ -81,7 +81,7 @@ impl Bench {
     }
 }
 
-/// Stores a probe; if the cache cannot be written, the user gets a notice and the run continues.
+/// Stores a probe; if the cache cannot be written, the user is notified and the run continues.
 pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {

@@ -110,7 +110,7 @@ impl Sweep {
         let chunks = bench.chunks.len();
         for at in 0..replicates {
             let fit = bench.fit(at, self.named.method, &self.options, host)?;
-            host.stage(format!("{model}: {title}, training {} of {replicates}", at + 1), "point", share);
+            host.stage(format!("{model}: {title}, training run {} of {replicates}", at + 1), "point", share);
             let from = usize::from(at < self.seen.len());
             if from == 0 {
                 self.seen.push(Seen::default());
@@ -240,7 +240,7 @@ impl Sweep {
         Judged { values: &self.values, replicates, judged, other, classes, further }
     }
 
-    /// Results of the training runs so far at a strength, and the model's behaviour there.
+    /// Results of the training runs so far at one strength, and the model's behaviour at that strength.
     fn so_far(&self, i: usize) -> (Vec<&[Tally]>, Vec<&Behaved>) {
         let tallies = self.seen.iter().map(|s| s.tallies[i].as_slice()).collect();
         let behaved = self.seen.iter().map(|s| &s.behaved[i]).filter(|b| b.len() > 0).collect();

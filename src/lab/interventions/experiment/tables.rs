@@ -83,7 +83,7 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
     let further = d.further.iter().map(|f| {
         let (from, to) = (score(f.phi.0), score(f.phi.1));
         printable_label(&format!(
-            "further property {}: {} examples for its oracles (association with the target {from} to {to})",
+            "additional property {}: {} examples for its oracles (association with the target {from} to {to})",
             f.property, f.n_oracle
         ))
     });

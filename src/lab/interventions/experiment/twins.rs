@@ -68,10 +68,10 @@ impl Bench {
         let refuse = |what: String, hint: &str| -> Fault { Problem::new(what, "method counterfactual", hint).into() };
         if !self.task.properties[self.labels.target_property].is_subject_number() {
             let what = format!(
-                "the true counterfactual swaps the number of the subject; the target is {}",
+                "the counterfactual method can only change the subject's number, but the target is {}",
                 self.spec.task.target
             );
-            return Err(refuse(what, "set task.target to subject_number, or remove the method"));
+            return Err(refuse(what, "set `task.target` to `subject_number`, or remove the method"));
         }
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();

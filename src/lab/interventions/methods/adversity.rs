@@ -68,7 +68,7 @@ impl Hard {
         for m in &moved {
             assert!(m.is_finite() && (m.rows(), m.cols()) == (x.rows(), x.cols()), "{}", method.id);
         }
-        // Strength zero is the identity, except for methods without a strength and for AlterRep, which is INLP there.
+        // Strength zero is the identity, except for methods without a strength and for AlterRep, which reduces to INLP at zero.
         if p.min == 0.0 && method.id != "alterrep" {
             assert!(moved[0] == *x, "{} at 0", method.id);
         }

@@ -157,7 +157,7 @@ struct Walker<'a> {
     /// Loss at the previous step, and number of times that it has risen since the last checkpoint.
     last: Vec<f32>,
     rises: Vec<usize>,
-    /// Highest loss at the last checkpoint, and whether the step was halved there.
+    /// Highest loss at the last checkpoint, and whether the step size was halved at it.
     checked: Vec<f32>,
     halved: Vec<bool>,
 }
@@ -316,7 +316,7 @@ pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Each loss function replaces a row of logits by its gradient; for the cross entropy, up to a positive factor.
+    /// Each loss function replaces a row of logits with its gradient; for the cross entropy, up to a positive factor.
     #[test]
     fn residuals_are_slopes() {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 1 }, Wish { aim: Aim::Towards, class: 2 }];

@@ -1,10 +1,10 @@
 //! DAS: distributed alignment search, the interchange of a learned subspace (Geiger et al. 2024).
 //!
-//! In an r-dimensional subspace an embedding gets the content of a donor with the intended value and keeps the rest: `h' = h + Qᵀ Q (d -
-//! h)` with orthonormal rows of Q (r x D). This swaps the first r coordinates in a rotated basis. Q is learned so that a reader finds the
-//! donor's value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples with different values.
-//! In the paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of this program, so that
-//! the oracles are not part of the fit.
+//! In an r-dimensional subspace an embedding receives the content of a donor with the intended value and keeps the rest:
+//! `h' = h + Qᵀ Q (d - h)` with orthonormal rows of Q (r x D). This swaps the first r coordinates in a rotated basis. Q is learned so that
+//! a reader finds the donor's value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples
+//! with different values. In the paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of
+//! this program, so that the oracles are not part of the fit.
 //!
 //! There are two differences from the authors' code. Q is re-orthonormalised after each step instead of being parametrised as a rotation.
 //! The curve over ranks is one search, in which each rank starts from the result of the previous one plus a random direction. Donors are
@@ -62,7 +62,13 @@ pub(crate) const DAS: Method = Method {
 
 const SETTINGS: [Setting; 5] = [
     Setting::whole("steps", "steps", "steps for the first rank", 500.0, 1e6),
-    Setting::whole("further", "further steps", "steps that each further rank adds to the previous search", 50.0, 1e6),
+    Setting::whole(
+        "further",
+        "further steps",
+        "steps that each additional rank adds to the previous search",
+        50.0,
+        1e6,
+    ),
     Setting::whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
     Setting::real(
         "learning_rate",

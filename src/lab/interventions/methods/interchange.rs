@@ -15,7 +15,7 @@ use stats::rng::{below, sample_indices, stream};
 pub(crate) const INTERCHANGE: Method = Method {
     id: "interchange",
     title: "interchange",
-    doc: "replaces the embedding by the state of a different input with the intended value (Geiger et al. 2021)",
+    doc: "replaces the embedding with the state of a different input with the intended value (Geiger et al. 2021)",
     goal: Goal::Counterfactual,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &WHOLE,

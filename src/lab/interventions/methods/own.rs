@@ -36,22 +36,22 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
     ..ERASED_STATES
 };
 
-/// Replaces states by the user's own, with a different value of the property.
+/// Replaces states with the user's own, which have a different value of the property.
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",
-    doc: "replaces states by externally edited ones with a different value, from the given `file`",
+    doc: "replaces states with states from `file`, which another program has edited to have a different value",
     goal: Goal::Counterfactual,
     family: "states",
     learn: |data, _, pulse| Edited::learn(Goal::Counterfactual, data, pulse),
     ..ERASED_STATES
 };
 
-/// Replaces states by the user's own, without the property.
+/// Replaces states with the user's own, which lack the property.
 pub(crate) const ERASED_STATES: Method = Method {
     id: "erased_states",
     title: "own erased states",
-    doc: "replaces states by ones from which the property was removed externally, from the given `file`",
+    doc: "replaces states with states from `file`, from which another program has removed the property",
     goal: Goal::Nullifying,
     needs: Needs { file: true, ..Needs::NONE },
     parameter: &WHOLE,

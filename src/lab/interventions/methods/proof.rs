@@ -20,7 +20,7 @@ use rayon::prelude::*;
 pub(crate) enum Effort {
     /// By interval arithmetic, which costs about one step of an attack.
     Quick,
-    /// By separate bounds for each unit, which cost about as many passes as the network has hidden units.
+    /// Computes separate bounds for each unit, which takes about as many passes as the network has hidden units.
     Thorough,
 }
 

@@ -10,7 +10,8 @@
 //! Differences from the authors' code:
 //!
 //! P is stored by its few eigenvectors, so that a step costs O(D m²) instead of a decomposition of a D x D matrix. It starts from a random
-//! projection, not from a random matrix. The judge minimises the same objective exactly; theirs is the best of three stochastic runs.
+//! projection, not from a random matrix. The classifier that judges a projection minimises the same objective exactly; in the authors'
+//! code, it is the best of three stochastic runs.
 //!
 //! The curve over ranks is one game, in which each rank starts from the result of the previous one plus a random direction. That game alone
 //! gets worse with rank: a fresh probe is at chance at rank 2, but its accuracy is .77 at rank 8. So each rank has a second candidate, the

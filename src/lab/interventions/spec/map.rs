@@ -1,4 +1,4 @@
-//! The map of a spec: further layers that interventions write and oracles read.
+//! The `[map]` section of a spec: additional layers at which interventions edit hidden states and oracles read them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::registry::find;
 use lab::layer::LayerRef;
 use lab::spec::{Refuse, SpecError};
 
-/// A map of layers: every chosen method writes at each of the layers and is judged there and at all later ones.
+/// A map of layers: every chosen method edits each of the layers and is judged at the edited layer and at all later ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapSpec {
@@ -71,7 +71,7 @@ impl MapSpec {
         }
         for (name, value) in &self.value {
             if !self.has(name) {
-                return refuse.because("map.value", format!("names {name}, which is not in map.methods"));
+                return refuse.because("map.value", format!("names {name}, which is not in `map.methods`"));
             }
             let parameter = find(name).map(|m| m.parameter);
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
@@ -132,7 +132,7 @@ mod tests {
             ("methods = [\"pdg\"]", "pgd"),
             ("value = { rlace = 3 }", "rlace"),
             ("value = { inlp = 2.5 }", "must be from 0 to 40"),
-            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "not in map.methods"),
+            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "not in `map.methods`"),
             ("strength = 1", "strength"),
         ] {
             let refused = parsed(text).unwrap_err();

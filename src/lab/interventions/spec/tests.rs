@@ -204,7 +204,7 @@ fn replicates_are_bounded() {
     assert_ne!(other.hash(), Spec::shipped().hash(), "another training is another spec");
 }
 
-/// Further properties are the task's own, each at most once; without them a spec is written and hashed as before.
+/// Additional properties are the task's own, each at most once; without them a spec is written and hashed as before.
 #[test]
 fn further_properties_are_those_of_the_task() {
     let with = |line: &str| AGREEMENT_TOML.replace("examples = 12000", &format!("{line}\nexamples = 12000"));

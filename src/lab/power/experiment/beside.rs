@@ -99,7 +99,7 @@ impl Bench<'_> {
                         // Both sides have the same number of sentences, so one notice is enough.
                         if first || !matches!(e, MdlError::TooFew(_)) {
                             let what = format!("{name}: the {} code length was not computed: {e}", method.name);
-                            let hint = "raise the largest of task.sizes, or omit also.mdl".into();
+                            let hint = "raise the largest of `task.sizes`, or omit `also.mdl`".into();
                             let problem = Problem { what, r#where: "also.mdl".into(), hint };
                             host.notice(NoticeLevel::Warning, problem)?;
                         }

@@ -68,7 +68,9 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     if reporter.is_short_of_power() {
         // See the results of the bench `power` (`signs`).
-        let what = "whether to recommend a number of items depends on the size of the difference and on power, not on the sign of the difference in parts of the items. With low power, this sign changes by chance between random parts";
+        let what = "for files, the decision to recommend a number of items depends on the size of the difference and on \
+            power, but not on the sign of the difference in random parts of the items, because with low power this sign \
+            changes by chance";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -117,7 +119,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     if spec.test.metric.is_none() && !others.is_empty() {
         let what = format!("{metric} is compared; other metrics are left out: {}", others.join(", "));
         let hint =
-            "set test.metric to compare a different one; `probity compare A B` compares all shared metrics".into();
+            "set `test.metric` to compare a different one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)

@@ -146,7 +146,7 @@ pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
-/// Fixed weight of a training run, in addition to that of its sentences.
+/// Fixed weight of a training run, in addition to the weight of its sentences.
 const BASE: usize = 64;
 
 /// Weight of training both sides at a given size.

@@ -222,7 +222,7 @@ impl Reporter {
         recommended_for(score, test.bound, gap, parameters, test.delta).ok().map(|r| r.n_train)
     }
 
-    /// Recommended training examples for a difference in selectivity, which is a probe's accuracy minus its accuracy on the control task.
+    /// Recommended training examples for a difference in selectivity (a probe's accuracy minus its accuracy on the control task).
     pub(crate) fn selective(&self, gap: f64) -> Option<u64> {
         let test = &self.spec.test;
         let found = recommended_for(Score::Selectivity, test.bound, gap, self.parameters()?, test.delta);

@@ -93,7 +93,7 @@ impl Sentences {
                         rows.len()
                     ),
                     r#where: "task.data".into(),
-                    hint: format!("set task.sizes to at most {}", rows.len() * each[0] / needed),
+                    hint: format!("set `task.sizes` to at most {}", rows.len() * each[0] / needed),
                 }
                 .into());
             }
@@ -217,7 +217,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     if all.is_empty() && !names.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let what = format!("its rows have several labels, but none has the expected name: {}", names.join(", "));
-        let hint = "set task.label to one of them".into();
+        let hint = "set `task.label` to one of them".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
@@ -239,7 +239,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     };
     if let Some(what) = wrong {
         let hint =
-            "choose a file with at least two different labels, or set task.label to another of its labels".into();
+            "choose a file with at least two different labels, or set `task.label` to another of its labels".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if let Some(problem) = lab::examples::case_notice(names.keys().map(String::as_str)) {
@@ -285,7 +285,7 @@ fn fitting(
                 "{count} of {all} sentences exceed the maximum of {most} tokens of {name}: they {}",
                 long.done()
             );
-            let hint = "to change this, set task.long to drop, truncate or window".into();
+            let hint = "to change this, set `task.long` to `drop`, `truncate` or `window`".into();
             host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
     }

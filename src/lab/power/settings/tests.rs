@@ -42,7 +42,7 @@ fn terms_of_a_corruption_need_one() {
     let mut spec = Spec::shipped();
     spec.corruption.rate = Some(1e-4);
     let refused = spec.check("x").unwrap_err().to_string();
-    assert!(refused.contains("set a.corrupted or b.corrupted"), "{refused}");
+    assert!(refused.contains("set `a.corrupted` or `b.corrupted`"), "{refused}");
     spec.b.corrupted = 20;
     spec.check("x").unwrap();
     assert_ne!(

@@ -31,7 +31,7 @@ impl CorruptionSpec {
         rate.map_or(Ok(()), |r| refuse.outside("corruption.rate", r, 1e-9..=1.0))?;
         masking.map_or(Ok(()), |m| refuse.outside("corruption.masking", m, 0.01..=0.95))?;
         if !self.is_usual() && !corrupts {
-            let problem = "is set, but no encoder is corrupted: set a.corrupted or b.corrupted, for example to 200";
+            let problem = "is set, but no encoder is corrupted: set `a.corrupted` or `b.corrupted`, for example to 200";
             return refuse.because("corruption", problem.into());
         }
         Ok(())

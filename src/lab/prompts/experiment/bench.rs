@@ -130,7 +130,7 @@ impl Bench {
         tuning::check(&bench)?;
         if bench.spec.query.candidates == Candidates::Intersection && bench.common.words.is_empty() {
             let what = "the chosen models have no word in common";
-            let hint = "choose other models, or query.candidates = \"vocabulary\"";
+            let hint = "choose other models, or `query.candidates = \"vocabulary\"`";
             return Err(problem(&what, "query.candidates", hint).into());
         }
         bench.check_weights()?;
@@ -146,7 +146,7 @@ impl Bench {
                     "{} and {} have the same weights: their gap is 0, and their ranks depend only on the rule for ties",
                     a.name, b.name
                 );
-                let hint = "remove one of them, or set ranks.ties = \"mean_place\"".into();
+                let hint = "remove one of them, or set `ranks.ties = \"mean_place\"`".into();
                 let problem = Problem { what, r#where: "models".into(), hint };
                 host.notice(NoticeLevel::Warning, problem)?;
             }
@@ -379,10 +379,10 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     let asked = |id: &str| library.relations.iter().any(|r| r.id == id);
     for (key, id) in spec.named().filter(|(_, id)| !asked(id)) {
         let what = format!("the values for relation {id} are ignored: the relation is not in the run");
-        tell(key, what, "add the relation to data.relations, or remove the values")?;
+        tell(key, what, "add the relation to `data.relations`, or remove the values")?;
     }
     if !spec.adjust.user.is_empty() && spec.adjust.weights != Weighting::User {
-        let what = format!("these weights are ignored: adjust.weights is {}", spec.adjust.weights.name());
+        let what = format!("these weights are ignored: `adjust.weights` is {}", spec.adjust.weights.name());
         tell("adjust.user", what, "set weights = \"user\" in [adjust], or remove them")?;
     }
     let prompts = |r: &Relation| {

@@ -11,7 +11,7 @@ const FACTS: usize = 40;
 /// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
 
-/// Number of multiply-adds for all queries of all models, which are repeated after each further pretraining.
+/// Number of multiply-adds for all queries of all models; the queries are repeated after each further pretraining.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let data = &spec.data;
     let relations = if data.relations.is_empty() { RELATIONS } else { data.relations.len() } as u128;

@@ -146,12 +146,12 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
 /// Cache key for the result of training on a mixture.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
-        .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from disparity.models")))?;
+        .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from `disparity.models`")))?;
     Ok(format!("further pretraining v2|{}|{described}", start.hash()))
 }
 
 fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mut Host<'_>) -> Result<Outcome, Fault> {
-    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "remove the model from disparity.models"));
+    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "remove the model from `disparity.models`"));
     let key = key(start, name, diet, settings)?;
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {

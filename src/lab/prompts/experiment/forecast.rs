@@ -42,7 +42,7 @@ pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
 pub(crate) struct Seconds {
     /// Time for queries without stored replies.
     pub asks: Vec<f64>,
-    /// Time for the perplexity of the prompts; 0 unless prompts are weighted by it.
+    /// Time for the perplexity of the prompts; 0 unless prompts are weighted by perplexity.
     pub weights: Vec<f64>,
     /// Time for the intervals of the scores.
     pub intervals: Vec<f64>,
@@ -243,7 +243,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Time in seconds to search for one relation's prompts; 0 for models other than the one for which they are found.
+/// Seconds needed to search for one relation's prompts; 0 unless model `k` is the one that prompts are tuned for.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {
@@ -252,7 +252,7 @@ fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> 
     Ok(query(bench, k, undone, host)? * tuned.queries() as f64)
 }
 
-/// Time in seconds, by relation, to compute the perplexity of the prompts; 0 unless prompts are weighted by it.
+/// Time in seconds for each relation to compute the perplexity of its prompts; 0 unless prompts are weighted by perplexity.
 fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
         return Ok(vec![0.0; shared.len()]);

@@ -80,7 +80,7 @@ pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) 
     }
     if gathered.panel.relations() > 0 && asked.clone().all(|e| e.facts.iter().all(|f| f.names.len() < 2)) {
         let what = "stability is n/a: no subject has a second name";
-        let hint = "raise data.mentions, or add facts whose subjects have several names".into();
+        let hint = "raise `data.mentions`, or add facts whose subjects have several names".into();
         let problem = Problem { what: what.into(), r#where: "data.mentions".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
@@ -97,7 +97,7 @@ fn ranks(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), 
             draws.subset,
             panel.relations()
         );
-        let hint = "lower ranks.subset, or add relations".into();
+        let hint = "lower `ranks.subset`, or add relations".into();
         return Ok(host.notice(NoticeLevel::Warning, Problem { what, r#where: "ranks.subset".into(), hint })?);
     }
     let mut tallies = [(); 3].map(|()| Tally::new(panel.models()));

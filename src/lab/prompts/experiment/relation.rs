@@ -88,7 +88,7 @@ pub(crate) fn investigate(
             true => ("prompt", "other prompts or models may help"),
             false => (
                 "instance",
-                "other models or facts may help; query.candidates = \"relation_pll\" allows multi-token objects",
+                "other models or facts may help; `query.candidates = \"relation_pll\"` allows multi-token objects",
             ),
         };
         let what = format!("{}: no {what} can be used with all models", relation.id);

@@ -13,7 +13,7 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// One query is timed per this many planned ones, within the two bounds that follow.
+/// Number of planned queries for each timed one, within the two bounds that follow.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
@@ -21,7 +21,7 @@ const MOST: usize = 4096;
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// For pseudo-log-likelihood, one pass is timed per this many planned ones; then the bounds on the passes, and the minimum number of
+/// For pseudo-log-likelihood: number of planned passes for each timed one, then the bounds on the timed passes, and the minimum number of
 /// queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];

@@ -380,7 +380,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         .collect();
     assert_eq!(scores, [None; 3]);
 
-    // A repeated prompt of the relation gets the same score.
+    // A repeated prompt of the relation has the same score.
     let relation = desk.results().relation("capital").unwrap().value.clone();
     let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
     let findings = experiment.answer(&Asked::Prompt(again), Share::All, &mut desk).unwrap();

@@ -158,7 +158,7 @@ impl File<'_> {
         let declared = by_id(lab).axes();
         let names: Vec<&str> = declared.iter().map(|a| a.name).collect();
         let Value::Table(table) = given else {
-            return Err(self.value("grid", "is not a table: write [grid] and below it one axis per line".into()));
+            return Err(self.value("grid", "must be a table: [grid], followed by one axis per line".into()));
         };
         let mut named = HashMap::new();
         flatten(table, "", &names, &mut named);

@@ -204,8 +204,8 @@ pub fn passed(all: &[RatedMask<'_>]) -> String {
     super::write(passed.iter())
 }
 
-/// The sentences in which an annotator must mask a different word. If the annotator who chose the mask supplied no file, everyone gets the
-/// sentence.
+/// The sentences in which an annotator must mask a different word. If the annotator who chose the mask supplied no file, the sentence is
+/// returned to all annotators.
 pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
     let mine =
         |m: &&RatedMask<'_>| m.fate == Fate::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator));

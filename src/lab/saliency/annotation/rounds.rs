@@ -1,7 +1,7 @@
 //! Rationales from several annotators, one file each: agreement, and the benchmark's rounds of annotation and scoring.
 //!
 //! Annotators mark words; checkers score each rationale. A rationale passes if both mean scores reach their thresholds. The other
-//! rationales go back to their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
+//! rationales are returned to their annotators, and are dropped after the third round (Shen et al. 2022, section 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ pub(super) fn by_sentence<'a>(
     (all, differing)
 }
 
-/// Krippendorff's alphas, with intervals by Student's t over sentences.
+/// Krippendorff's alphas, with Student's t intervals over sentences.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Alphas {
     /// Number of sentences marked by at least two annotators.

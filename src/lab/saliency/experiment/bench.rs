@@ -290,7 +290,7 @@ fn inputs(
             member.name,
             long.done()
         );
-        let hint = "words outside the model's input are not ranked; to change this, set data.long";
+        let hint = "words outside the model's input are not ranked; to change this, set `data.long`";
         host.notice(NoticeLevel::Info, lab::fault::problem(&what, "data.long", hint))?;
     }
     Ok(inputs)

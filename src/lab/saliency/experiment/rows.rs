@@ -208,8 +208,8 @@ fn stays(input: &Input, token: usize) -> bool {
     input.frame[token] || input.words[token].iter().all(|w| input.excluded.contains(w))
 }
 
-/// Probability lost when only the top words remain, and when they are removed. Removed tokens get the baseline of integrated gradients.
-/// `tops` has, for each case, the words by descending score and the size K.
+/// Probability lost when only the top words remain, and when they are removed. Removed tokens are replaced with the baseline of integrated
+/// gradients. `tops` has, for each case, the words by descending score and the size K.
 fn replaced(
     model: &Model,
     cases: &[Case<'_>],

@@ -1,4 +1,4 @@
-//! The random ranking: every word gets a uniform number from its sentence's stream. It is the baseline that a method must beat.
+//! The random ranking: every word is given a uniform number from its sentence's stream. It is the baseline that a method must beat.
 
 use super::{Case, Method, Scores};
 use base::Pulse;

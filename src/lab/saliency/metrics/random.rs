@@ -53,7 +53,7 @@ pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64
     let n = original.len();
     let mut equals: HashMap<&T, usize> = HashMap::new();
     original.iter().for_each(|word| *equals.entry(word).or_default() += 1);
-    // Number of words in the perturbed input that occur m times in the original, by m.
+    // For each m, the number of words in the perturbed input that occur m times in the original.
     let mut having: HashMap<usize, usize> = HashMap::new();
     for word in perturbed {
         if let Some(m) = equals.get(word) {

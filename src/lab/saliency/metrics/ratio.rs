@@ -18,7 +18,7 @@ pub(crate) struct Bin {
     /// Mean ratio of the inputs, used as the x position of the point.
     pub ratio: Option<Estimate>,
     pub token_f1: Option<Estimate>,
-    /// Expected F1 by chance, which increases with the ratio.
+    /// Expected F1 by chance; it increases with the ratio.
     pub random_f1: Option<Estimate>,
     pub map: Option<Estimate>,
     /// Expected MAP by chance.

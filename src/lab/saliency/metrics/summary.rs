@@ -1,7 +1,7 @@
 //! One cell of the interpretability table: a dimension, a kind of perturbation (or all), and one method with one model.
 //!
-//! Every mean has an interval by Student's t over originals. An original and its partners are one unit, because partners are derived from
-//! their original. A mean over inputs is a linearised ratio of sums over originals.
+//! Every mean has a Student's t interval over originals. An original and its partners are one unit, because partners are derived from their
+//! original. A mean over inputs is a linearised ratio of sums over originals.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct Cell {
     pub inputs: usize,
     /// Number of original-partner pairs.
     pub pairs: usize,
-    /// Number of missing partners, which contribute to no mean.
+    /// Number of missing partners; they contribute to no mean.
     pub missing: usize,
     /// Number of inputs with an empty gold rationale.
     pub empty_gold: usize,
@@ -179,7 +179,7 @@ fn shift(mean: f64, pulls: &[f64], units: usize) -> Shift {
     Shift { mean, error, units }
 }
 
-/// A mean with an interval by Student's t over originals.
+/// A mean with a Student's t interval over originals.
 fn by_t(mean: f64, pulls: &[f64], units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
     if units < 2 {
         return Estimate { mean, lo: least, hi: most };

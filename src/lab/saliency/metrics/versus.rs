@@ -53,7 +53,7 @@ pub struct Versus {
     pub a: f64,
     /// Mean of the second ranking.
     pub b: f64,
-    /// The first mean minus the second, with an interval by Student's t over originals.
+    /// The first mean minus the second, with a Student's t interval over originals.
     pub difference: Estimate,
     /// Two-sided p-value for no difference, from a t test on the originals' sums, so that additional partners do not inflate significance.
     pub p: f64,

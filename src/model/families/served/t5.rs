@@ -147,7 +147,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     let encoder = stored.built(T5EncoderModel::load(stored.builder(Rules::default()), &config))?;
     // The library's decoder reserves half of its buckets for later tokens, as an encoder does, but a decoder needs all of them for earlier
     // tokens. With twice as many buckets, the half that is used is the whole table, and the causal mask hides the other half. The encoder
-    // that comes with the decoder gets no blocks.
+    // that comes with the decoder has no blocks.
     let twice = 2 * f.relative_attention_num_buckets;
     let config = Config { num_layers: 0, relative_attention_num_buckets: twice, ..config };
     let changed = vec![("relative_attention_bias.weight", Change::PadRows(twice))];

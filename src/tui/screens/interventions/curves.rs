@@ -1,4 +1,4 @@
-//! Completeness, selectivity and reliability by strength, with the marker and the numbers there.
+//! Completeness, selectivity and reliability by strength, with the marker and the numbers at the marker.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -58,7 +58,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of the methods: R, C, S, aim, best strength and, at that strength, the share of changed model predictions and the distance.
+/// Table of R, C, S, the aim and the best strength, with the share of changed model predictions and the distance at that strength.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {

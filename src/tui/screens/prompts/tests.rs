@@ -197,7 +197,7 @@ fn lists_show_every_measure_in_turn() {
         assert!(printed[k].contains(what), "{printed:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
-    // Each number must match its name.
+    // Each number must be the one that its label names.
     let of = |spread: Spread| spread.of(&state, "capital").unwrap();
     let gap = of(Spread::Gap);
     let wanted = [

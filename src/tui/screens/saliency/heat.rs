@@ -321,7 +321,7 @@ fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted
     all
 }
 
-/// Why the model has no answer for the mask that was chosen for a sentence, and how to get one.
+/// The reason why the model has no answer for the mask chosen in a sentence, and how to obtain one.
 fn unasked(state: &State, own: &Annotation) -> String {
     let key = |name| state.keymap.short_label(name);
     match () {

@@ -1,5 +1,5 @@
-//! Computes the map of layers: oracles for every layer, then, row by row, an intervention at one layer, judged there and at every later
-//! one.
+//! Computes the map of layers: oracles for every layer, then, row by row, an intervention at one layer, judged at that layer and every
+//! later one.
 //!
 //! Probes, fits and states of a layer are cached under the same keys as in a run at that layer alone. So a stopped map can resume, and the
 //! results on its diagonal equal those of such runs.
@@ -33,7 +33,7 @@ use lab::fault::Fault;
 /// Oracle outputs of a training run for every chunk.
 type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
-/// The oracles of one layer, at or after that of the intervention, by replicate, with their outputs on unedited states.
+/// The oracles of one layer (the intervention's or a later one) for each replicate, with their outputs on unedited states.
 struct Judge {
     layer: usize,
     replicates: Vec<(Arc<Vec<Oracle>>, OracleOutputs)>,
@@ -66,7 +66,7 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
 }
 
 impl Bench {
-    /// Trains the probes for a layer of the map, or loads them from the cache. Rival probe settings are not run there.
+    /// Trains the probes for a layer of the map, or loads them from the cache. Rival probe settings are not run for the map.
     fn train_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// Computes one layer of the intervention, with all methods.
+/// Computes the rows of the map for one layer of the intervention, one for each method.
 fn row(
     main: &mut Bench,
     here: &mut Bench,
@@ -143,7 +143,7 @@ fn row(
     Ok(())
 }
 
-/// The oracles of the later layers, and their outputs on the model's unedited states there.
+/// The oracles of the later layers, and their outputs on the model's unedited states at these layers.
 fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judge>, Fault> {
     let of = |b: &Bench| Judge {
         layer: b.site.layer,

@@ -65,8 +65,8 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
     }
     (!entries.is_empty()).then(|| Table {
         name: "map".into(),
-        caption: "Reliability, completeness and selectivity where an intervention writes at one layer and an oracle reads at \
-                  the same or a later layer"
+        caption: "Reliability, completeness and selectivity where an intervention edits one layer and an oracle reads \
+            that layer or a later one"
             .into(),
         stub: ["model", "method", "oracle", "written at", "strength"].map(str::to_owned).to_vec(),
         decimals: 3,

@@ -110,7 +110,7 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     }
 }
 
-/// Regression: adding a file used to replace five selected relations by all forty.
+/// Regression: adding a file used to replace five selected relations with all forty.
 #[test]
 fn relations_that_were_picked_stay_picked_beside_a_file() {
     let dir = tempfile::tempdir().unwrap();
