@@ -71,8 +71,8 @@ fn bars_of(card: &Card, text: &mut String) {
     if several {
         let _ = writeln!(
             text,
-            "  below each target: minimum, median and maximum over {} seeds (in %, with intervals), and the numbers of \
-             seeds that meet it / leave it undecided / miss it",
+            "  below each target: minimum, median and maximum over {} seeds (in %, with intervals),\n  \
+             and the numbers of seeds that meet it / leave it undecided / miss it",
             card.seeds.len()
         );
     }
