@@ -129,9 +129,11 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// True if it explains intervals that are drawn as lines with caps.
+    /// True if it explains intervals that are drawn as lines with caps, or numbers that replace intervals.
     pub(crate) fn has_bars(&self) -> bool {
-        let is_bar = |s: &Sample| matches!(s, Sample::Wide(Shape::Bar) | Sample::Narrow(Shape::Bar) | Sample::Pair);
+        let is_bar = |s: &Sample| {
+            matches!(s, Sample::Wide(Shape::Bar) | Sample::Narrow(Shape::Bar) | Sample::Pair | Sample::Few(_))
+        };
         self.entries.iter().any(|(sample, _)| is_bar(sample))
     }
 
@@ -248,7 +250,8 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let of_bars = bars().filter_map(Bar::interval).chain(of_points).chain(of_ranges).map(length).fold(0.0, f64::max);
     let widest = lines().filter_map(|p| spread.wide(p)).map(length).fold(of_bars, f64::max);
     let narrow = lines().filter_map(|p| spread.narrow(p)).map(length).fold(0.0, f64::max);
-    let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
+    let shape =
+        if spread.by_point || spread.is_crowded || spread.at_marks || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
     let hidden = if widest < HIDDEN { NO_WIDER } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));

@@ -12,6 +12,7 @@ use super::bound::Bound;
 use super::finding::{NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
 use super::spec::in_words;
+use super::summary::span;
 use base::numbers::short;
 use base::suggest::unknown;
 use base::text::printable_label;
@@ -173,7 +174,7 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         layers.push(Layer::Rule(Rule::level(target, format!("target power {target}"))));
         let needed = required.value.n_test.mean.filter(|n| *n <= 131_072.0);
         if let Some(n) = needed.filter(|_| results.collapsed().is_none()) {
-            layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
+            layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", span(&required.value.n_test)))));
         }
     }
     let mut provenance = provenance(first, engine, region(results));

@@ -103,7 +103,17 @@ fn figure<T>(
         return None;
     }
     let provenance = provenance(results, engine, (behind, units, method, words));
-    Some(Figure { name, title, x, y, layers, provenance }.with_terms(&[P_AT_1]).with_counts(units, None))
+    Some(with_p_at_1(Figure { name, title, x, y, layers, provenance }).with_counts(units, None))
+}
+
+/// Explains P@1 if the figure or the explanation of another term names it.
+pub(crate) fn with_p_at_1(mut figure: Figure) -> Figure {
+    let (name, meaning) = P_AT_1;
+    if figure.provenance.terms.iter().any(|(_, meaning)| meaning.contains(name)) {
+        figure.provenance.terms.push((name.into(), meaning.into()));
+        return figure;
+    }
+    figure.with_terms(&[P_AT_1])
 }
 
 fn provenance<T>(

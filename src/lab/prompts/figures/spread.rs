@@ -81,7 +81,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of("model, or all models", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::of("model", models(results).into_iter().chain([ORDER.to_owned()])),
             Axis::linear("share of relations").from_to(0.0, 1.0),
         ),
         layers,
