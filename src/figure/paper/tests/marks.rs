@@ -251,6 +251,20 @@ fn meeting(near: usize) -> Figure {
     chart(vec![line(0), line(1), Layer::Intervals(intervals)])
 }
 
+/// Regression: the label of a rule in a range used to be drawn on its strokes, without a background.
+#[test]
+fn the_label_of_a_rule_in_a_range_has_a_background() {
+    let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.0, 1.0)), n: 9.into(), ..Datum::default() };
+    let role = Role { dash: None, marker: None, ..Role::line(0) };
+    let range = Layer::Line(Line { label: "range".into(), role, points: (0..12).map(point).collect() });
+    drawn(&chart(vec![range, Layer::Rule(Rule::level(0.5, "rule"))]), |scene| {
+        let (left, baseline) = place(scene, "rule").unwrap();
+        let paper = scene.look.paper;
+        let is_patch = |i: &&Item| matches!(i, Item::Fill { points, colour, alpha } if *colour == paper && *alpha < 1.0 && points.iter().all(|p| (p.0 - left).abs() < 60.0 && (p.1 - baseline).abs() < 20.0));
+        assert!(scene.items.iter().any(|i| is_patch(&i)));
+    });
+}
+
 /// Regression: in grey, two wide areas on each other looked like a narrow one.
 #[test]
 fn narrow_intervals_are_edges_where_areas_lie_on_each_other() {
