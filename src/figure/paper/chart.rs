@@ -298,8 +298,12 @@ fn height_of_key(lines: usize) -> f64 {
 /// Labels on two alternating levels, each up to two slots wide; the outermost ones must not run off the page.
 fn staggered(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Vec<String> {
     let lines = |(k, name): (usize, &String)| {
-        let is_outermost = k == 0 || k + 1 == names.len();
-        let room = if is_outermost { slot + 1.5 * GAP } else { 2.0 * (slot + GAP) - GAP };
+        // There is more room below the vertical axis than at the edge of the page.
+        let room = match k {
+            0 => slot + 3.0 * GAP,
+            _ if k + 1 == names.len() => slot + 1.5 * GAP,
+            _ => 2.0 * slot + GAP,
+        };
         // Names of models are also broken after hyphens.
         let lines = fonts.wrapped(&name.replace('-', "- "), SMALL, room, CATEGORY_LINES);
         lines.join("\n").replace("- ", "-")

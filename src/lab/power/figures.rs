@@ -253,7 +253,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         at(r, n.mean, n.lo.zip(n.hi))
     });
     let lines = [
-        (format!("training examples that the {bound} recommends"), Role::nth(0).accent(1).strong(), train),
+        (format!("training examples that the {bound} recommends"), Role::nth(0).accent(1), train),
         (format!("test items for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
     let mut layers: Vec<Layer> = lines
