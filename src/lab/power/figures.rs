@@ -72,10 +72,9 @@ fn region(results: &Results) -> &'static str {
 const STOPS: &str = "all stopping times";
 
 /// Terms explained in captions.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 5] = [
     ("untrained", "the same architecture with random weights"),
     ("pilot", "the test items that both sides were measured on"),
-    ("needed", "the number of test items that give the target power"),
     ("bag of words", "a classifier on the words of a sentence, without hidden states"),
     ("margin of the bound", "the excess risk that learning theory allows after this number of training examples"),
     ("discordant items", "items that only one side gets right"),
@@ -174,10 +173,12 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         layers.push(Layer::Rule(Rule::level(target, format!("target power {target}"))));
         let needed = required.value.n_test.mean.filter(|n| *n <= 131_072.0);
         if let Some(n) = needed.filter(|_| results.collapsed().is_none()) {
-            layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", span(&required.value.n_test)))));
+            layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
         }
     }
     let mut provenance = provenance(first, engine, region(results));
+    let needed = results.needed().filter(|_| results.collapsed().is_none());
+    provenance.entries.extend(needed.map(items_needed));
     tested(results, &mut provenance);
     Some(finished(Figure {
         name: "power".into(),
@@ -187,6 +188,12 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         layers,
         provenance,
     }))
+}
+
+/// The required number of test items with its interval, for a caption.
+fn items_needed(needed: &Tagged<RequiredFinding>) -> (String, String) {
+    let level = needed.level.map_or(String::new(), |level| format!(" ({} % interval)", percent(level)));
+    ("test items needed".into(), span(&needed.value.n_test) + &level)
 }
 
 /// The informative part of the curve: from where the band rises above 0 to where it reaches 1, including the current and the required n.

@@ -5,7 +5,7 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
-pub(crate) use self::spread::{APART, TURNS};
+pub(crate) use self::spread::{APART, TURNS, with_p_at_1};
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
@@ -70,7 +70,6 @@ fn causal_name(bias: Bias) -> String {
     format!("{CAUSAL}-{}", bias.name())
 }
 
-const P_AT_1: Word = ("P@1", "share of facts whose most probable answer is the right one");
 const USUAL: &str = "the first name of a subject, as most data sets have it alone";
 const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
 
@@ -104,16 +103,6 @@ fn figure<T>(
     }
     let provenance = provenance(results, engine, (behind, units, method, words));
     Some(with_p_at_1(Figure { name, title, x, y, layers, provenance }).with_counts(units, None))
-}
-
-/// Explains P@1 if the figure or the explanation of another term names it.
-pub(crate) fn with_p_at_1(mut figure: Figure) -> Figure {
-    let (name, meaning) = P_AT_1;
-    if figure.provenance.terms.iter().any(|(_, meaning)| meaning.contains(name)) {
-        figure.provenance.terms.push((name.into(), meaning.into()));
-        return figure;
-    }
-    figure.with_terms(&[P_AT_1])
 }
 
 fn provenance<T>(
