@@ -23,8 +23,10 @@ const BELOW: f64 = 4.5;
 /// Gap between a sample and its label, and between the entries of a row.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Intervals shorter than this share of the axis are hidden by their marker or line, including caps.
+/// Intervals shorter than this share of the axis are hidden by their marker or line, including caps; the second value is for panels, whose
+/// axes are shorter.
 const HIDDEN: f64 = 0.025;
+const HIDDEN_IN_PANELS: f64 = 0.06;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 const LINES: usize = 4;
@@ -252,7 +254,8 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let narrow = lines().filter_map(|p| spread.narrow(p)).map(length).fold(0.0, f64::max);
     let shape =
         if spread.by_point || spread.is_crowded || spread.at_marks || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
-    let hidden = if widest < HIDDEN { NO_WIDER } else { "" };
+    let least = if figure.y.panels.is_empty() { HIDDEN } else { HIDDEN_IN_PANELS };
+    let hidden = if widest < least { NO_WIDER } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
     }
@@ -267,7 +270,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     }
     let pairs = lines().filter_map(|p| p.pair).chain(spots().filter_map(|p| Some(p.pairs?[1])));
     if let Some(longest) = pairs.map(length).reduce(f64::max) {
-        let hidden = if longest < HIDDEN { NO_WIDER } else { "" };
+        let hidden = if longest < least { NO_WIDER } else { "" };
         out.push((Sample::Pair, printable_label(&intervals.pair) + hidden));
     }
     if lines().any(|p| p.n.few().is_some()) {

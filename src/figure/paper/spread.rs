@@ -156,7 +156,8 @@ impl Spread {
         let is_crowded = banded.len() > NARROW;
         let places = if meeting && !is_plane { side_by_side(figure, &drawn) } else { Vec::new() };
         let by_turns = overlaps && most >= AREA && !by_point && !is_plane && !is_crowded;
-        let at_marks = by_turns && !is_margin && any(|(touching, shared)| 2 * touching > shared);
+        let all_have_marks = drawn.iter().all(|(_, l)| l.role.marker.is_some());
+        let at_marks = by_turns && !is_margin && all_have_marks && any(|(touching, shared)| 2 * touching > shared);
         // At alternating markers, narrow intervals would hardly be longer than the markers.
         let narrow = by_point || drawn.len() <= NARROW && !at_marks;
         let apart = if by_turns { apart(figure, &drawn) } else { Vec::new() };

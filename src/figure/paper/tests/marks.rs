@@ -327,6 +327,21 @@ fn long_names_of_categories_are_listed_below_their_numbers() {
     });
 }
 
+/// Regression: in the short panels of a column, marks used to hide the lines between training runs, and the legend did not say so.
+#[test]
+fn the_legend_says_that_marks_of_a_panel_hide_short_intervals() {
+    let said = |panels: &[&str]| {
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, pair: Some((0.48, 0.52)), n: 9.into(), ..Datum::default() };
+        let role = Role::nth(0).accent(0);
+        let line = Layer::Line(Line { label: "a".into(), role, points: (0..3).map(point).collect() });
+        let intervals = Layer::Intervals(Intervals { pair: "each of 2 runs".into(), ..Intervals::default() });
+        let figure = chart(vec![line, intervals]);
+        drawn(&Figure { y: figure.y.clone().in_panels(panels), ..figure }, texts).join(" ")
+    };
+    assert!(said(&["c", "s"]).contains("each of 2 runs (no wider than the marks)"), "{}", said(&["c", "s"]));
+    assert!(!said(&[]).contains("no wider"), "{}", said(&[]));
+}
+
 /// Regression: names of models used to run upwards in a column.
 #[test]
 fn names_of_models_are_on_two_levels_in_a_column() {
