@@ -38,7 +38,7 @@ const PREFERENCE: [Spread; 4] = [
 /// Share of relations on which the order of the four models changes with the prompt, as stated in the text (31 of 32).
 const UNSTABLE: f64 = 0.9688;
 /// The underlying counts, with a note that the published result files give a different number.
-pub const TURNED_NOTE: &str = "90 of 128 pairs of model and relation over 10 points apart; the order changes on 31 of 32 relations by the \
+pub const TURNED_NOTE: &str = "90 of 128 pairs over 10 points apart; the order changes on 31 of 32 relations by the \
                                text (drawn), on 30 by the result files";
 
 /// Verbalisation stability, as means over relations (Figure 5).
