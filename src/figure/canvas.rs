@@ -372,6 +372,8 @@ impl<'a> Canvas<'a> {
         let recorder = self.recorder.borrow();
         let weight = |item: &Item| match item {
             Item::Fill { alpha, .. } if *alpha < 0.5 => 3,
+            // The strokes within a range are a texture, which a label's background may interrupt.
+            Item::Line { pen, .. } if pen.alpha < 0.65 && pen.width < 0.65 => 0,
             _ => 100,
         };
         let hit = recorder.items.iter().skip(from).filter(|item| reaches(self.fonts, item, room));

@@ -29,7 +29,7 @@ pub fn caption(figure: &Figure) -> String {
     let said = |key: &str| key != RULE && !SOURCES.contains(&key) && !NOTES.contains(&key);
     for (key, value) in figure.entries().filter(|(key, _)| said(key)) {
         let value = printable_label(value);
-        match named.iter_mut().find(|(name, _)| name == key) {
+        match named.iter_mut().find(|(name, _)| name == key && !key.is_empty()) {
             // Entries with the same key, such as intervals, form one sentence.
             Some((_, sentence)) => *sentence += &format!("; {value}"),
             None => named.push((key, value)),
@@ -134,6 +134,14 @@ mod tests {
         // Regression: a definition used to be cut after 300 characters.
         assert!(notes.ends_with(" at its end.") && !notes.contains("Elect:") && !page.contains("Front"), "{notes}");
         assert_eq!(sources, "Provenance\nSeed: 0\nSpec: 0123456789ab\nModel: bert-mini\n");
+    }
+
+    /// Regression: a caption used to read "by strength of the edit; Scores are on all examples".
+    #[test]
+    fn entries_without_a_key_are_sentences_of_their_own() {
+        let mut figure = Figure { title: "Title".into(), ..Figure::default() };
+        figure.provenance.entries = ["One thing", "Another"].map(|text| (String::new(), text.into())).to_vec();
+        assert_eq!(caption(&figure), "Title. One thing. Another.");
     }
 
     #[test]

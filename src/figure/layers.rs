@@ -158,6 +158,8 @@ pub struct Datum {
     pub y: f64,
     /// Ends of the (wide) interval for y.
     pub band: Option<(f64, f64)>,
+    /// Ends of the interval of x, which paper draws in a plane. It is not in the CSV.
+    pub x_band: Option<(f64, f64)>,
     /// Ends of the narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
     /// Values of two replicates, too few for an interval; drawings show both values instead.

@@ -118,10 +118,24 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
         ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),
         ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
+        // A ring stood at the mean of two training runs, and the intervals behind the front were not drawn.
+        ("agreement", "pareto", "of the front, the knee and the rings"),
+        ("interventions", "pareto", "Marks and rings are means of two training runs"),
+        ("prompts", "turned-published", "31 of 32 relations by the text (drawn), on 30 by the result files"),
+        ("prompts", "consistency-published", "shares of 1,000 draws of 20 of 32 relations, without intervals"),
+        ("power", "power", "Test items needed: 14 [12, 17] (95 % interval)"),
+        ("power", "margins", "the sampling of the test items is not shown"),
+        ("saliency", "right-wrong", "Methods: ATT, attention; IG, integrated gradients"),
     ];
     for (session, name, wanted) in cases {
         let said = caption(&named(session, name));
         assert!(said.contains(wanted), "{session} {name}: {said}");
     }
     assert!(!caption(&named("saliency", "right-wrong")).contains("almost the whole"), "its intervals are narrower");
+    let noted = |session: &str, name: &str, wanted: &str| {
+        let said = notes(&named(session, name)).join(" ");
+        assert!(said.contains(wanted), "{session} {name}: {said}");
+    };
+    noted("interventions", "pareto", "(half-widths: C ");
+    noted("prompts", "turned", "P@1: share of facts");
 }

@@ -20,10 +20,12 @@ use base::text::printable_label;
 
 /// Distance between the frame and the ends of the axes, in page units, so that no line of data lies on the frame.
 const INSET: f64 = 8.0;
-/// Maximum width of category labels beside the vertical axis, and maximum height of those below the horizontal axis, in page units.
+/// Maximum width of category labels beside the vertical axis.
 const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
-/// Length of a tick, and distance between the tick and its label, in page units.
+/// Space above the list of numbered categories.
+const KEY_AIR: f64 = 4.0;
+/// Length of a tick, and distance between the tick and its label.
 const TICK: f64 = 4.5;
 /// Maximum numbers of lines in a category label and in an axis label.
 const CATEGORY_LINES: usize = 3;
@@ -73,12 +75,12 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
-    /// Labels on two alternating lines.
-    Staggered,
-    /// Labels wrapped into lines of at most this width.
+    /// On two alternating levels, in slots of this width.
+    Staggered(f64),
+    /// In several lines of at most this width.
     Wrapped(f64),
-    /// Rotated labels, in at most this number of lines.
-    Upright(usize),
+    /// As numbers, whose labels are listed below the label of the axis.
+    Numbered,
 }
 
 pub(crate) struct Chart<'a> {
@@ -89,7 +91,8 @@ pub(crate) struct Chart<'a> {
     pub bottom: f64,
     pub x: Fitted,
     pub y: Fitted,
-    labels: Labels,
+    /// The list of numbered categories: its place, and its lines with their distances from the left.
+    key: (At, Vec<(f64, String)>),
     /// Distance between the frame and the ends of the horizontal axis.
     inset: f64,
     /// Axis labels, wrapped into lines.
@@ -144,13 +147,12 @@ impl<'a> Chart<'a> {
         let x_ticks: Vec<Tick> =
             x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset).into_iter().map(below).collect();
         let x_name = named(fonts, &title(&figure.x), right - left);
-        let below_ticks = match labels {
-            Labels::Upright(_) => x_ticks.iter().map(|t| widest(fonts, &t.label)).fold(0.0, f64::max),
-            _ => x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max),
-        };
+        let below_ticks = x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max);
         let below_ticks = if labelled { below_ticks + 3.0 } else { 0.0 };
         let below = 2.0 * TICK + below_ticks + height_of(&x_name, LABEL);
-        let floor = (bottom - below).max(top + 20.0);
+        let key = listed(fonts, &x, labels, look.width - look.margin - edge);
+        let floor = (bottom - below - height_of_key(key.len())).max(top + 20.0);
+        let key = ((edge, floor + below + KEY_AIR), key);
         let y_length = floor - top - 2.0 * y_inset;
         let y_ticks = y.ticks(&y_room(y_length)).into_iter();
         let y_ticks = y_ticks.map(|t| Tick { label: fonts.cut(&t.label, SMALL, longest(canvas)), ..t });
@@ -170,7 +172,7 @@ impl<'a> Chart<'a> {
             .set_label_area_size(LabelAreaPosition::Bottom, pixels(below))
             .build_cartesian_2d(ruler(&x, x_ticks, x_inset), ruler(&y, y_ticks.collect(), y_inset))?;
         let names = (x_name, y_name);
-        Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names, labelled })
+        Ok(Self { context, left, right, top, bottom: floor, x, y, key, inset: x_inset, names, labelled })
     }
 
     /// Position of a pair of values; `None` if an axis cannot show it.
@@ -201,7 +203,6 @@ impl<'a> Chart<'a> {
         let scaled = |pen: Pen| Pen { width: pen.width * look.stroke, ..pen };
         let axis = Pen::new(look.ink, 0.9);
         let small = type_of(SMALL, look.ink, Side::Middle, Side::Start);
-        let upright = matches!(self.labels, Labels::Upright(_));
         let (has_x, has_y) = (self.x.categories().is_some(), self.y.categories().is_some());
         let (x_name, y_name) = self.names.clone();
         let blank = |_: &f64| String::new();
@@ -223,20 +224,14 @@ impl<'a> Chart<'a> {
         if cells || has_y {
             mesh.disable_y_mesh();
         }
-        if upright || !self.labelled {
+        if !self.labelled {
             mesh.x_label_formatter(&blank);
         }
         mesh.draw()?;
-        if upright {
-            let kind = Type { upwards: true, along: Side::End, across: Side::Middle, ..small };
-            for t in &ticks {
-                let x = self.left + self.share(t.at) * (self.right - self.left);
-                let middle = (t.label.lines().count() as f64 - 1.0) / 2.0;
-                for (k, line) in t.label.lines().enumerate() {
-                    let x = x + (k as f64 - middle) * SMALL * LINE;
-                    canvas.text(line, (x, self.bottom + 2.0 * TICK), kind)?;
-                }
-            }
+        let ((left, top), lines) = &self.key;
+        for (k, (aside, line)) in lines.iter().enumerate() {
+            let at = (left + aside, top + k as f64 * SMALL * LINE);
+            canvas.text(line, at, Type { along: Side::Start, ..small })?;
         }
         self.minor_ticks(canvas, &ticks, &y_ticks)?;
         if let Some(gap) = self.x.gap() {
@@ -274,21 +269,49 @@ impl<'a> Chart<'a> {
 /// Height that category labels need below a frame of this width, beyond one line.
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     let names = x.categories().unwrap_or_default();
+    let most = |labels: &[String]| labels.iter().map(|l| l.lines().count()).max().unwrap_or(1) as f64;
     match labels(fonts, x, width) {
         Labels::Straight => 0.0,
-        Labels::Staggered | Labels::Wrapped(_) => SMALL * LINE,
-        Labels::Upright(most) => {
-            names.iter().map(|n| widest(fonts, &upwards(fonts, n, most))).fold(0.0, f64::max) - SMALL
-        }
+        Labels::Wrapped(_) => SMALL * LINE,
+        Labels::Staggered(slot) => (most(&staggered(fonts, names, slot)) - 1.0) * SMALL * LINE,
+        labels => height_of_key(listed(fonts, x, labels, width).len()),
     }
 }
 
-fn upwards(fonts: &Fonts<'_>, label: &str, most: usize) -> String {
-    fonts.wrapped(label, SMALL, LONGEST, most).join("\n")
+/// Lines of the list of numbered categories, each with its distance from the left.
+fn listed(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, room: f64) -> Vec<(f64, String)> {
+    let names = x.categories().filter(|_| labels == Labels::Numbered).unwrap_or_default();
+    let aside = fonts.width(&format!("{}  ", names.len()), SMALL);
+    let lines = |(k, name): (usize, &String)| {
+        let rest = fonts.wrapped(name, SMALL, room - aside, CATEGORY_LINES).into_iter();
+        let mut lines: Vec<(f64, String)> = rest.map(|line| (aside, line)).collect();
+        lines[0] = (0.0, format!("{}  {}", k + 1, lines[0].1));
+        lines
+    };
+    names.iter().enumerate().flat_map(lines).collect()
 }
 
-fn widest(fonts: &Fonts<'_>, lines: &str) -> f64 {
-    lines.lines().map(|line| fonts.width(line, SMALL)).fold(0.0, f64::max)
+fn height_of_key(lines: usize) -> f64 {
+    if lines == 0 { 0.0 } else { KEY_AIR + lines as f64 * SMALL * LINE }
+}
+
+/// Labels on two alternating levels, each up to two slots wide; the outermost ones must not run off the page.
+fn staggered(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Vec<String> {
+    let lines = |(k, name): (usize, &String)| {
+        // There is more room below the vertical axis than at the edge of the page.
+        let room = match k {
+            0 => slot + 3.0 * GAP,
+            _ if k + 1 == names.len() => slot + 1.5 * GAP,
+            _ => 2.0 * slot + GAP,
+        };
+        // Names of models are also broken after hyphens.
+        let lines = fonts.wrapped(&name.replace('-', "- "), SMALL, room, CATEGORY_LINES);
+        lines.join("\n").replace("- ", "-")
+    };
+    let mut labels: Vec<String> = names.iter().enumerate().map(lines).collect();
+    let upper = labels.iter().step_by(2).map(|l| l.lines().count()).max().unwrap_or(1);
+    labels.iter_mut().skip(1).step_by(2).for_each(|label| label.insert_str(0, &"\n".repeat(upper)));
+    labels
 }
 
 fn canvas_height(canvas: &Canvas<'_>) -> f64 {
@@ -340,37 +363,33 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
         let lines = fonts.wrapped(name, SMALL, slot, CATEGORY_LINES);
         lines.iter().all(|line| !line.ends_with('…'))
     };
-    let most = ((slot + GAP) / (SMALL * LINE)) as usize;
-    // Labels on two alternating lines can be twice as wide; the outermost ones must not run off the page.
-    let has_room = |name: &String| fonts.width(name, SMALL) <= 2.0 * (slot + GAP) - GAP;
-    let ends = [names.first(), names.last()].into_iter().flatten();
     if names.iter().all(wraps) {
         return Labels::Wrapped(slot);
     }
-    if names.iter().all(has_room) && ends.into_iter().all(|name| fonts.width(name, SMALL) <= slot + 3.0 * GAP) {
-        return Labels::Staggered;
+    match staggered(fonts, names, slot).iter().all(|label| !label.contains('…')) {
+        true => Labels::Staggered(slot),
+        false => Labels::Numbered,
     }
-    Labels::Upright(most.clamp(1, CATEGORY_LINES))
 }
 
 fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Tick> {
     let wide = |text: &str| fonts.width(text, SMALL);
     match labels {
         Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),
-        Labels::Staggered => {
+        Labels::Staggered(slot) => {
             let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
-            let lower =
-                |(k, t): (usize, Tick)| if k % 2 == 1 { Tick { label: format!("\n{}", t.label), ..t } } else { t };
-            ticks.into_iter().enumerate().map(lower).collect()
+            let labels = staggered(fonts, x.categories().unwrap_or_default(), slot);
+            ticks.into_iter().zip(labels).map(|(t, label)| Tick { label, ..t }).collect()
         }
         Labels::Wrapped(slot) => {
             let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
             let wrap = |t: Tick| Tick { label: fonts.wrapped(&t.label, SMALL, slot, CATEGORY_LINES).join("\n"), ..t };
             ticks.into_iter().map(wrap).collect()
         }
-        Labels::Upright(most) => {
-            let ticks = x.ticks(&Room { length, gap: 2.0, terse: false, measure: &line_height });
-            ticks.into_iter().map(|t| Tick { label: upwards(fonts, &t.label, most), ..t }).collect()
+        Labels::Numbered => {
+            let widest = wide(&x.categories().map_or(0, <[String]>::len).to_string());
+            let ticks = x.ticks(&Room { length, gap: GAP, terse: false, measure: &|_| widest });
+            ticks.into_iter().map(|t| Tick { label: (t.value + 1.0).to_string(), ..t }).collect()
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use plotters::series::LineSeries;
 
+use super::super::Figure;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
-use super::super::layers::{Guide, Rule};
+use super::super::layers::{Guide, Layer, Rule};
 use super::super::overlap::Rect;
 use super::chart::Chart;
 use super::lines::style;
@@ -12,11 +13,10 @@ use base::text::printable_label;
 
 /// Maximum width of a label on the data, in page units.
 pub(crate) const LONGEST: f64 = 160.0;
-/// Increment of the distance between a label and its object, in page units.
-const STEP: f64 = 14.0;
-/// Number of positions tried for the label of a rule, by growing distance.
-const STEPS: usize = 7;
-/// Cost of one step of distance. A hidden area costs 3; a hidden line or marker costs more than all steps together.
+/// Distances tried between a label and its rule. From the third on, a line leads to the rule.
+const AWAY_BY: [f64; 8] = [3.0, 8.0, 17.0, 31.0, 45.0, 59.0, 73.0, 87.0];
+const NEAR: usize = 2;
+/// Cost of one step of distance. A hidden area costs 3, a line or a marker more than all steps.
 const AWAY: usize = 2;
 /// Distance between a label and the lines and marks of other objects, in page units.
 const AIR: f64 = 2.0;
@@ -50,7 +50,7 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
 /// background, because a background would hide the data.
 fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
-    if step > 0 {
+    if step >= NEAR {
         let near = (object.0.clamp(r.0.0, r.1.0), object.1.clamp(r.0.1, r.1.1));
         canvas.line(&[near, object], Pen::new(canvas.look.grey, 0.8))?;
     }
@@ -80,16 +80,44 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
     let wide = canvas.fonts.width(&label, SMALL);
     let (left, room) = (chart.left + 4.0, chart.right - chart.left - 8.0 - wide);
     let row = |step: usize| {
-        let off = 3.0 + STEP * step as f64;
+        let off = AWAY_BY[step];
         [8, 0, 6, 4, 2, 7, 1, 5, 3].into_iter().flat_map(move |eighths| {
             let x = left + f64::from(eighths) / 8.0 * room;
             [y - off - SMALL, y + off].map(|top| (step, ((x, top), (x + wide, top + SMALL))))
         })
     };
-    match best(canvas, from, (0..STEPS).flat_map(row).filter(|(_, r)| inside(chart, r))) {
+    match best(canvas, from, (0..AWAY_BY.len()).flat_map(row).filter(|(_, r)| inside(chart, r))) {
         Some((step, r)) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
         None => Ok(()),
     }
+}
+
+/// Distances tried between a ring and its label. A line to a label further away would look like an interval.
+const BESIDE_RING: [f64; 4] = [7.0, 9.0, 12.0, 16.0];
+
+/// Labels the rings of a plane that have room beside them for their names.
+pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, from: usize) -> Drawn {
+    let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
+    for p in points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty()) {
+        let Some((x, y)) = chart.at(p.x, p.y) else { continue };
+        let label = printable_label(&p.label);
+        let wide = canvas.fonts.width(&label, SMALL);
+        let place = |away: f64, (right, down): (f64, f64)| {
+            let away = if right * down == 0.0 { away } else { 0.7 * away };
+            let left = x + right * away + (right - 1.0) / 2.0 * wide;
+            let top = y + down * away + (down - 1.0) / 2.0 * SMALL;
+            ((left, top), (left + wide, top + SMALL))
+        };
+        let sides =
+            [(1.0, 0.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 0.0), (-1.0, 1.0), (-1.0, -1.0), (0.0, -1.0), (0.0, 1.0)];
+        let places = BESIDE_RING.iter().flat_map(|away| sides.map(|side| place(*away, side)));
+        let around = |r: &Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
+        let mut free = places.filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0));
+        if let Some(r) = free.next() {
+            on_data(canvas, &label, r.0, type_of(SMALL, canvas.look.ink, Side::Start, Side::Start))?;
+        }
+    }
+    Ok(())
 }
 
 /// Draws a guide with its ticks, and its label to the right of its last point.

@@ -23,8 +23,10 @@ const BELOW: f64 = 4.5;
 /// Gap between a sample and its label, and between the entries of a row, in page units.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Share of the axis below which an interval, including its caps, is hidden by its marker or line.
+/// Intervals shorter than this share of the axis are hidden by their marker or line, including caps; the second value is for panels, whose
+/// axes are shorter.
 const HIDDEN: f64 = 0.025;
+const HIDDEN_IN_PANELS: f64 = 0.06;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 const LINES: usize = 4;
@@ -129,9 +131,11 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// True if it explains intervals that are drawn as lines with caps.
+    /// True if it explains intervals that are drawn as lines with caps, or numbers that replace intervals.
     pub(crate) fn has_bars(&self) -> bool {
-        let is_bar = |s: &Sample| matches!(s, Sample::Wide(Shape::Bar) | Sample::Narrow(Shape::Bar) | Sample::Pair);
+        let is_bar = |s: &Sample| {
+            matches!(s, Sample::Wide(Shape::Bar) | Sample::Narrow(Shape::Bar) | Sample::Pair | Sample::Few(_))
+        };
         self.entries.iter().any(|(sample, _)| is_bar(sample))
     }
 
@@ -248,8 +252,10 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let of_bars = bars().filter_map(Bar::interval).chain(of_points).chain(of_ranges).map(length).fold(0.0, f64::max);
     let widest = lines().filter_map(|p| spread.wide(p)).map(length).fold(of_bars, f64::max);
     let narrow = lines().filter_map(|p| spread.narrow(p)).map(length).fold(0.0, f64::max);
-    let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
-    let hidden = if widest < HIDDEN { NO_WIDER } else { "" };
+    let shape =
+        if spread.by_point || spread.is_crowded || spread.at_marks || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
+    let least = if figure.y.panels.is_empty() { HIDDEN } else { HIDDEN_IN_PANELS };
+    let hidden = if widest < least { NO_WIDER } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
     }
@@ -264,7 +270,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     }
     let pairs = lines().filter_map(|p| p.pair).chain(spots().filter_map(|p| Some(p.pairs?[1])));
     if let Some(longest) = pairs.map(length).reduce(f64::max) {
-        let hidden = if longest < HIDDEN { NO_WIDER } else { "" };
+        let hidden = if longest < least { NO_WIDER } else { "" };
         out.push((Sample::Pair, printable_label(&intervals.pair) + hidden));
     }
     if lines().any(|p| p.n.few().is_some()) {

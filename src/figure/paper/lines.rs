@@ -59,7 +59,7 @@ pub(crate) fn bands<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
     (line, layer): (&Line, usize),
-    spread: &Spread,
+    (spread, turn): (&Spread, (usize, usize)),
 ) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let thin = edge(colour, Dash::Solid);
@@ -68,7 +68,7 @@ pub(crate) fn bands<'a>(
     }
     pairs(canvas, chart, (line, layer), spread)?;
     if spread.is_by_point(line) {
-        return one_by_one(canvas, chart, line, (spread, layer));
+        return one_by_one(canvas, chart, (line, layer), (spread, turn));
     }
     for inner in [false, true].into_iter().filter(|inner| !inner || spread.narrow) {
         let ends = line.points.iter().filter_map(|p| {
@@ -91,7 +91,8 @@ pub(crate) fn bands<'a>(
                 chart.y.place(hi).zip(chart.y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs())
             };
             let limit = if spread.overlaps { WIDE.1 } else { WIDE.0 };
-            let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
+            // In grey, the edge of a margin would look like one of the lines in it.
+            let wide = !spread.is_margin && run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
             let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
             // In greyscale, two overlapping pale areas would look like a narrow interval.
@@ -169,13 +170,21 @@ pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen::new(colour, 0.7)))
 }
 
-/// Draws each point's interval: the wide one thin with caps, the narrow one thick. A line among areas has intervals only at every second
-/// marker.
-fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, layer): (&Spread, usize)) -> Drawn {
+/// Draws each point's interval: the wide one thin with caps, the narrow one thick. Of a line with areas beside it, only markers have
+/// intervals: those of its turn, or every second one.
+fn one_by_one(
+    canvas: &Canvas<'_>,
+    chart: &Chart<'_>,
+    (line, layer): (&Line, usize),
+    (spread, turn): (&Spread, (usize, usize)),
+) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
         true => line.points.iter().collect(),
-        false => marked(chart, (line, layer), (spread, (0, 1))).into_iter().map(|(_, p)| p).step_by(2).collect(),
+        false => {
+            let step = if spread.at_marks { 1 } else { 2 };
+            marked(chart, (line, layer), (spread, turn)).into_iter().map(|(_, p)| p).step_by(step).collect()
+        }
     };
     for p in points {
         let pair = |ends: Option<(f64, f64)>| {
@@ -262,6 +271,7 @@ pub(crate) fn line(
     if let Some(marker) = line.role.marker {
         for (at, p) in marked(chart, (line, layer), (spread, turn)) {
             if spread.is_plane {
+                cross(canvas, chart, p, colour)?;
                 standing(canvas, at, p, (marker, colour))?;
                 continue;
             }
@@ -271,6 +281,17 @@ pub(crate) fn line(
                 _ => canvas.marker(at, marker, r, colour)?,
             }
         }
+    }
+    Ok(())
+}
+
+/// Draws the intervals of a point on a plane as a thin cross behind its marker, if it has one in x.
+fn cross(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Datum, colour: Rgb) -> Drawn {
+    let pen = Pen { alpha: 0.7, ..Pen::new(colour, 0.9) };
+    let Some(((left, right), (low, high))) = p.x_band.zip(p.interval()) else { return Ok(()) };
+    for ends in [[(left, p.y), (right, p.y)], [(p.x, low), (p.x, high)]] {
+        let at: Vec<At> = ends.iter().filter_map(|&(x, y)| chart.at(x, y)).collect();
+        canvas.line(&at, pen)?;
     }
     Ok(())
 }
@@ -398,8 +419,8 @@ fn spot(
     (points, marker, is_level): (&Points, Marker, bool),
     (p, at): (&Spot, At),
 ) -> Drawn {
-    // Half the size of the knee's marker, in page units. It fits around the ring of the best strength, which may be at the same position.
-    const KNEE: f64 = 7.6;
+    // Drawn around the ring of the best strength, which may be at the same position.
+    const KNEE: f64 = 8.2;
     let of_line = |hue: usize| {
         let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line.role) } else { None });
         lines.filter(|role| role.hue == hue).find_map(|role| role.marker).unwrap_or(marker)
@@ -416,8 +437,8 @@ fn spot(
 
 /// Draws a marker in a ring, on the page's background colour.
 pub(crate) fn ringed(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
-    const RING: f64 = 5.2;
-    const MARK: f64 = 2.6;
+    const RING: f64 = 5.8;
+    const MARK: f64 = 3.1;
     canvas.marker(at, Marker::Circle, RING, canvas.look.ink)?;
     if marker == Marker::Circle { canvas.disc(at, MARK, colour) } else { canvas.marker(at, marker, MARK, colour) }
 }

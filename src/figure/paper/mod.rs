@@ -183,6 +183,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let most = lines.map(|line| line.points.len()).max().unwrap_or(0);
     let points = if figure.x.settings && figure.x.below.is_empty() { "strengths" } else { "points" };
     let marked = format!("Measured at {most} {points}; marks at some of them tell the lines apart");
+    let has_marks_alone = any(&|s, _| s.at_marks);
+    let marked = if has_marks_alone { marked + ", with intervals; the CSV has all" } else { marked };
+    let is_plane = any(&|s, _| s.is_plane);
+    let marks = if is_plane { "Marks and rings" } else { "Marks" };
+    let of_two = format!("{marks} are means of two training runs; thin lines end at the values of each");
     let sentences: [(bool, &str); 8] = [
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
@@ -205,10 +210,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
             any(&|s, part| s.is_plane && data(part, |_| true)),
             "If marks of one kind would touch, only the first is drawn",
         ),
-        (
-            has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
-            "Thin lines end at the values of two training runs",
-        ),
+        (has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin), &of_two),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()
 }
@@ -313,7 +315,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
     let spread = Spread::new(figure);
     for (number, layer) in figure.layers.iter().enumerate() {
         if let Layer::Line(line) = layer {
-            lines::bands(canvas, &mut chart, (line, number), &spread)?;
+            lines::bands(canvas, &mut chart, (line, number), (&spread, spread.turn(figure, number)))?;
         }
     }
     // Ranges are drawn above all areas, which would hide them.
@@ -342,6 +344,9 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             }
             Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
         }
+    }
+    if spread.is_plane {
+        labels::rings(canvas, &chart, figure, below)?;
     }
     Ok((chart, if has_cells { below_cells } else { below_guides }))
 }

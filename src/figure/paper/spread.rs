@@ -43,6 +43,8 @@ pub(crate) struct Spread {
     pub overlaps: bool,
     /// True if the markers of lines alternate, so that none hides another.
     pub by_turns: bool,
+    /// True if areas would cover each other at most points; alternating markers then have the intervals.
+    pub at_marks: bool,
     /// Space for shifted markers at both ends of the horizontal axis.
     margin: f64,
     /// For each layer, the points whose markers would hide each other: x, and the offset from the centre in steps.
@@ -128,15 +130,20 @@ impl Spread {
         let lines: Vec<(usize, &Line)> =
             figure.layers.iter().enumerate().filter_map(|(k, l)| Some((k, line(l)?))).collect();
         let drawn: Vec<(usize, &Line)> = lines.iter().copied().filter(|(_, l)| l.role.dash.is_some()).collect();
+        // The number of points at which two lines touch, and of points at which they could.
         let meet = |a: &Line, b: &Line| {
-            let touch = |(p, q): (&Datum, &Datum)| {
+            let touch = |p: &Datum, q: &Datum| {
                 let ((lo, hi), (low, high)) = (ends(p), ends(q));
-                p.x == q.x && lo <= high && low <= hi
+                lo <= high && low <= hi
             };
-            a.points.iter().any(|p| b.points.iter().any(|q| touch((p, q))))
+            let shared = || a.points.iter().flat_map(|p| b.points.iter().filter(|q| q.x == p.x).map(move |q| (p, q)));
+            (shared().filter(|(p, q)| touch(p, q)).count(), shared().count())
         };
         let most = drawn.iter().map(|(_, l)| l.points.len()).max().unwrap_or(0);
-        let overlaps = drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
+        let any = |is: fn((usize, usize)) -> bool| {
+            drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| is(meet(a.1, b.1))))
+        };
+        let overlaps = any(|(touching, _)| touching > 0);
         let meeting = most < AREA && overlaps;
         let is_plane = is_plane(figure);
         let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
@@ -148,14 +155,17 @@ impl Spread {
         let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);
         let is_crowded = banded.len() > NARROW;
         let places = if meeting && !is_plane { side_by_side(figure, &drawn) } else { Vec::new() };
-        let narrow = by_point || drawn.len() <= NARROW;
         let by_turns = overlaps && most >= AREA && !by_point && !is_plane && !is_crowded;
+        let all_have_marks = drawn.iter().all(|(_, l)| l.role.marker.is_some());
+        let at_marks = by_turns && !is_margin && all_have_marks && any(|(touching, shared)| 2 * touching > shared);
+        // At alternating markers, narrow intervals would hardly be longer than the markers.
+        let narrow = by_point || drawn.len() <= NARROW && !at_marks;
         let apart = if by_turns { apart(figure, &drawn) } else { Vec::new() };
         let x = Fitted::horizontal(figure);
         let has_levels = figure.layers.iter().any(|l| matches!(l, Layer::Points(p) if are_levels(p, &x)));
         let has_ranges = by_point && lines.iter().any(|(_, l)| is_range(l.role));
         let margin = if has_levels { LEVELS } else { 0.0 } + if has_ranges { ASIDE } else { 0.0 };
-        Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, margin, places, apart }
+        Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, at_marks, margin, places, apart }
     }
 
     /// The index of a layer's line among those with alternating markers, and their number.
@@ -195,6 +205,6 @@ impl Spread {
     }
 
     pub(crate) fn is_by_point(&self, line: &Line) -> bool {
-        !self.is_plane && (self.by_point || self.is_crowded && !is_range(line.role))
+        !self.is_plane && (self.by_point || (self.is_crowded || self.at_marks) && !is_range(line.role))
     }
 }

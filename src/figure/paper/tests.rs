@@ -38,6 +38,15 @@ fn chart(layers: Vec<Layer>) -> Figure {
     Figure { x, y, layers, ..Figure::default() }
 }
 
+/// Texts that run upwards.
+fn upright(scene: &Scene<'_>) -> Vec<String> {
+    let text = |item: &Item| match item {
+        Item::Text { text, kind, .. } if kind.upwards => Some(text.clone()),
+        _ => None,
+    };
+    scene.items.iter().filter_map(text).collect()
+}
+
 fn areas(scene: &Scene<'_>) -> usize {
     let pale = |item: &&Item| matches!(item, Item::Fill { alpha, .. } if *alpha < 0.5);
     scene.items.iter().filter(pale).count()
@@ -220,7 +229,12 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
 #[test]
 fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
-        Layer::Line(line) => Layer::Line(Line { role: Role::nth(k), ..line }),
+        Layer::Line(line) => {
+            // Apart, because lines that agree never have areas.
+            let near = |p: &Datum| Datum { band: Some((p.y - 0.04, p.y + 0.04)), ..*p };
+            let points = line.points.iter().map(near).collect();
+            Layer::Line(Line { role: Role::nth(k), points, ..line })
+        }
         other => other,
     };
     let figure = |count: usize| chart((0..count).map(of).collect());
@@ -313,19 +327,6 @@ fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes()
     });
 }
 
-#[test]
-fn long_names_of_categories_that_run_upwards_have_several_lines() {
-    let prompts = [
-        "The national capital of [X] is the city of [Y] .",
-        "Students of geography learn that the capital of [X] is [Y] .",
-    ];
-    let prompts: Vec<String> = prompts.iter().cycle().take(4).map(|p| (*p).to_owned()).collect();
-    let lines = vec![RankLine { label: "m".into(), role: Role::nth(0), ranks: vec![Some(1.0); 4] }];
-    let (x, y) = (Axis::of("prompt", prompts), Axis::ranks("rank", 2));
-    let figure = Figure { x, y, ..chart(vec![Layer::Ranks(Ranks { lines })]) };
-    drawn(&figure, |scene| assert!(texts(scene).iter().all(|t| !t.contains('…')), "{:?}", texts(scene)));
-}
-
 /// Regression: "2048" used to run off the page if there was no legend or margin to its right.
 #[test]
 fn the_last_label_of_an_axis_ends_on_the_page() {
@@ -379,7 +380,7 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
-    assert!(said.contains("Thin lines end at the values of two training runs"), "{said}");
+    assert!(said.contains("Marks are means of two training runs; thin lines end at the values of each"), "{said}");
     let spot =
         Spot { x: 0.5, y: 0.5, x_band: Some((0.0, 1.0)), y_band: Some((0.0, 1.0)), n: 9.into(), ..Spot::default() };
     let arms = |pairs| {

@@ -20,6 +20,7 @@ use super::banded::{Banded, is_few};
 use super::finding::{ProbeRole, ReliabilityFinding};
 use super::key::{CurveKey, MethodKey};
 use super::map::{Map, Score};
+use super::method::Goal;
 use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
@@ -81,17 +82,15 @@ pub fn curves(
     drawn.retain(|c| c.parameter == first.parameter);
     let (symbol, mut label) = parameter(&first.parameter);
     if let Some(sd) = deviation(results, model).filter(|_| first.parameter == "epsilon") {
-        label = format!("ε (L∞ radius, absolute; a feature's SD is {sd:.3})");
+        label = format!("ε (L∞ norm; a feature's SD is {sd:.3})");
     }
     let short = in_print(model);
-    let leader = leader(&drawn);
     let mut layers = Vec::new();
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str, accent, dash, value: Quantity| {
             // Several methods have one colour each; for a single one, each score has a colour.
             let look = if drawn.len() > 1 { look(&curve.key.method.name) } else { score_look(accent) };
-            let look = if leader == Some(&curve.key) { look.strong() } else { look };
             let role = look.dash(dash).accent(accent);
             let points = curve.points.iter().map(|p| value(&p.value));
             Layer::Line(Line { label: format!("{name}{quantity}"), role, points: points.collect() })
@@ -108,6 +107,7 @@ pub fn curves(
     }
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     provenance.entries.insert(0, (String::new(), PANELS.into()));
+    provenance.entries.extend(written_out(drawn.iter().map(|c| c.key.method.name.as_str())));
     if let [curve] = drawn[..] {
         layers.extend(by_property(curve));
         let ranges = rivals(results, curve);
@@ -126,8 +126,6 @@ pub fn curves(
     }
     say_missing(&mut provenance, results, (model, oracle), drawn.iter().map(|c| &c.key.method));
     layers.extend(base_lines(&drawn));
-    let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
-    provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| Layer::Intervals(covered(level, trainings))));
     if let Some(at) = marker {
@@ -145,13 +143,7 @@ pub fn curves(
         layers,
         provenance,
     };
-    Some(figure.with_terms(&WORDS))
-}
-
-fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
-    let best = |c: &Curve| c.points.iter().map(|p| p.value.reliability.mean).fold(f64::NEG_INFINITY, f64::max);
-    let leader = drawn.iter().max_by(|a, b| best(a).total_cmp(&best(b)));
-    leader.filter(|_| drawn.len() > 1).map(|c| &c.key)
+    Some(worded(figure, drawn.iter().map(|c| c.key.method.name.as_str())))
 }
 
 /// One of the paper's figures, with its methods that the run also has; `None` if the run has none of them.
@@ -264,8 +256,8 @@ fn properties(results: &Results, model: &str) -> Vec<(String, String)> {
 
 fn parameter(name: &str) -> (String, String) {
     match name {
-        "epsilon" => ("ε".into(), "ε (radius of the L∞ ball, absolute)".into()),
-        "alpha" => ("α".into(), "α (size of the counterfactual step; 0: projection alone)".into()),
+        "epsilon" => ("ε".into(), "ε (L∞ norm, in units of the states)".into()),
+        "alpha" => ("α".into(), "α (counterfactual step; 0: projection alone)".into()),
         "rank" => ("rank".into(), "rank (directions removed)".into()),
         other => (other.into(), other.into()),
     }
@@ -333,15 +325,43 @@ fn provenance_of<'a, T: 'a>(
 const ALL_EXAMPLES: &str = "Scores are on all examples; the answer and the tables give held-out scores";
 
 /// Terms explained where a figure names them.
-const WORDS: [(&str, &str); 7] = [
-    ("completeness", "how fully the edit reaches its goal, by the oracle"),
-    ("selectivity", "how little the edit changes the property to keep, by the oracle"),
+const WORDS: [(&str, &str); 6] = [
+    ("selectivity", "1 minus the normalised change of the oracle's output for the property to keep"),
     ("oracle", "a probe that judges the edit, trained on other data"),
     ("C before", "completeness on the unedited states"),
     ("S of a constant answer", "selectivity of an oracle whose answer is always the same"),
     ("front", "settings that no other dominates"),
     ("knee", "its setting farthest from the line between its ends"),
 ];
+
+/// Completeness of counterfactual and of nullifying methods.
+const TOWARD_ANOTHER: &str = "the oracle's probability of the other value of the edited property";
+const TOWARD_NONE: &str = "closeness of the oracle's output to uniform (1: uniform)";
+
+/// Explains the terms that a figure of these methods names. Completeness depends on the goal of the methods.
+fn worded<'a>(mut figure: Figure, methods: impl Iterator<Item = &'a str>) -> Figure {
+    let mut goals: Vec<Goal> = methods.filter_map(find).map(|m| m.goal).collect();
+    goals.dedup();
+    let completeness = match goals[..] {
+        [Goal::Counterfactual] => TOWARD_ANOTHER.to_owned(),
+        [Goal::Nullifying] => TOWARD_NONE.to_owned(),
+        _ => {
+            format!("two definitions: for counterfactual methods, {TOWARD_ANOTHER}; for nullifying ones, {TOWARD_NONE}")
+        }
+    };
+    figure.provenance.entries.push(("completeness".into(), completeness));
+    figure.with_terms(&WORDS)
+}
+
+/// The abbreviated names of these methods, written out for a caption: `FGSM, fast gradient sign method`.
+fn written_out<'a>(methods: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
+    let mut names: Vec<String> = Vec::new();
+    for method in methods {
+        let name = looks::written_out(method).map(|long| format!("{}, {long}", title(method)));
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    (!names.is_empty()).then(|| ("methods".to_owned(), names.join("; ")))
+}
 
 /// Adds to a caption which of these methods have no best strength, and why.
 fn say_missing<'a>(

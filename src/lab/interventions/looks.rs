@@ -36,8 +36,25 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// Number that determines a method's look. A method missing from the table (from a newer program's session) has a fixed number, derived
-/// from its name, that no method in the table has.
+/// The abbreviated name of a method, written out; for AutoAttack, its parts.
+pub(super) fn written_out(method: &str) -> Option<&'static str> {
+    Some(match method {
+        "inlp" => "iterative null-space projection",
+        "rlace" => "relaxed linear adversarial concept erasure",
+        "kernel_rlace" => "relaxed adversarial concept erasure with a kernel",
+        "leace" => "least-squares concept erasure",
+        "das" => "distributed alignment search",
+        "fgsm" => "fast gradient sign method",
+        "pgd" => "projected gradient descent",
+        "apgd" => "projected gradient descent with automatic steps",
+        "fab" => "fast adaptive boundary attack",
+        "autoattack" => "APGD, FAB and Square in turn",
+        _ => return None,
+    })
+}
+
+/// Number that determines a method's look. A method missing from the table (from a newer program's session) gets a number derived from its
+/// name: always the same, and not in the table.
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
     LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash)

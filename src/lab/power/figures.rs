@@ -12,6 +12,7 @@ use super::bound::Bound;
 use super::finding::{NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
 use super::spec::in_words;
+use super::summary::span;
 use base::numbers::short;
 use base::suggest::unknown;
 use base::text::printable_label;
@@ -71,10 +72,9 @@ fn region(results: &Results) -> &'static str {
 const STOPS: &str = "all stopping times";
 
 /// Terms explained in captions.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 5] = [
     ("untrained", "the same architecture with random weights"),
     ("pilot", "the test items that both sides were measured on"),
-    ("needed", "the number of test items that give the target power"),
     ("bag of words", "a classifier on the words of a sentence, without hidden states"),
     ("margin of the bound", "the excess risk that learning theory allows after this number of training examples"),
     ("discordant items", "items that only one side gets right"),
@@ -177,6 +177,8 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         }
     }
     let mut provenance = provenance(first, engine, region(results));
+    let needed = results.needed().filter(|_| results.collapsed().is_none());
+    provenance.entries.extend(needed.map(items_needed));
     tested(results, &mut provenance);
     Some(finished(Figure {
         name: "power".into(),
@@ -186,6 +188,12 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         layers,
         provenance,
     }))
+}
+
+/// The required number of test items with its interval, for a caption.
+fn items_needed(needed: &Tagged<RequiredFinding>) -> (String, String) {
+    let level = needed.level.map_or(String::new(), |level| format!(" ({} % interval)", percent(level)));
+    ("test items needed".into(), span(&needed.value.n_test) + &level)
 }
 
 /// The informative part of the curve: from where the band rises above 0 to where it reaches 1, including the current and the required n.
@@ -252,7 +260,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         at(r, n.mean, n.lo.zip(n.hi))
     });
     let lines = [
-        (format!("training examples that the {bound} recommends"), Role::nth(0).accent(1).strong(), train),
+        (format!("training examples that the {bound} recommends"), Role::nth(0).accent(1), train),
         (format!("test items for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
     let mut layers: Vec<Layer> = lines

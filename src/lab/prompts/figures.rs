@@ -5,7 +5,7 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
-pub(crate) use self::spread::{APART, TURNS};
+pub(crate) use self::spread::{APART, TURNS, with_p_at_1};
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
@@ -70,8 +70,7 @@ fn causal_name(bias: Bias) -> String {
     format!("{CAUSAL}-{}", bias.name())
 }
 
-const P_AT_1: Word = ("P@1", "share of facts whose most probable answer is the right one");
-const USUAL: &str = "the first name of a subject; most data sets have no other";
+const USUAL: &str = "the first name of a subject, as most data sets have it alone";
 const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
 
 /// The categories of a ledger.
@@ -103,7 +102,7 @@ fn figure<T>(
         return None;
     }
     let provenance = provenance(results, engine, (behind, units, method, words));
-    Some(Figure { name, title, x, y, layers, provenance }.with_terms(&[P_AT_1]).with_counts(units, None))
+    Some(with_p_at_1(Figure { name, title, x, y, layers, provenance }).with_counts(units, None))
 }
 
 fn provenance<T>(

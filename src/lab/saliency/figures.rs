@@ -232,13 +232,13 @@ pub(crate) fn against_ratio(
     };
     let mut shown: Vec<&str> = lines.iter().flat_map(|l| &l.1).map(|r| r.value.method.as_str()).collect();
     shown.dedup();
-    let mut words = explained(shown.into_iter());
-    words.extend(meant(&[("by chance", "the same for words that are ranked at random")]));
+    let mut words: Vec<Word> = meant(&[("by chance", "the same for words that are ranked at random")]).collect();
     if agreement == Agreement::Map {
         words.extend(meant(&[("MAP", MAP)]));
     }
     let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
     let mut provenance = provenance(first, engine, words);
+    provenance.entries.push(written_out(shown.into_iter()));
     provenance.entries.push(("points".into(), binned(&first.value)));
     provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
@@ -392,8 +392,8 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         }
     }
     layers.extend(covering(first, true));
-    let words = explained(methods.iter().copied()).into_iter().chain(meant(&RIGHT_WRONG));
-    let mut provenance = provenance(first, engine, words);
+    let mut provenance = provenance(first, engine, meant(&RIGHT_WRONG));
+    provenance.entries.push(written_out(methods.iter().copied()));
     provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: "right-wrong".into(),
@@ -408,9 +408,12 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 /// A vertical axis around zero, the bars and the intervals that are drawn.
 fn around_drawn(layers: &[Layer]) -> Axis {
     let bars = layers.iter().filter_map(|l| if let Layer::Bars(bars) = l { Some(&bars.bars) } else { None });
+    let is_numbered = bars.clone().flatten().any(|bar| bar.n.few().is_some());
     let ends =
         bars.flatten().map(|bar| bar.interval().map_or((bar.y, bar.y), |(lo, hi)| (lo.min(bar.y), hi.max(bar.y))));
     let (lo, hi) = ends.fold((0.0f64, 0.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
+    // Numbers are written above their marks.
+    let hi = if is_numbered { 1.06 * hi } else { hi };
     Axis::linear("token-F1 above chance").around(lo, hi)
 }
 
@@ -455,10 +458,10 @@ fn meant<'w>(words: &'w [(&'w str, &'w str)]) -> impl Iterator<Item = Word> + 'w
     words.iter().map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
 }
 
-/// Explanations for the short names of methods.
-fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
-    let known = methods.filter_map(named);
-    known.map(|m| (m.short().to_owned(), m.title().to_owned())).collect()
+/// The short names of methods, written out for a caption: `ATT, attention; IG, integrated gradients`.
+fn written_out<'m>(methods: impl Iterator<Item = &'m str>) -> Word {
+    let known = methods.filter_map(named).map(|m| format!("{}, {}", m.short(), m.title()));
+    ("methods".into(), known.collect::<Vec<_>>().join("; "))
 }
 
 pub(super) fn provenance<T>(

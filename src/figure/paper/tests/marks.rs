@@ -239,18 +239,166 @@ fn samples_of_intervals_are_above_the_frame() {
     });
 }
 
-/// Regression: in greyscale, two overlapping wide areas used to look like a narrow one.
-#[test]
-fn narrow_intervals_are_edges_where_areas_lie_on_each_other() {
-    let line = |k: usize, y: f64| {
-        let (band, inner) = (Some((y - 0.2, y + 0.2)), Some((y - 0.1, y + 0.1)));
-        let point = |x: usize| Datum { x: x as f64, y, band, inner, n: 9.into(), ..Datum::default() };
+/// Two lines with wide and narrow intervals, of which the second is near the first at this number of its 12 points.
+fn meeting(near: usize) -> Figure {
+    let line = |k: usize| {
+        let point = |x: usize| {
+            let y = if k == 0 || x < near { 0.25 + 0.1 * k as f64 } else { 0.75 };
+            let (band, inner) = (Some((y - 0.2, y + 0.2)), Some((y - 0.1, y + 0.1)));
+            Datum { x: x as f64, y, band, inner, n: 9.into(), ..Datum::default() }
+        };
         Layer::Line(Line { label: format!("line {k}"), role: Role::nth(k), points: (0..12).map(point).collect() })
     };
     let intervals = Intervals { wide: "wide".into(), narrow: "narrow".into(), ..Intervals::default() };
-    let count = |y: f64| drawn(&chart(vec![line(0, 0.25), line(1, y), Layer::Intervals(intervals.clone())]), areas);
-    // Where areas overlap, there are two areas and one sample; where they do not, two areas per line and two samples.
-    assert_eq!([count(0.35), count(0.75)], [3, 6]);
+    chart(vec![line(0), line(1), Layer::Intervals(intervals)])
+}
+
+/// Regression: the label of a rule in a range used to be drawn on its strokes, without a background.
+#[test]
+fn the_label_of_a_rule_in_a_range_has_a_background() {
+    let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.0, 1.0)), n: 9.into(), ..Datum::default() };
+    let role = Role { dash: None, marker: None, ..Role::line(0) };
+    let range = Layer::Line(Line { label: "range".into(), role, points: (0..12).map(point).collect() });
+    drawn(&chart(vec![range, Layer::Rule(Rule::level(0.5, "rule"))]), |scene| {
+        let (left, baseline) = place(scene, "rule").unwrap();
+        let paper = scene.look.paper;
+        let is_patch = |i: &&Item| matches!(i, Item::Fill { points, colour, alpha } if *colour == paper && *alpha < 1.0 && points.iter().all(|p| (p.0 - left).abs() < 60.0 && (p.1 - baseline).abs() < 20.0));
+        assert!(scene.items.iter().any(|i| is_patch(&i)));
+    });
+}
+
+/// Regression: in grey, two wide areas on each other looked like a narrow one.
+#[test]
+fn narrow_intervals_are_edges_where_areas_lie_on_each_other() {
+    // Two areas and their sample; apart, each line has two areas, and the legend two samples.
+    assert_eq!([4, 0].map(|near| drawn(&meeting(near), areas)), [3, 6]);
+}
+
+/// Regression: in grey, the areas of two methods that agree merged into one, and the key of their edges matched neither.
+#[test]
+fn lines_that_agree_have_their_intervals_at_their_marks() {
+    let figure = meeting(12);
+    drawn(&figure, |scene| {
+        assert_eq!(areas(scene), 0);
+        let arms = |hue: usize| {
+            let colour = scene.look.series(hue);
+            let long = |i: &&Item| matches!(i, Item::Line { points, pen } if pen.colour == colour && points.len() == 2 && points[0].0 == points[1].0);
+            let at = scene
+                .items
+                .iter()
+                .filter(long)
+                .filter_map(|i| if let Item::Line { points, .. } = i { Some(points[0].0) } else { None });
+            let mut at: Vec<f64> = at.collect();
+            at.dedup();
+            at
+        };
+        let [first, second] = [0, 1].map(arms);
+        assert!(
+            first.len() > 3 && second.len() > 3 && first.iter().all(|x| !second.contains(x)),
+            "{first:?} {second:?}"
+        );
+    });
+    assert!(crate::caption(&figure).contains("tell the lines apart, with intervals; the CSV has all"));
+}
+
+/// Regression: long names used to run upwards, where few people can read them.
+#[test]
+fn long_names_of_categories_are_listed_below_their_numbers() {
+    let prompts = [
+        "The national capital of [X] is the city of [Y] .",
+        "Students of geography learn that the capital of [X] is [Y] .",
+    ];
+    let prompts: Vec<String> = prompts.iter().cycle().take(4).map(|p| (*p).to_owned()).collect();
+    let lines = vec![RankLine { label: "m".into(), role: Role::nth(0), ranks: vec![Some(1.0); 4] }];
+    let (x, y) = (Axis::of("prompt", prompts), Axis::ranks("rank", 2));
+    let figure = Figure { x, y, ..chart(vec![Layer::Ranks(Ranks { lines })]) };
+    drawn(&figure, |scene| {
+        let said = texts(scene);
+        assert!(
+            said.iter().all(|t| !t.contains('…')) && said.iter().any(|t| t.starts_with("4  Students of")),
+            "{said:?}"
+        );
+        assert_eq!(upright(scene), ["rank"], "the label of the vertical axis");
+        let [number, label, first] = ["3", "prompt", "1  The national"].map(|text| {
+            scene.items.iter().find_map(|i| match i {
+                Item::Text { text: said, at, .. } if said.starts_with(text) => Some(at.1),
+                _ => None,
+            })
+        });
+        assert!(number < label && label < first, "{number:?} {label:?} {first:?}");
+    });
+}
+
+/// Regression: in the short panels of a column, marks used to hide the lines between training runs, and the legend did not say so.
+#[test]
+fn the_legend_says_that_marks_of_a_panel_hide_short_intervals() {
+    let said = |panels: &[&str]| {
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, pair: Some((0.48, 0.52)), n: 9.into(), ..Datum::default() };
+        let role = Role::nth(0).accent(0);
+        let line = Layer::Line(Line { label: "a".into(), role, points: (0..3).map(point).collect() });
+        let intervals = Layer::Intervals(Intervals { pair: "each of 2 runs".into(), ..Intervals::default() });
+        let figure = chart(vec![line, intervals]);
+        drawn(&Figure { y: figure.y.clone().in_panels(panels), ..figure }, texts).join(" ")
+    };
+    assert!(said(&["c", "s"]).contains("each of 2 runs (no wider than the marks)"), "{}", said(&["c", "s"]));
+    assert!(!said(&[]).contains("no wider"), "{}", said(&[]));
+}
+
+/// Regression: names of models used to run upwards in a column.
+#[test]
+fn names_of_models_are_on_two_levels_in_a_column() {
+    let names =
+        ["bert-mini", "gpt2-mini", "bert-large-cased", "roberta-large", "gpt2-xl", "bart-large", "order of all four"];
+    let bars = (0..names.len()).map(|k| Bar { n: 99.into(), ..Bar::of(k, 0.5) }).collect();
+    let bars = Layer::Bars(Bars { label: "a".into(), role: Role::nth(0), bars });
+    drawn(&Figure { x: Axis::of("model", names.map(str::to_owned)), ..chart(vec![bars]) }, |scene| {
+        assert_eq!(upright(scene), ["y"]);
+        let [upper, lower] = ["roberta-", "gpt2-xl"].map(|text| {
+            scene.items.iter().find_map(|i| match i {
+                Item::Text { text: said, at, .. } if said.starts_with(text) => Some(at.1),
+                _ => None,
+            })
+        });
+        assert!(upper > lower && lower.is_some(), "{upper:?} {lower:?}: {:?}", texts(scene));
+    });
+}
+
+/// A plane of one method with these points and a ring at its best strength.
+fn plane(points: Vec<Datum>) -> Figure {
+    let guide = Guide { points: vec![(0.1, 1.0), (1.0, 0.1)], label: "R = 0.2".into(), ..Guide::default() };
+    let best = Spot { x: 0.6, y: 0.5, n: 9.into(), label: "method".into(), hue: Some(0), ..Spot::default() };
+    let role = Role::points(6, Marker::Star);
+    let line = Layer::Line(Line { label: "method".into(), role: Role::nth(0), points });
+    let best = Layer::Points(Points { label: "best strength".into(), role, points: vec![best] });
+    let figure = chart(vec![Layer::Guide(guide), line, best]);
+    Figure { x: figure.x.from_to(0.0, 1.0), ..figure }
+}
+
+/// Regression: in grey, rings could be told apart only by a small mark.
+#[test]
+fn a_ring_with_room_beside_it_has_the_name_of_its_method() {
+    let point = |x: f64| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() };
+    drawn(&plane([0.2, 0.3].map(point).to_vec()), |scene| {
+        assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 2, "beside the ring and in the legend");
+    });
+    // Points all around leave no room.
+    let around = (0..40).flat_map(|k| (0..40).map(move |l| (f64::from(k) / 40.0, f64::from(l) / 40.0)));
+    let around = around.map(|(x, y)| Datum { x, y, n: 9.into(), ..Datum::default() }).collect();
+    drawn(&plane(around), |scene| assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1));
+}
+
+/// Regression: the intervals by which settings dominate others were not drawn.
+#[test]
+fn a_setting_on_the_front_of_a_plane_has_the_cross_of_its_intervals() {
+    let of = |x_band| {
+        let point = Datum { x: 0.3, y: 0.7, band: Some((0.5, 0.8)), x_band, n: 9.into(), ..Datum::default() };
+        drawn(&plane(vec![point]), |scene| {
+            let colour = scene.look.series(0);
+            let is_arm = |i: &&Item| matches!(i, Item::Line { points, pen } if pen.colour == colour && points.len() == 2 && pen.alpha < 1.0);
+            scene.items.iter().filter(is_arm).count()
+        })
+    };
+    assert_eq!([of(Some((0.2, 0.4))), of(None)], [2, 0]);
 }
 
 /// Regression: nothing in the figure used to show that an axis was logarithmic.
@@ -301,6 +449,8 @@ fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
         let said = texts(scene);
         let has = |text: &str| said.iter().any(|t| t == text);
         assert!(areas(scene) == 2 && has("margin") && has("each of 2 seeds") && !has("± 1 SD"), "{said:?}");
+        // Its edges used to look like lines in grey.
+        assert!(!scene.items.iter().any(|i| matches!(i, Item::Line { pen, .. } if pen.alpha == 0.8)));
     });
     assert!(!crate::caption(&figure).contains("too few for an interval"));
 }

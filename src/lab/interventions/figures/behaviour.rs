@@ -1,6 +1,6 @@
 //! Behaviour of the model itself after one method, by strength.
 
-use super::{axis, covered, covers, datum, layer, parameter, properties};
+use super::{axis, covered, covers, datum, layer, parameter, properties, written_out};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
@@ -58,6 +58,7 @@ pub fn behaviour(
     let mut origin = Origin::default();
     properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     origin.add("n", counted(points.iter().map(|b| b.n), "test examples").unwrap_or_default());
+    written_out([method.name.as_str()].into_iter()).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.results(
         first,
         points.iter().all(|p| p.is_final),

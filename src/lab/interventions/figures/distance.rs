@@ -1,6 +1,6 @@
 //! Distance of one method's states from real ones, by strength.
 
-use super::{axis, layer, parameter, properties};
+use super::{axis, layer, parameter, properties, written_out};
 use crate::distance::DistanceFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
@@ -35,6 +35,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     let n = counted(points.iter().map(|d| d.n), "edited states").unwrap_or_default();
     origin.add("n", format!("{n}, compared with {} real states", grouped(first.value.real_states)));
+    written_out([method.name.as_str()].into_iter()).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training run");
     origin.explain([
         ("real states", "hidden states of unedited sentences"),

@@ -1,10 +1,10 @@
 //! Completeness against selectivity of all methods: their settings, the front with its knee, the best strengths.
 
-use super::{WORDS, covered, datum, judge, layer, look, provenance, say_missing};
+use super::{covered, datum, judge, layer, look, provenance, say_missing, worded, written_out};
 use crate::banded::{Banded, is_few};
 use crate::find;
 use crate::finding::ReliabilityFinding;
-use crate::front::{Front, MIXED, RULE, Standing};
+use crate::front::{Front, RULE, Standing};
 use crate::method::Goal;
 use crate::oracle::OracleKind;
 use crate::results::{Curve, Results};
@@ -49,6 +49,21 @@ impl<'a> Rated<'a> {
         text
     }
 
+    /// The half-widths of the rated settings' intervals, for a caption: ` (half-widths: C 0.01 to 0.31, S 0.02 to 0.46)`.
+    fn widths(&self) -> String {
+        let rated = self.points.iter().zip(&self.front.standings).filter(|(_, s)| **s != Standing::Unread);
+        let rated: Vec<&ReliabilityFinding> = rated.map(|(p, _)| &p.value).collect();
+        let range = |score: fn(&ReliabilityFinding) -> Banded| {
+            let widths = rated.iter().map(|p| score(p).estimate().half_width());
+            let (lo, hi) = widths.fold((f64::INFINITY, 0.0f64), |(lo, hi), w| (lo.min(w), hi.max(w)));
+            format!("{lo:.2} to {hi:.2}")
+        };
+        match rated.is_empty() {
+            true => String::new(),
+            false => format!(" (half-widths: C {}, S {})", range(|p| p.completeness), range(|p| p.selectivity)),
+        }
+    }
+
     /// Number of dominated settings, and of all.
     pub fn dominated(&self) -> [usize; 2] {
         [self.front.count(Standing::Dominated), self.points.len()]
@@ -70,7 +85,7 @@ impl<'a> Rated<'a> {
 
 const RINGS: &str = "best strength of each method, chosen on one half of the test examples, scored on the other";
 /// [`RULE`] in a caption.
-const DOMINATED: &str = "another setting is better by over .01 on one axis and not worse by over .01 on the other, at the ends of the intervals";
+const DOMINATED: &str = "the ends of the intervals show another setting better by over .01 on one axis and not worse by over .01 on the other";
 
 /// Caption: which settings can be on the front.
 const ELIGIBLE: (&str, &str) = ("rated", "the oracle still reads the property to keep better than chance");
@@ -83,6 +98,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let first = *drawn.first()?;
     let rated = Rated::of(results, model, oracle);
     let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
+    let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
     let mut standings = rated.front.standings.iter();
     for curve in &drawn {
         let mut point = |p: &Tagged<ReliabilityFinding>| {
@@ -92,7 +108,10 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
                 Some(Standing::Dominated | Standing::Unread) => Emphasis::Faint,
                 Some(Standing::Open) | None => Emphasis::Normal,
             };
-            Datum { emphasis, is_unrated: standing == Some(&Standing::Unread), ..place(&p.value) }
+            // Two training runs give no interval of use.
+            let has_cross = emphasis == Emphasis::Strong && !is_few(trainings);
+            let x_band = has_cross.then(|| p.value.completeness.estimate()).map(|c| (c.lo, c.hi));
+            Datum { emphasis, x_band, is_unrated: standing == Some(&Standing::Unread), ..place(&p.value) }
         };
         layers.push(Layer::Line(Line {
             label: curve.key.method.title(),
@@ -101,7 +120,6 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         }));
     }
     layers.extend(front(&rated));
-    let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
     let marks =
         |of: Intervals| Intervals { faint: "dominated (its method's mark)".into(), unrated: "not rated".into(), ..of };
     let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
@@ -112,7 +130,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
-    // The plane shows only the intervals of the knee and the stars, and none for two training runs.
+    // The plane shows only the intervals of the front, the knee and the stars, and none for two training runs.
     provenance.entries.retain(|(key, _)| key != "intervals");
     if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
         let over = if trainings > 1 {
@@ -120,26 +138,24 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         } else {
             "examples, one training run".into()
         };
-        let text =
-            format!("{} %, of the knee and the rings, over {over} (paired bootstrap)", (level * 1e6).round() / 1e4);
+        let text = format!(
+            "{} %, of the front, the knee and the rings, over {over} (paired bootstrap)",
+            (level * 1e6).round() / 1e4
+        );
         provenance.entries.push(("intervals".into(), text));
     }
-    provenance.entries.push((
-        "grey curves".into(),
-        "equal reliability R, the harmonic mean of completeness C and selectivity S".into(),
-    ));
+    provenance.entries.push(("grey curves".into(), "equal reliability R, the harmonic mean of C and S".into()));
     provenance
         .entries
         .push(("front".into(), format!("{}; full marks: on the front or not distinguishable", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
+    let methods = || drawn.iter().map(|c| c.key.method.name.as_str());
+    provenance.entries.extend(written_out(methods()));
     provenance.entries.push(("rings".into(), RINGS.into()));
     provenance.terms.push((ELIGIBLE.0.into(), ELIGIBLE.1.into()));
-    let wider = if is_few(trainings) { "; these are wider than the thin lines" } else { "" };
-    provenance.terms.push(("dominated".into(), format!("{DOMINATED}{wider}")));
+    let width = if is_few(trainings) { rated.widths() } else { String::new() };
+    provenance.terms.push(("dominated".into(), format!("{DOMINATED}{width}")));
     say_missing(&mut provenance, results, (model, oracle), drawn.iter().map(|c| &c.key.method));
-    if rated.is_mixed() {
-        provenance.entries.push(("completeness".into(), MIXED.into()));
-    }
     let figure = Figure {
         name: format!("pareto-{short}-{oracle}"),
         title: format!(
@@ -152,7 +168,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         layers,
         provenance,
     };
-    Some(figure.with_terms(&WORDS))
+    Some(worded(figure, methods()))
 }
 
 fn dashed(look: Role) -> Role {
@@ -278,7 +294,7 @@ mod tests {
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));
-        assert!(rated.is_mixed() && csv.contains("# completeness: toward another value for counterfactual methods"));
+        assert!(rated.is_mixed() && csv.contains("# completeness: two definitions: for counterfactual methods"));
         let mut alike = results.clone();
         alike.curves.retain(|c| c.key.method.name != "inlp");
         assert!(!Rated::of(&alike, "bert-mini", OracleKind::Mlp).is_mixed());

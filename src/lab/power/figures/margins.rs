@@ -50,6 +50,8 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let mut provenance = provenance(first, engine, "");
     // The margin and the spread are no confidence intervals.
     provenance.entries.retain(|(key, _)| key != "intervals");
+    let text = "The spread over seeds is that of training; the sampling of the test items is not shown";
+    provenance.entries.push((String::new(), text.into()));
     if seeds == 2 {
         provenance.entries.push(("thin lines".into(), "from the value of one seed to that of the other".into()));
     }

@@ -2,7 +2,6 @@
 
 use super::{provenance, sides};
 use crate::results::Results;
-use crate::summary::span;
 use crate::survey::Known;
 use crate::tables::DATASETS;
 use base::text::printable_label;
@@ -56,8 +55,7 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
             if let Some(n) = v.n_test.mean {
                 let label = format!("test on {} for power {}", grouped(n as usize), v.target);
                 layers.push(Layer::Rule(Rule::level(n, label)));
-                let level = needed.level.map_or(String::new(), |l| format!(" ({} % interval)", super::percent(l)));
-                origin.entries.push(("test items needed".into(), span(&v.n_test) + &level));
+                origin.entries.push(super::items_needed(needed));
             }
             if let Some((n, bound)) = results.recommended() {
                 let label = format!("train on {} (bound)", grouped(n as usize));

@@ -1,7 +1,7 @@
 //! Figures of the spread over prompts in all relations: worst and best score of every model, and the share of relations where the choice of
 //! prompt matters.
 
-use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
+use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, Word, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
 use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
@@ -14,6 +14,18 @@ const ORDER: &str = "order of models";
 /// Legend entries of the two measures in [`turned`].
 pub(crate) const APART: &str = "over 10 points apart";
 pub(crate) const TURNS: &str = "order of models changes";
+
+const P_AT_1: Word = ("P@1", "share of facts whose most probable answer is the right one");
+
+/// Explains P@1 if the figure or the explanation of another term names it.
+pub(crate) fn with_p_at_1(mut figure: Figure) -> Figure {
+    let (name, meaning) = P_AT_1;
+    if figure.provenance.terms.iter().any(|(_, meaning)| meaning.contains(name)) {
+        figure.provenance.terms.push((name.into(), meaning.into()));
+        return figure;
+    }
+    figure.with_terms(&[P_AT_1])
+}
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation over
 /// prompts is only in the table, because on the axis of P@1 it would look like a score.
@@ -81,7 +93,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of("model, or all models", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::of("model", models(results).into_iter().chain([ORDER.to_owned()])),
             Axis::linear("share of relations").from_to(0.0, 1.0),
         ),
         layers,
