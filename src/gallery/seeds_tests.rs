@@ -116,7 +116,10 @@ fn hostile_files_are_refused() {
         }
     }
     let error = home.refusal();
-    assert!(error.contains("is a second copy of seed 1, which is also in seed-0") && error.contains("remove one"), "{error}");
+    assert!(
+        error.contains("is a second copy of seed 1, which is also in seed-0") && error.contains("remove one"),
+        "{error}"
+    );
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
