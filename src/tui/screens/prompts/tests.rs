@@ -260,8 +260,8 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     weights::ask(&mut state);
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "as they are: equal");
     for (text, printed) in [
-        ("1", "1 weights given for 2 prompts of capital"),
-        ("1 2 3", "3 weights given for 2 prompts of capital"),
+        ("1", "has 2 prompts, but the number of weights is 1;"),
+        ("1 2 3", "has 2 prompts, but the number of weights is 3;"),
         ("1, -1", "-1 is negative or not a number"),
         ("0 0", "add up to 0"),
         ("1 x", "`x`"),

@@ -90,7 +90,7 @@ pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
     };
     if let Some(wanted) = asked(state, &id).filter(|n| *n != found) {
         return Err(format!(
-            "{found} weights given for {wanted} prompts of {id}; enter one weight per prompt, in order"
+            "{id} has {wanted} prompts, but the number of weights is {found}; enter one weight per prompt, in order"
         ));
     }
     let key = state.keymap.label("run");
