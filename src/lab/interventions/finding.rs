@@ -9,7 +9,7 @@ use super::banded::Banded;
 pub use super::behaviour::{BehaviourFinding, Told};
 use super::distance::DistanceFinding;
 use super::front::FrontFinding;
-pub use super::kept::{FurtherData, OnFinding};
+pub use super::kept::{FurtherData, OnFinding, TokensFinding};
 use super::key::{CurveKey, MethodKey, Place};
 use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
@@ -110,6 +110,9 @@ pub struct DataFinding {
     /// Number of examples longer than the model's context, which are dropped, truncated or read in a window, as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
+    /// The texts whose tokens are the examples, at every token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokensFinding>,
 }
 
 /// A trained probe. `n` of the finding is the number of test examples behind its accuracy.
@@ -226,6 +229,9 @@ pub struct Beside {
     /// Number of training runs judged so far; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
+    /// Numbers of texts behind completeness and selectivity, if the examples are tokens of texts; intervals are over texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<[usize; 2]>,
     /// True while the probes have provisional settings.
     #[serde(default, skip_serializing_if = "is_false")]
     pub provisional: bool,

@@ -15,7 +15,7 @@ use crate::oracle::OracleKind;
 use base::matrix::Matrix;
 use lab::fault::Fault;
 use lab::hidden;
-use lab::plan::{Roles, purpose, training_part};
+use lab::plan::{Roles, purpose};
 use lab::stimuli::Where;
 use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
@@ -65,7 +65,7 @@ impl Bench {
         }
         let x = self.embed(&both(self.split.oracle()), (self.site.oracle_layer, Where::Read), "oracle", host)?;
         let of = |role: Roles| -> Result<TrainingData<Oracle>, Fault> {
-            let part = training_part(self.split.oracle(), &self.labels, role, self.seed)?;
+            let part = self.oracle_part(role)?;
             let (labels, classes) = self.labels.of(role);
             Ok(TrainingData::new(&part, &x, labels, classes)?)
         };
