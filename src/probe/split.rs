@@ -211,9 +211,16 @@ impl<R: Role> Part<R> {
     }
 
     /// See [`Split::expanded`].
-    #[must_use]
-    pub fn expanded(&self, rows: &[Range<usize>]) -> Self {
+    fn expanded(&self, rows: &[Range<usize>]) -> Self {
         Self::of((expand(&self.train, rows), expand(&self.validation, rows)))
+    }
+
+    /// All rows of the training examples and a single row of each validation example, because the rules that choose among probes count
+    /// validation rows as independent. See [`Split::expanded`].
+    #[must_use]
+    pub fn validated_once(&self, rows: &[Range<usize>]) -> Self {
+        let one = |i: &usize| rows[*i].start + i % rows[*i].len().max(1);
+        Self::of((expand(&self.train, rows), self.validation.iter().map(one).collect()))
     }
 
     /// Rows for fitting weights.

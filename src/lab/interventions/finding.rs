@@ -18,6 +18,7 @@ use super::oracle::OracleKind;
 use super::score::Distance;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use corpus::own::Provenance;
+use figure::layers::grouped;
 use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
 
@@ -221,6 +222,16 @@ pub struct ReliabilityFinding {
     /// Number of training runs behind the point, and its further scores.
     #[serde(flatten)]
     pub beside: Beside,
+}
+
+impl ReliabilityFinding {
+    /// Numbers of examples behind completeness and selectivity: `2,400`, or `9,600 (2,400 texts)` for tokens.
+    pub fn counts(&self) -> [String; 2] {
+        [0, 1].map(|score| {
+            let n = grouped([self.n_c, self.n_s][score]);
+            self.beside.texts.map_or_else(|| n.clone(), |texts| format!("{n} ({} texts)", grouped(texts[score])))
+        })
+    }
 }
 
 /// Number of training runs behind a point, and its further scores; absent from the oldest recordings.

@@ -101,6 +101,9 @@ pub(super) struct Stays {
     pub(super) units: usize,
 }
 
+/// True values of a property by example, and its number of values.
+type Labels<'a> = (&'a [Option<usize>], usize);
+
 /// Selectivity on a property and whether it is read correctly, by example.
 type Told<'a> = (&'a [Option<f64>], &'a [Option<f64>]);
 
@@ -139,7 +142,7 @@ impl Table {
     pub(super) fn new(sweep: &Sweep<'_>) -> Self {
         let (replicates, strengths) = (sweep.replicates, sweep.values.len());
         let n = sweep.other.len();
-        let mut labels: Vec<(&[Option<usize>], usize)> = vec![(sweep.other, sweep.classes)];
+        let mut labels: Vec<Labels<'_>> = vec![(sweep.other, sweep.classes)];
         labels.extend(sweep.further.iter().map(|f| (f.values.as_slice(), f.classes)));
         assert!(labels.iter().all(|(values, _)| values.len() == n), "labels do not fit the examples");
         assert!(sweep.texts.is_none_or(|texts| texts.len() == n), "texts do not fit the examples");
@@ -206,7 +209,7 @@ impl Table {
         columns: &mut Matrix,
         (k, m): (usize, usize),
         judged: &Judged,
-        (labels, unit): (&[(&[Option<usize>], usize)], &dyn Fn(usize) -> usize),
+        (labels, unit): (&[Labels<'_>], &dyn Fn(usize) -> usize),
     ) {
         let c = &judged.scores.completeness;
         let mut kept: Vec<Told<'_>> = vec![(&judged.scores.selectivity, &judged.right)];

@@ -3,7 +3,8 @@
 //! The texts are split first, and the oracles' part is decorrelated by text, so no text has tokens in two parts or on both sides of a
 //! validation. A part has the tokens that it needs: those that oracles read for training oracles and for tests, those that are changed for
 //! training interventions. Each token has the labels of its text. All rows have equal weight, in training and in scores; a text longer than
-//! the cap counts with as many rows as the cap.
+//! the cap counts with as many rows as the cap. Probes are validated on one token of each text, because the choice among probe settings
+//! counts independent examples.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use lab::examples::TaskSpec;
 use lab::plan::{PropertyLabels, Roles, training_part};
 use lab::stimuli::{Stimuli, Where};
 use probe::split::SplitError;
-use probe::{OracleSplit, Split};
+use probe::{InterventionSplit, OracleSplit, Split};
 
 /// Rows of an experiment: examples, or tokens of them.
 pub(crate) struct Rows {
@@ -70,7 +71,7 @@ fn cap(counts: &[usize], split: &Split, task: &TaskSpec) -> usize {
     (1..=task.tokens_per_text.min(longest)).rev().find(fits).unwrap_or(1)
 }
 
-/// The oracles' training rows for a property; see [`training_part`].
+/// The rows that train a property's oracle; see [`training_part`].
 pub(crate) fn oracle_part(
     texts: Option<&Texts>,
     (split, labels): (&Split, &PropertyLabels),
@@ -78,12 +79,22 @@ pub(crate) fn oracle_part(
     seed: u64,
 ) -> Result<OracleSplit, SplitError> {
     match texts {
-        Some(texts) => Ok(training_part(texts.split.oracle(), &texts.labels, role, seed)?.expanded(&texts.rows)),
+        Some(texts) => Ok(training_part(texts.split.oracle(), &texts.labels, role, seed)?.validated_once(&texts.rows)),
         None => training_part(split.oracle(), labels, role, seed),
     }
 }
 
 impl Texts {
+    /// The rows of the oracles' part before decorrelation.
+    pub(crate) fn oracle(&self) -> OracleSplit {
+        self.split.oracle().validated_once(&self.rows)
+    }
+
+    /// The rows that train interventions.
+    pub(crate) fn intervention(&self) -> InterventionSplit {
+        self.split.intervention().validated_once(&self.rows)
+    }
+
     /// The text of each of `rows`, from 0, in order of appearance. The rows of a text are adjacent.
     pub(crate) fn number(&self, stimuli: &Stimuli, rows: &[usize]) -> Vec<usize> {
         let mut last = None;

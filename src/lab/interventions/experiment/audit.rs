@@ -140,7 +140,7 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
             material(part.train(), part.validation(), &bench.labels, role)
         }
         Slot::Attacked => {
-            let part = bench.split.intervention();
+            let part = bench.intervention_part();
             material(part.train(), part.validation(), &bench.labels, Roles::Target)
         }
     })

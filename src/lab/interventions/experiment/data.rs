@@ -31,7 +31,7 @@ impl Bench {
         let Some(texts) = &self.texts else { return Ok(()) };
         let what = format!(
             "{} tokens of {} texts are rows, at most {} of a text ({} tokens left out); each has the labels of its text and equal \
-             weight; intervals are over texts",
+             weight; probes are validated on one token of each text, and intervals are over texts",
             grouped(self.stimuli.list.len()),
             grouped(texts.parts().iter().sum()),
             texts.per_text,
@@ -42,7 +42,7 @@ impl Bench {
     }
 
     pub(crate) fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
-        let part = self.split.oracle();
+        let part = self.texts.as_ref().map_or_else(|| self.split.oracle().clone(), |texts| texts.oracle());
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
         let kept = self.oracle_part(Roles::Target)?;
         let after: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();

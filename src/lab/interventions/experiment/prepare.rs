@@ -1,5 +1,6 @@
 //! Prepares a bench from a spec: data, splits, test examples, and the random draws shared by all of them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use lab::stimuli::{Stimuli, Where};
 use model::{Model, Offer};
 use probe::given::Given;
 use probe::split::SplitError;
-use probe::{Grid, Intervention, OracleSplit, Split, TrainingData};
+use probe::{Grid, Intervention, InterventionSplit, OracleSplit, Split, TrainingData};
 use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
@@ -302,7 +303,12 @@ impl Bench {
         Ok(())
     }
 
-    /// The training rows of a property's oracle.
+    /// The rows that train interventions.
+    pub(crate) fn intervention_part(&self) -> Cow<'_, InterventionSplit> {
+        self.texts.as_ref().map_or(Cow::Borrowed(self.split.intervention()), |texts| Cow::Owned(texts.intervention()))
+    }
+
+    /// The rows that train a property's oracle.
     pub(crate) fn oracle_part(&self, role: Roles) -> Result<OracleSplit, SplitError> {
         oracle_part(self.texts.as_deref(), (&self.split, &self.labels), role, self.seed)
     }

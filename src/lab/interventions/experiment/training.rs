@@ -81,11 +81,11 @@ impl Bench {
         if let Some(data) = &self.material {
             return Ok(data.clone());
         }
-        let part = self.split.intervention();
+        let part = self.intervention_part();
         let rows: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
         let x = self.embed(&rows, (self.site.layer, Where::Changed), "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
-        let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
+        let data = Arc::new(TrainingData::new(&part, &x, labels, classes)?);
         // The data omit rows without a target value.
         let kept = part.train().iter().filter(|r| self.labels.target[**r].is_some());
         self.beside = kept.map(|r| self.labels.other[*r]).collect();

@@ -63,19 +63,20 @@ fn parts_have_the_tokens_that_are_read_or_changed() {
     let rows = |changed, read| {
         let task = task(changed, read, 3);
         let (_, rows) = rows_of(500, (changed, read), &task);
-        let texts = rows.texts.map_or([0; 3], |texts| texts.parts());
-        let (oracle, own) = (rows.split.oracle(), rows.split.intervention());
-        let count = [
-            oracle.train().len() + oracle.validation().len(),
-            own.train().len() + own.validation().len(),
-            rows.split.test().rows().len(),
-        ];
-        std::array::from_fn(|i| count[i].checked_div(texts[i]))
+        let oracle = oracle_part(rows.texts.as_ref(), (&rows.split, &rows.labels), Roles::Target, 3).unwrap();
+        let own = rows.texts.as_ref().map_or_else(|| rows.split.intervention().clone(), Texts::intervention);
+        let each = |part: &[usize]| {
+            let texts = rows.stimuli.texts(part);
+            assert!(texts.windows(2).all(|w| w[0].len() == w[1].len()));
+            texts[0].len()
+        };
+        assert_eq!((each(oracle.validation()), each(own.validation())), (1, 1), "validated on one token of each text");
+        [each(oracle.train()), each(own.train()), each(rows.split.test().rows())]
     };
-    assert_eq!(rows(Position::Every, None), [Some(3), Some(3), Some(3)]);
-    assert_eq!(rows(Position::Every, Some(Position::Mask)), [Some(1), Some(3), Some(1)]);
-    assert_eq!(rows(Position::Mask, Some(Position::Every)), [Some(3), Some(1), Some(3)]);
-    assert_eq!(rows(Position::Mask, None), [None; 3], "examples stay as they are");
+    assert_eq!(rows(Position::Every, None), [3, 3, 3]);
+    assert_eq!(rows(Position::Every, Some(Position::Mask)), [1, 3, 1]);
+    assert_eq!(rows(Position::Mask, Some(Position::Every)), [3, 1, 3]);
+    assert_eq!(rows(Position::Mask, None), [1, 1, 1], "examples stay as they are");
 }
 
 /// The cap per part lowers the number of tokens per text; what is left out is counted.

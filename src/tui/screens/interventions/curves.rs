@@ -19,7 +19,7 @@ use crate::widgets::chart::Chart;
 use base::numbers::{about, decimals, percent, plus_minus, probability, score, short};
 use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
-use figure::layers::{Count, grouped};
+use figure::layers::Count;
 use labs::interventions::answer::oracle_name;
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
@@ -147,10 +147,8 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
 
 /// n: C is measured on all test examples, S and therefore R on those with the other property.
 fn count(p: &ReliabilityFinding) -> String {
-    match p.n_c == p.n_s {
-        true => format!("  n {}", grouped(p.n_c)),
-        false => format!("  n {} (C), {} (S)", grouped(p.n_c), grouped(p.n_s)),
-    }
+    let [c, s] = p.counts();
+    if c == s { format!("  n {c}") } else { format!("  n {c} (C), {s} (S)") }
 }
 
 fn readout(state: &State, room: usize) -> Option<Line<'static>> {
