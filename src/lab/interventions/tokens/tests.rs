@@ -1,3 +1,5 @@
+//! Tests of rows of single tokens: splits, caps, and states read together.
+
 use super::*;
 use crate::bench::{Chunk, Site};
 use base::NoPulse;

@@ -19,7 +19,7 @@ use crate::widgets::chart::Chart;
 use base::numbers::{about, decimals, percent, plus_minus, probability, score, short};
 use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
-use figure::layers::Count;
+use figure::layers::{Count, grouped};
 use labs::interventions::answer::oracle_name;
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
@@ -167,8 +167,10 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     }
     let short_form = count(p);
     let used: usize = spans.iter().map(Span::width).sum();
-    let full = format!("{short_form}  {kind}");
-    let text = Some(full).filter(|text| used + width(text) <= room).unwrap_or(short_form);
+    // Of tokens and texts, texts matter more, because intervals are over them.
+    let texts = p.beside.texts.map(|[c, s]| format!("  n {}, {} texts", grouped(c), grouped(s)));
+    let mut forms = [format!("{short_form}  {kind}"), short_form.clone()].into_iter().chain(texts);
+    let text = forms.find(|text| used + width(text) <= room).unwrap_or(short_form);
     spans.push(Span::styled(text, theme.style(Role::Dim)));
     Some(Line::from(spans))
 }
