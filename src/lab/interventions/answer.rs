@@ -349,7 +349,8 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     let reasons = all.iter().take(REASONS).map(|w| format!("{}: {}", w.value.method_key().title(), w.value.reason));
     let reasons = reasons.collect::<Vec<_>>().join("; ");
     let curve = results.curve(model, &first.value.method_key(), oracle);
-    let counts = curve.and_then(|c| c.points.first()).map(|p| (p.value.n_s, p.value.n_c));
+    let counts = curve.and_then(|c| c.points.first()).map(|p| &p.value);
+    let counts = counts.map(|p| p.beside.texts.map_or((p.n_s, p.n_c), |[all, with]| (with, all)));
     let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
         let enough = if with == 0 || !first.is_final {

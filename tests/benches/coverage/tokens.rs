@@ -52,7 +52,7 @@ pub(crate) fn tokens() {
         "tokens | texts | shared | mean logit | statistic | truth | by text covers | half-width | by token covers | half-width"
     );
     for (shared, centre) in [(0.1, 0.5), (0.5, 0.5), (0.9, 0.5), (0.5, 4.0)] {
-        for n in [64, 100, 480, 2_400] {
+        for n in [32, 64, 100, 480, 2_400] {
             world(n, shared, centre);
         }
     }

@@ -37,6 +37,8 @@ use stats::halves::{HALVINGS, Halves};
 
 /// Number of test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
+/// Least number of texts in the first chunk, if rows are tokens: with fewer, the exact floor of the bands exceeds their width.
+const FIRST_TEXTS: usize = 64;
 /// Number of test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
 /// Number of chunks that a rival judges. The range over rivals needs no more, and its n is shown.
@@ -266,7 +268,7 @@ impl Bench {
     fn chunk_end(&self, begin: usize, size: usize) -> usize {
         let mut end = (begin + size).min(self.test.len());
         if let Some(texts) = &self.test_texts {
-            while end < texts.len() && texts[end] == texts[end - 1] {
+            while end < texts.len() && (texts[end] == texts[end - 1] || texts[end] < FIRST_TEXTS) {
                 end += 1;
             }
         }
