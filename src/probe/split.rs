@@ -11,6 +11,7 @@ use super::decorrelate::{DecorrelateError, decorrelate};
 use rand_chacha::ChaCha8Rng;
 use stats::rng::{shuffle, stream};
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Role of the examples and probes that evaluate interventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,6 +160,19 @@ impl Split {
         Ok(())
     }
 
+    /// The same split of rows that belong to the examples: those of example `i` are `rows[i]`.
+    ///
+    /// # Panics
+    /// If `rows` is shorter than the data set that was split.
+    #[must_use]
+    pub fn expanded(&self, rows: &[Range<usize>]) -> Self {
+        Self {
+            oracle: self.oracle.expanded(rows),
+            intervention: self.intervention.expanded(rows),
+            test: TestSplit { rows: expand(&self.test.rows, rows) },
+        }
+    }
+
     pub fn oracle(&self) -> &OracleSplit {
         &self.oracle
     }
@@ -186,9 +200,27 @@ fn validated(mut rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
     (rows, validation)
 }
 
+/// The rows of these examples, in their order.
+fn expand(examples: &[usize], rows: &[Range<usize>]) -> Vec<usize> {
+    examples.iter().flat_map(|i| rows[*i].clone()).collect()
+}
+
 impl<R: Role> Part<R> {
     fn of((train, validation): (Vec<usize>, Vec<usize>)) -> Self {
         Self { train, validation, role: PhantomData }
+    }
+
+    /// See [`Split::expanded`].
+    fn expanded(&self, rows: &[Range<usize>]) -> Self {
+        Self::of((expand(&self.train, rows), expand(&self.validation, rows)))
+    }
+
+    /// All rows of the training examples and a single row of each validation example, because the rules that choose among probes count
+    /// validation rows as independent. See [`Split::expanded`].
+    #[must_use]
+    pub fn validated_once(&self, rows: &[Range<usize>]) -> Self {
+        let one = |i: &usize| rows[*i].start + i % rows[*i].len().max(1);
+        Self::of((expand(&self.train, rows), self.validation.iter().map(one).collect()))
     }
 
     /// Rows for fitting weights.

@@ -4,6 +4,7 @@ pub(crate) mod binomial;
 pub mod bootstrap;
 pub mod chances;
 pub mod choice;
+pub mod clustered;
 pub mod corrections;
 pub mod correlation;
 pub mod distance;

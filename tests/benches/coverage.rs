@@ -1,10 +1,11 @@
 //! Simulates the coverage of intervals and the error rates of tests, and times an assessment and the training of replicates.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency`
-//! after `--` for only that part. Prints measurements; nothing is asserted. Each row of `bands` simulates a lab many times, with K
-//! replicates and n test examples, a sixth of which have the other property. Scores are logistic, with effects of the example, the training
-//! run and their interaction. The narrow band should contain the mean score of *these* replicates on infinitely many examples; the wide
-//! band should contain that of infinitely many replicates. Both should do so at the nominal rate (.95).
+//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`,
+//! `parts`, `saliency`, `tokens` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
+//! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
+//! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
+//! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
+//! nominal rate (.95).
 
 #[path = "coverage/bound.rs"]
 mod bound;
@@ -16,6 +17,8 @@ mod parts;
 mod saliency;
 #[path = "coverage/shown.rs"]
 mod shown;
+#[path = "coverage/tokens.rs"]
+mod tokens;
 #[path = "coverage/trainings.rs"]
 mod trainings;
 
@@ -63,7 +66,7 @@ const WORLDS: [World; 9] = [
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let parts: [(&str, fn()); 9] = [
+    let parts: [(&str, fn()); 10] = [
         ("bands", bands),
         ("bound", bound::bound),
         ("clusters", paired::clusters),
@@ -73,6 +76,7 @@ fn main() {
         ("shown", shown::shown),
         ("parts", parts::parts),
         ("saliency", saliency::saliency),
+        ("tokens", tokens::tokens),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {
@@ -112,7 +116,8 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     let halves = Halves::new(&strata, 20, seed);
     let resamples = Resamples::new(other.len(), resamples, seed);
     let at = |k: usize, m: usize| judged[k][m].clone();
-    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2, further: &[] };
+    let sweep =
+        Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2, further: &[], texts: None };
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 

@@ -227,6 +227,7 @@ fn data() -> DataFinding {
         further: Vec::new(),
         distance: Default::default(),
         long: 0,
+        tokens: None,
     }
 }
 

@@ -104,6 +104,7 @@ fn reliability() -> BoxedStrategy<Kind> {
                 completeness_prior,
                 beside: Beside {
                     replicates: n % 7,
+                    texts: (n % 3 == 1).then_some([n / 4, n / 8]),
                     provisional: n % 2 == 1,
                     s_floor: completeness_prior,
                     s_by_class: completeness_prior.map(|_| selectivity),

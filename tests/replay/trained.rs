@@ -2,7 +2,9 @@
 
 use super::arbitrary::{estimate, name, oracle, real, text};
 use probity::corpus::own::{Dropped, Provenance};
-use probity::lab::interventions::finding::{ChoiceFinding, DataFinding, FurtherData, Kind, ProbeFinding, ProbeRole};
+use probity::lab::interventions::finding::{
+    ChoiceFinding, DataFinding, FurtherData, Kind, ProbeFinding, ProbeRole, TokensFinding,
+};
 use probity::lab::plan::Material;
 use proptest::collection::vec;
 use proptest::option;
@@ -14,6 +16,7 @@ pub(crate) fn data() -> BoxedStrategy<Kind> {
             Kind::Data(DataFinding {
                 distance: Default::default(),
                 long: 0,
+                tokens: (counts.len() == 2).then_some(TokensFinding { per_text: 4, texts: [5, 6, 2], left_out: 9 }),
                 task,
                 data_hash: hash.clone(),
                 source: (counts.len() == 1).then(|| Provenance {

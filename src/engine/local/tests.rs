@@ -5,6 +5,7 @@ mod lens;
 mod map;
 mod several;
 mod stored;
+mod tokens;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -54,6 +54,27 @@ pub struct TaskSpec {
     /// Treatment of examples longer than the model's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
+    /// At every token: the maximum number of a text's tokens that are rows.
+    #[serde(skip_serializing_if = "is_usual_text")]
+    pub tokens_per_text: usize,
+    /// At every token: the maximum number of rows in each part of the split. Fewer tokens of each text are used until it holds.
+    #[serde(skip_serializing_if = "is_usual_part")]
+    pub tokens_per_part: usize,
+}
+
+/// Default of `task.tokens_per_text`. With eight tokens of a text, intervals are as narrow as with all of them; see `RESULTS.md`.
+const TOKENS_PER_TEXT: usize = 8;
+/// Default of `task.tokens_per_part`. With states of width 768, the rows of a part then take 150 MB.
+const TOKENS_PER_PART: usize = 50_000;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_usual_text(n: &usize) -> bool {
+    *n == TOKENS_PER_TEXT
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_usual_part(n: &usize) -> bool {
+    *n == TOKENS_PER_PART
 }
 
 fn is_mask(position: &Position) -> bool {
@@ -74,6 +95,8 @@ impl Default for TaskSpec {
             position: Position::Mask,
             oracle_position: None,
             long: Long::Drop,
+            tokens_per_text: TOKENS_PER_TEXT,
+            tokens_per_part: TOKENS_PER_PART,
         }
     }
 }
@@ -123,8 +146,15 @@ impl TaskSpec {
         Ok(())
     }
 
+    /// True if states are changed or read at every token.
+    pub fn takes_every_token(&self) -> bool {
+        [Some(self.position), self.oracle_position].contains(&Some(Position::Every))
+    }
+
     /// Checks names and ranges.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        refuse.outside("task.tokens_per_text", self.tokens_per_text, 1..=MAX_EXAMPLES)?;
+        refuse.outside("task.tokens_per_part", self.tokens_per_part, FEWEST_EXAMPLES..=MAX_EXAMPLES)?;
         if self.is_own() {
             return self.check_own(refuse);
         }

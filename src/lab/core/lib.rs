@@ -25,6 +25,7 @@ pub mod plan;
 pub mod results;
 pub mod setting;
 pub mod spec;
+pub mod spot;
 pub mod stimuli;
 pub mod store;
 pub mod table;

@@ -9,11 +9,11 @@ use thiserror::Error;
 use base::matrix::Matrix;
 use base::{Cancelled, Pulse};
 use corpus::task::{Example, MASK, Place};
-use model::array::Array;
 use model::chunk::{TOKENS_PER_BATCH, chunks};
 use model::{Batch, Encoding, Long, Model, ModelError, Plan, Sites};
 
-use super::store::{Key, key};
+use super::spot::{Reading, Spot};
+use super::store::key;
 
 /// Reasons why examples cannot be used with a model.
 #[derive(Debug, Error)]
@@ -46,35 +46,6 @@ pub enum StimuliError {
 
 /// Number of examples tokenized between checks for cancellation; tokenizing them takes a few hundredths of a second.
 const AT_ONCE: usize = 256;
-
-/// The tokens from which a hidden state is read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Spot {
-    /// A single token.
-    At(usize),
-    /// The mean of the first tokens; the value is their number.
-    Mean(usize),
-    /// Each token separately; `drawn`, chosen by a digest of the tokens, is used where one state is needed.
-    Each { drawn: usize, all: Range<usize> },
-}
-
-impl Spot {
-    /// The tokens that are averaged.
-    pub fn averaged(&self) -> Range<usize> {
-        match self {
-            Spot::At(at) | Spot::Each { drawn: at, .. } => *at..at + 1,
-            Spot::Mean(all) => 0..*all,
-        }
-    }
-
-    /// The cache key of the state. A mean has the key of a pooled sentence.
-    pub(crate) fn key(&self, ids: &[u32]) -> Key {
-        match self {
-            Spot::At(at) | Spot::Each { drawn: at, .. } => key(ids, *at),
-            Spot::Mean(_) => key(ids, usize::MAX),
-        }
-    }
-}
 
 /// The positions of a stimulus, by role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +87,7 @@ impl Stimulus {
 /// All examples usable with a model, and counts of the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimuli {
-    /// The stimuli, in the order of the examples.
+    /// Ordered like the examples. An example has several adjacent entries if its tokens are separate rows.
     pub list: Vec<Stimulus>,
     /// Number of examples dropped because a form is not a single token of the model.
     pub dropped_forms: usize,
@@ -227,16 +198,65 @@ impl Stimuli {
     ) -> Result<Matrix, StimuliError> {
         let mut out = Matrix::zeros(rows.len(), model.arch().hidden);
         let point = model.arch().after_block(layer);
+        let texts = self.texts(rows);
+        let firsts: Vec<usize> = texts.iter().map(|places| rows[places[0]]).collect();
         let mut done = 0;
-        for group in self.batches(rows) {
-            let batch = self.batch(model, rows, &group)?;
-            let sites = self.sites(rows, &group, |s| s.spot(at).averaged());
-            let trace = model.forward(&batch, &Plan::default().capture_at(point, Sites::At(sites.clone())))?;
-            average(trace.get(point)?, &sites, &group, &mut out);
+        for group in self.batches(&firsts) {
+            let batch = self.batch(model, &firsts, &group)?;
+            let reading = self.reading(rows, group.iter().map(|text| texts[*text].as_slice()), at);
+            let trace = model.forward(&batch, &Plan::default().capture_at(point, Sites::At(reading.sites.clone())))?;
+            reading.average(trace.get(point)?, &mut out);
             done += group.len();
-            pulse.beat(done, rows.len())?;
+            pulse.beat(done, firsts.len())?;
         }
         Ok(out)
+    }
+
+    /// The texts of `rows` in order of appearance: for each, the indices of its rows in `rows`.
+    pub fn texts(&self, rows: &[usize]) -> Vec<Vec<usize>> {
+        let mut known: HashMap<usize, usize> = HashMap::with_capacity(rows.len());
+        let mut texts: Vec<Vec<usize>> = Vec::new();
+        for (place, row) in rows.iter().enumerate() {
+            let text = *known.entry(self.list[*row].example).or_insert(texts.len());
+            if text == texts.len() {
+                texts.push(Vec::new());
+            }
+            texts[text].push(place);
+        }
+        texts
+    }
+
+    /// Number of tokens in the texts of `rows`, each text counted once.
+    pub fn tokens(&self, rows: &[usize]) -> usize {
+        self.texts(rows).iter().map(|places| self.list[rows[places[0]]].ids.len()).sum()
+    }
+
+    /// Number of tokens of each stimulus that are taken separately at `at`; 1 for a single state.
+    pub fn separate(&self, at: impl Fn(usize) -> Where) -> Vec<usize> {
+        let count = |(i, s): (usize, &Stimulus)| match s.spot(at(i)) {
+            Spot::Each { all, .. } => all.len().max(1),
+            _ => 1,
+        };
+        self.list.iter().enumerate().map(count).collect()
+    }
+
+    /// Replaces each stimulus whose tokens are taken separately at `at` by one for each of up to `most` tokens. Also returns the new
+    /// stimuli of each old one.
+    pub fn by_token(&self, at: impl Fn(usize) -> Where, most: usize) -> (Self, Vec<Range<usize>>) {
+        let (mut list, mut rows) = (Vec::new(), Vec::with_capacity(self.list.len()));
+        for (i, s) in self.list.iter().enumerate() {
+            let from = list.len();
+            match s.spot(at(i)).sample(most) {
+                Some(tokens) => list.extend(tokens.into_iter().map(|token| Stimulus {
+                    changed: s.changed.at_token(token),
+                    read: s.read.at_token(token),
+                    ..s.clone()
+                })),
+                None => list.push(s.clone()),
+            }
+            rows.push(from..list.len());
+        }
+        (Self { list, ..*self }, rows)
     }
 
     /// Groups `rows` into batches of similar length. Groups contain indices into `rows`.
@@ -254,30 +274,15 @@ impl Stimuli {
         Batch::new(&ids, model.tokenizer()?.pad_id())
     }
 
-    /// The `(row, position)` of each stimulus's tokens in a group, row by row.
-    pub fn sites(
-        &self,
-        rows: &[usize],
-        group: &[usize],
-        tokens: impl Fn(&Stimulus) -> Range<usize>,
-    ) -> Vec<(usize, usize)> {
-        let of = |(k, p): (usize, &usize)| tokens(&self.list[rows[*p]]).map(move |t| (k, t));
-        group.iter().enumerate().flat_map(of).collect()
-    }
-}
-
-/// Writes the mean vector of each stimulus in `group` to its row of `out`. Vector i belongs to entry i of `sites`.
-pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: &mut Matrix) {
-    let mut counts = vec![0usize; group.len()];
-    sites.iter().for_each(|(k, _)| counts[*k] += 1);
-    for (i, (k, _)) in sites.iter().enumerate() {
-        let (vector, row) = (vectors.row(i), out.row_mut(group[*k]));
-        if counts[*k] == 1 {
-            row.copy_from_slice(vector);
-        } else {
-            let weight = 1.0 / counts[*k] as f32;
-            row.iter_mut().zip(vector).for_each(|(sum, v)| *sum += weight * v);
+    /// The tokens to read at `at` in a batch; `texts` contains, for each text of the batch, the indices of its rows in `rows`.
+    pub fn reading<'a>(&self, rows: &[usize], texts: impl Iterator<Item = &'a [usize]>, at: Where) -> Reading {
+        let mut reading = Reading::default();
+        for (k, places) in texts.enumerate() {
+            for place in places {
+                reading.add(k, self.list[rows[*place]].spot(at).averaged(), *place);
+            }
         }
+        reading
     }
 }
 

@@ -220,7 +220,9 @@ fn best_sentence(
     before: &mut Option<String>,
 ) -> String {
     let v = &best.value;
-    let basis = basis(best, results.counts(best));
+    let data = results.data.iter().find(|d| d.model == best.model);
+    let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
+    let basis = basis(best, results.counts(best), texts);
     let first = before.is_none();
     let [r, c, s] = if first { ["reliability R", "completeness C", "selectivity S"] } else { ["R", "C", "S"] };
     let by = if first { format!(", by the {}", oracle_name(v.oracle)) } else { String::new() };
@@ -243,13 +245,15 @@ fn best_sentence(
     )
 }
 
-/// The examples on which a best strength is scored, and the meaning of the brackets.
-fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
+/// The examples on which a best strength is scored, and the meaning of the brackets. `texts` is the number of test texts, if examples are
+/// tokens.
+fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize), texts: Option<usize>) -> String {
     let how = &best.value.how;
     let examples = if with < all { format!("{} ({} for S)", grouped(all), grouped(with)) } else { grouped(all) };
+    let noun = texts.map_or_else(|| "examples".into(), |texts| format!("tokens of {} texts", grouped(texts)));
     let examples = match how.chosen.is_some() {
-        true => format!("held-out halves of {examples} examples"),
-        false => format!("{examples} examples"),
+        true => format!("held-out halves of {examples} {noun}"),
+        false => format!("{examples} {noun}"),
     };
     let intervals = format!("{} intervals", level_title(best.level));
     match how.replicates {
@@ -349,7 +353,8 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     let reasons = all.iter().take(REASONS).map(|w| format!("{}: {}", w.value.method_key().title(), w.value.reason));
     let reasons = reasons.collect::<Vec<_>>().join("; ");
     let curve = results.curve(model, &first.value.method_key(), oracle);
-    let counts = curve.and_then(|c| c.points.first()).map(|p| (p.value.n_s, p.value.n_c));
+    let counts = curve.and_then(|c| c.points.first()).map(|p| &p.value);
+    let counts = counts.map(|p| p.beside.texts.map_or((p.n_s, p.n_c), |[all, with]| (with, all)));
     let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
         let enough = if with == 0 || !first.is_final {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::optimum::{Draws, Halved, NoOptimum, Optimum, Paper};
 use super::score::reliability;
-use super::table::{Statistic, Sweep, Table};
+use super::table::{Statistic, Stays, Sweep, Table};
 use stats::Estimate;
 use stats::bootstrap::Resamples;
 use stats::halves::Halves;
@@ -56,6 +56,8 @@ pub struct Strength {
     pub n_c: usize,
     /// Number of examples used for selectivity.
     pub n_s: usize,
+    /// Numbers of independent units behind completeness and selectivity: examples, or texts if the examples are tokens.
+    pub(crate) units: [usize; 2],
 }
 
 impl Strength {
@@ -79,8 +81,8 @@ pub struct Assessment {
     pub draws: Draws,
 }
 
-/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` are drawn from the test examples and shared by all methods, so
-/// that methods can be compared. `None` without replicates, strengths or examples.
+/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` belong to the test examples (or texts); methods can be compared because all
+/// of them share these. `None` without replicates, strengths or examples.
 ///
 /// # Panics
 /// If scores, resamples or halves are for a different number of examples.
@@ -112,7 +114,7 @@ pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec
         return None;
     }
     let table = Table::new(sweep);
-    let all = [(0..sweep.other.len()).collect::<Vec<usize>>()];
+    let all = [(0..sweep.units()).collect::<Vec<usize>>()];
     let totals = table.totals(&table.block_sums(&all));
     let drawn = resamples.block_sums(&table.columns, &all, |_, sums| table.statistics(&table.totals(sums)));
     strengths(&table, sweep.values, &totals, &drawn, level)
@@ -149,19 +151,19 @@ fn strength(
     let floor = |band: &Bands, constant: bool, n: usize| exact_floor(band.narrow.mean, n, constant, level);
     let completeness = bands(Statistic::Completeness, m)?;
     let alike = table.complete_alike(m);
-    let of_c = floor(&completeness, alike, table.examples);
+    let of_c = floor(&completeness, alike, table.columns.rows());
     let selectivity = bands(Statistic::Selectivity, m);
     // A mean over properties is as uncertain as the property with the fewest examples.
-    let (properties, fewest) = (table.stays.len(), table.stays.iter().map(|s| s.defined).min()?);
+    let (properties, fewest) = (table.stays.len(), table.stays.iter().map(|s| s.units).min()?);
     let of_s = selectivity.as_ref().and_then(|s| floor(s, table.selective_alike(m, 0..properties), fewest));
     let both = selectivity.map(|s| between(completeness.narrow.mean, of_c, s.narrow.mean, of_s));
     let here = bands(Statistic::CompletenessWhereSelective, m);
     let first = readable[0].clone();
     let several = readable.drain(..).enumerate().filter(|_| properties > 1);
     let kept = several.map(|(j, readable)| {
-        let n = table.stays[j].defined;
+        let Stays { defined: n, units, .. } = table.stays[j];
         let on = bands(Statistic::SelectivityOn(j), m);
-        let selectivity = on.map(|s| s.floored(floor(&s, table.selective_alike(m, j..j + 1), n)));
+        let selectivity = on.map(|s| s.floored(floor(&s, table.selective_alike(m, j..j + 1), units)));
         KeptStrength { selectivity, readable, n }
     });
     let kept = kept.collect();
@@ -170,12 +172,13 @@ fn strength(
         completeness: completeness.floored(of_c),
         selectivity: selectivity.map(|s| s.floored(of_s)),
         reliability: bands(Statistic::Reliability, m).map(|r| r.floored(both.flatten())),
-        completeness_where_selective: here.map(|c| c.floored(floor(&c, alike, table.stays[0].defined))),
+        completeness_where_selective: here.map(|c| c.floored(floor(&c, alike, table.stays[0].units))),
         selectivity_by_class: bands(Statistic::SelectivityByClass, m).map(|s| s.floored(of_s)),
         readable: first,
         kept,
         n_c: table.examples,
         n_s: table.defined,
+        units: [table.columns.rows(), table.defined_units],
     })
 }
 
@@ -197,8 +200,7 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     if table.stays[j].defined == 0 {
         return None;
     }
-    let (balanced, half) =
-        balanced(right.iter().copied().zip(present.iter().copied()), normal_quantile(0.5 + 0.5 * level));
+    let (balanced, half) = balanced(table.effective((m, j), right, present), normal_quantile(0.5 + 0.5 * level));
     let balanced = Estimate { mean: balanced, lo: (balanced - half).max(0.0), hi: (balanced + half).min(1.0) };
     let eligible = balanced.lo > 1.0 / table.stays[j].classes as f64;
     Some(Readable { recalls, balanced, eligible })

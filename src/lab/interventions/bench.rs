@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::continuation::{Continuation, Rest};
+use super::continuation::Continuation;
 use super::distance::{Distances, Meter};
+use super::edits::Edits;
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, OracleOutput};
 use super::score::{
@@ -36,7 +37,7 @@ pub(crate) struct Site {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
-    /// Indices of the examples among the stimuli.
+    /// Indices of the rows among the stimuli: examples, or single tokens of them.
     pub rows: Vec<usize>,
     /// Hidden states (n x D) at the layer and position of the intervention.
     pub h: Matrix,
@@ -50,11 +51,11 @@ pub(crate) struct Chunk {
     pub further: Vec<Vec<Option<usize>>>,
     /// Hidden states of the true counterfactuals at the layer of the intervention (n x D), once a method has requested them.
     pub twins: Option<Matrix>,
-    /// The grammatically correct form of each example.
+    /// The grammatically correct form of each text.
     pub correct: Vec<usize>,
     pub distance: Distance,
-    /// The other tokens of each text, if every token is edited.
-    rest: Option<Rest>,
+    /// The edited states, if they are not one for each row.
+    edits: Option<Edits>,
     continuation: Continuation,
     /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None` without a language model
     /// head.
@@ -78,7 +79,7 @@ pub struct Scores {
     pub further: Vec<Kept>,
 }
 
-/// Behaviour of the model itself with edited hidden states, per example.
+/// Behaviour of the model itself with edited hidden states, per text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelBehaviour {
     /// 1 if the preferred form changes.
@@ -151,22 +152,23 @@ impl Chunk {
         site: Site,
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
-        let rest = Rest::read(model, stimuli, rows, (&h, site.layer), &labels.other, pulse)?;
+        let edits = Edits::read(model, stimuli, rows, (&h, site.layer), &labels.other, pulse)?;
         let changed = (site.layer, Where::Changed);
-        let continuation = Continuation::new(model, stimuli, rows, changed, (Some(&h), rest.as_ref()), pulse)?;
+        let continuation = Continuation::new(model, stimuli, rows, changed, (Some(&h), edits.as_ref()), pulse)?;
         let later = (site.oracle_layer != site.layer).then_some(site.oracle_layer);
-        let clean = continuation.run(model, &h, later.as_slice(), pulse)?;
+        let before = edits.as_ref().map_or(&h, |edits| &edits.h);
+        let clean = continuation.run(model, before, later.as_slice(), pulse)?;
         Ok(Self {
             rows: rows.to_vec(),
             target: rows.iter().map(|r| labels.target[*r].unwrap_or(0)).collect(),
             other: rows.iter().map(|r| labels.other[*r]).collect(),
             further: labels.further.iter().map(|f| rows.iter().map(|r| f.values[*r]).collect()).collect(),
-            correct: rows.iter().map(|r| labels.form[*r]).collect(),
+            correct: stimuli.texts(rows).iter().map(|places| labels.form[rows[places[0]]]).collect(),
             oracle_h: clean.later.into_iter().next().unwrap_or_else(|| h.clone()),
             forms: paired(clean.forms, clean.ranks),
             twins: None,
             distance: Distance::default(),
-            rest,
+            edits,
             continuation,
             h,
         })
@@ -194,30 +196,35 @@ impl Chunk {
             Goal::Counterfactual => classes - 1,
             Goal::Nullifying => 1,
         };
-        let (h, other, rows) = match &self.rest {
-            Some(rest) => (&rest.h, &rest.other, &rest.rows),
+        let (h, other, rows) = match &self.edits {
+            Some(edits) => (&edits.h, &edits.other, &edits.rows),
             None => (&self.h, &self.other, &self.rows),
         };
         let known = Known { other, rows, twins: self.twins.as_ref() };
         let mut shifts = Vec::with_capacity(count);
         for j in 1..=count {
             let wanted: Vec<usize> = self.target.iter().map(|y| (y + j) % classes).collect();
-            let each = self.rest.as_ref().map_or_else(|| wanted.clone(), |rest| rest.spread(&wanted));
+            let each = self.edits.as_ref().map_or_else(|| wanted.clone(), |edits| edits.spread(&wanted));
             let prepared = fitted.on_known(h, &each, &known, pulse)?;
             shifts.push((wanted, prepared));
         }
         Ok(Applied { chunk: self, goal: method.goal, shifts })
     }
 
-    /// The edited states that represent the texts: one per text (n x D), even if every token is edited.
+    /// The states to edit, before the edit.
+    pub(crate) fn unedited(&self) -> &Matrix {
+        self.edits.as_ref().map_or(&self.h, |edits| &edits.h)
+    }
+
+    /// The edited states of the rows (n x D).
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
-        match &self.rest {
-            Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),
+        match &self.edits {
+            Some(edits) => Cow::Owned(edits.own(h)),
             None => Cow::Borrowed(h),
         }
     }
 
-    /// The hidden states that the oracle reads when `h` (of all edited tokens) replaces the chunk's states.
+    /// The hidden states that the oracle reads when `h` replaces the edited states.
     pub(crate) fn later(
         &self,
         model: &Model,
@@ -231,8 +238,7 @@ impl Chunk {
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) at each of the layers `later`, all after the intervention's, when `h` (of all edited tokens) replaces the
-    /// chunk's states.
+    /// The hidden states (n x D) at each of the layers `later`, all after the intervention's, when `h` replaces the edited states.
     pub(crate) fn at_layers(
         &self,
         model: &Model,

@@ -1,11 +1,15 @@
 //! Continues the forward pass from an edited hidden state at the layer of the intervention. A decoder's pass cannot be resumed, so it runs
 //! again with the hidden state replaced.
 
+use super::edits::Edits;
 use base::Pulse;
 use base::matrix::Matrix;
-use lab::stimuli::{Spot, Stimuli, StimuliError, Where, average};
+use lab::spot::{Reading, Spot};
+use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::array::Array;
 use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Hidden states of sentences at a layer, from which the forward pass can be continued any number of times.
 #[derive(Debug, Clone)]
@@ -15,85 +19,23 @@ pub(crate) struct Continuation {
     parts: Vec<Part>,
     /// The verb forms of all sentences of the task: the vocabulary rows to score.
     vocab: Vec<u32>,
-    /// For each row, the indices of its two forms in `vocab`.
+    /// Columns of the two forms, per text.
     columns: Vec<[usize; 2]>,
-    /// The unedited states, if a mean is edited; the change of the mean is then added to every token.
+    /// Number of rows, which oracles read.
+    rows: usize,
+    /// The states before the edit, if a mean is edited: its change is then added to every token.
     means: Option<Matrix>,
-}
-
-/// The edited tokens other than the representative one of each text, if every token is edited.
-#[derive(Debug, Clone)]
-pub(crate) struct Rest {
-    /// Hidden states of all edited tokens: first the representative ones, then the others.
-    pub h: Matrix,
-    /// For each other token, the index of its text and its position.
-    tokens: Vec<(usize, usize)>,
-    /// For each other token, the row of its text among the stimuli.
-    pub rows: Vec<usize>,
-    /// For each other token, the value of the other property.
-    pub other: Vec<Option<usize>>,
-}
-
-impl Rest {
-    /// Repeats a value per text for each of the text's other tokens.
-    pub(crate) fn spread<T: Copy>(&self, each: &[T]) -> Vec<T> {
-        self.tokens.iter().map(|(place, _)| each[*place]).collect()
-    }
-
-    /// Reads the hidden states of the other tokens of the stimuli `rows`; `h` contains those of the representative tokens. `None` if only
-    /// one token per text is edited.
-    pub(crate) fn read(
-        model: &Model,
-        stimuli: &Stimuli,
-        rows: &[usize],
-        (h, layer): (&Matrix, usize),
-        other: &[Option<usize>],
-        pulse: &mut dyn Pulse,
-    ) -> Result<Option<Self>, StimuliError> {
-        let drawn = |r: &usize| match &stimuli.list[*r].changed {
-            Spot::Each { drawn, all } => Some((*drawn, all.clone())),
-            _ => None,
-        };
-        let Some(spots) = rows.iter().map(drawn).collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let mut tokens: Vec<(usize, usize)> = spots.iter().enumerate().map(|(i, (drawn, _))| (i, *drawn)).collect();
-        let mut states: Vec<f32> = h.data().to_vec();
-        let at = model.arch().after_block(layer);
-        for group in stimuli.batches(rows) {
-            let batch = stimuli.batch(model, rows, &group)?;
-            let others = |(k, place): (usize, &usize)| {
-                let (drawn, all) = spots[*place].clone();
-                all.filter(move |t| *t != drawn).map(move |t| (k, t))
-            };
-            let sites: Vec<(usize, usize)> = group.iter().enumerate().flat_map(others).collect();
-            // A group of one-token texts has no other tokens.
-            if sites.is_empty() {
-                continue;
-            }
-            let trace = model.forward(&batch, &Plan::default().capture_at(at, Sites::At(sites.clone())))?;
-            let captured = trace.get(at)?;
-            for (i, (k, t)) in sites.iter().enumerate() {
-                tokens.push((group[*k], *t));
-                states.extend_from_slice(captured.row(i));
-            }
-            pulse.beat(tokens.len(), tokens.len())?;
-        }
-        let (count, width) = (tokens.len(), h.cols());
-        let rows: Vec<usize> = tokens.iter().map(|(place, _)| rows[*place]).collect();
-        let other = rows.iter().map(|r| other[*r]).collect();
-        let h = Matrix::from_fn(count, width, |i, j| states[i * width + j]);
-        Ok(Some(Self { h, tokens, rows, other }))
-    }
 }
 
 #[derive(Debug, Clone)]
 struct Part {
     batch: Batch,
-    /// Indices of the batch's rows among the rows of the continuation.
-    places: Vec<usize>,
-    /// Positions at which forms are predicted, one per row.
+    /// Indices of the batch's texts among the texts of the continuation.
+    texts: Vec<usize>,
+    /// Positions at which forms are predicted, one per text.
     said: Vec<(usize, usize)>,
-    /// The tokens that oracles read, row by row.
-    read: Vec<(usize, usize)>,
+    /// The tokens that oracles read.
+    read: Reading,
     /// The tokens to write, each with its row among the edited states.
     written: Vec<(usize, (usize, usize))>,
     /// Output of block `layer`, `[B,T,D]`; `None` if only the head remains or the pass runs again.
@@ -103,75 +45,77 @@ struct Part {
 /// Output of the model after edited hidden states.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Continued {
-    /// Logits of the two forms, per row; `None` without a language model head.
+    /// Logits of the two forms, per text; `None` without a language model head.
     pub forms: Option<Vec<[f32; 2]>>,
-    /// Ranks of the two forms among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is `None`.
+    /// Ranks of the two forms, per text, among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is `None`.
     pub ranks: Option<Vec<[u32; 2]>>,
-    /// Hidden states at the verb's position (rows x D) at each requested later layer, in order.
+    /// Hidden states that oracles read (rows x D) at each requested later layer, in order.
     pub later: Vec<Matrix>,
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1). Edited states can then be written at the position `changed` and at the tokens
-    /// of `rest`. `before` (rows x D) contains the unedited states and is needed only for means.
+    /// Runs the texts of the stimuli `rows` up to block `layer` (from 1). Edited states later replace the states `before` (rows x D; needed
+    /// only for means) at a position, or those of `edits`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
         rows: &[usize],
         (layer, changed): (usize, Where),
-        (before, rest): (Option<&Matrix>, Option<&Rest>),
+        (before, edits): (Option<&Matrix>, Option<&Edits>),
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
-        let forms = |r: &usize| stimuli.list[*r].forms.unwrap_or_default();
         let complete = stimuli.list.iter().all(|s| s.forms.is_some());
         let mut vocab: Vec<u32> = stimuli.list.iter().filter(|_| complete).filter_map(|s| s.forms).flatten().collect();
         vocab.sort_unstable();
         vocab.dedup();
         let column = |id: u32| vocab.partition_point(|v| *v < id);
-        let columns = rows.iter().map(|r| forms(r).map(column)).collect();
+        let texts = stimuli.texts(rows);
+        let firsts: Vec<usize> = texts.iter().map(|places| rows[places[0]]).collect();
+        let columns = firsts.iter().map(|r| stimuli.list[*r].forms.unwrap_or_default().map(column)).collect();
         let at = model.arch().after_block(layer);
         let mut parts = Vec::new();
         let mut done = 0;
-        let spot = |place: usize| stimuli.list[rows[place]].spot(changed);
-        let one = |place: usize| spot(place) == Spot::At(stimuli.list[rows[place]].position);
-        let head_only = model.ends_at(layer) && (0..rows.len()).all(one);
-        for group in stimuli.batches(rows) {
+        let spot = |text: usize| stimuli.list[firsts[text]].spot(changed);
+        let one = |text: usize| spot(text) == Spot::At(stimuli.list[firsts[text]].position);
+        let head_only = model.ends_at(layer) && texts.len() == rows.len() && (0..texts.len()).all(one);
+        for group in stimuli.batches(&firsts) {
             done += group.len();
-            let first = |group: &[usize]| (0..group.len()).map(|k| (k, 0)).collect::<Vec<_>>();
             parts.push(if head_only {
-                // Only the head remains, and it reads each position separately, so one token per row is enough.
+                // Only the head remains, and it reads each position separately, so one token per text is enough.
                 let pad = model.tokenizer()?.pad_id();
                 let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
-                let written = group.iter().copied().zip(first(&group)).collect();
-                Part { batch, said: first(&group), read: first(&group), written, places: group, hidden: None }
+                let said: Vec<(usize, usize)> = (0..group.len()).map(|k| (k, 0)).collect();
+                let written = group.iter().copied().zip(said.clone()).collect();
+                Part { batch, said, read: Reading::default(), written, texts: group, hidden: None }
             } else {
-                let batch = stimuli.batch(model, rows, &group)?;
-                let said = stimuli.sites(rows, &group, |s| s.position..s.position + 1);
-                let read = stimuli.sites(rows, &group, |s| s.spot(Where::Read).averaged());
-                let written = written(&group, spot, rest);
+                let batch = stimuli.batch(model, &firsts, &group)?;
+                let said =
+                    group.iter().enumerate().map(|(k, text)| (k, stimuli.list[firsts[*text]].position)).collect();
+                let read = stimuli.reading(rows, group.iter().map(|text| texts[*text].as_slice()), Where::Read);
+                let written = match edits {
+                    Some(edits) => written(&group, edits.spots()),
+                    None => written(&group, group.iter().map(|text| (*text, *text, spot(*text).averaged()))),
+                };
                 let hidden = if at.in_decoder() {
                     None
                 } else {
                     Some(model.forward(&batch, &Plan::default().capture(at))?.take(at)?)
                 };
-                Part { batch, said, read, written, places: group, hidden }
+                Part { batch, said, read, written, texts: group, hidden }
             });
-            pulse.beat(done, rows.len())?;
+            pulse.beat(done, texts.len())?;
         }
-        let means = rows.first().is_some_and(|_| matches!(spot(0), Spot::Mean(_))).then(|| before.cloned()).flatten();
-        Ok(Self { layer, at, parts, vocab, columns, means })
+        let means = firsts.first().is_some_and(|_| matches!(spot(0), Spot::Mean(_)));
+        let means = means.then(|| edits.map(|edits| &edits.h).or(before).cloned()).flatten();
+        Ok(Self { layer, at, parts, vocab, columns, rows: rows.len(), means })
     }
 
     pub(crate) fn form_count(&self) -> usize {
         self.vocab.len()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.columns.len()
-    }
-
-    /// Continues from hidden states `h` (rows x D, then those of additional tokens). Also returns the hidden states after each of the
-    /// blocks `later` (from 1); one pass serves all of them.
+    /// Continues from edited hidden states `h`, by default one for each row. Also returns the hidden states after each of the blocks
+    /// `later` (from 1); one pass serves all of them.
     pub(crate) fn run(
         &self,
         model: &Model,
@@ -181,9 +125,9 @@ impl Continuation {
     ) -> Result<Continued, StimuliError> {
         // Without a head or forms there is no prediction, but hidden states can still be edited and read.
         let asks = model.has_head() && !self.vocab.is_empty();
-        let mut forms = asks.then(|| vec![[0.0; 2]; self.len()]);
-        let mut ranks = asks.then(|| vec![[0; 2]; self.len()]);
-        let mut later_hidden = vec![Matrix::zeros(self.len(), h.cols()); later.len()];
+        let mut forms = asks.then(|| vec![[0.0; 2]; self.columns.len()]);
+        let mut ranks = asks.then(|| vec![[0; 2]; self.columns.len()]);
+        let mut later_hidden = vec![Matrix::zeros(self.rows, h.cols()); later.len()];
         if forms.is_none() && later.is_empty() {
             return Ok(Continued { forms, ranks, later: later_hidden });
         }
@@ -194,30 +138,29 @@ impl Continuation {
                 plan = plan.logits_of(Sites::At(part.said.clone()), self.vocab.clone());
             }
             for at in &points {
-                plan = plan.capture_at(*at, Sites::At(part.read.clone()));
+                plan = plan.capture_at(*at, Sites::At(part.read.sites.clone()));
             }
             let trace = model.forward(&part.batch, &plan)?;
             if let Some((forms, ranks)) = forms.as_mut().zip(ranks.as_mut()) {
                 let logits = trace.logits()?;
-                for (k, place) in part.places.iter().enumerate() {
+                for (k, text) in part.texts.iter().enumerate() {
                     let row = logits.row(k);
                     let before = |c: usize| row.iter().filter(|z| **z > row[c]).count() as u32;
-                    forms[*place] = self.columns[*place].map(|c| row[c]);
-                    ranks[*place] = self.columns[*place].map(|c| 1 + before(c));
+                    forms[*text] = self.columns[*text].map(|c| row[c]);
+                    ranks[*text] = self.columns[*text].map(|c| 1 + before(c));
                 }
             }
             for (at, out) in points.iter().zip(&mut later_hidden) {
-                average(trace.get(*at)?, &part.read, &part.places, out);
+                part.read.average(trace.get(*at)?, out);
             }
             pulse.beat(i + 1, self.parts.len())?;
         }
         Ok(Continued { forms, ranks, later: later_hidden })
     }
 
-    /// Probabilities of the first row's two forms over the whole vocabulary, continuing from `h` (rows x D, then those of additional
-    /// tokens).
+    /// Probabilities of the first text's two forms over the whole vocabulary, continuing from the edited states `h`.
     pub(crate) fn probabilities(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
-        let Some((part, k)) = self.parts.iter().find_map(|p| Some((p, p.places.iter().position(|x| *x == 0)?))) else {
+        let Some((part, k)) = self.parts.iter().find_map(|p| Some((p, p.texts.iter().position(|x| *x == 0)?))) else {
             return Ok([f64::NAN; 2]);
         };
         let plan = self.resume(part, h).logits_at(Sites::At(vec![part.said[k]]));
@@ -247,7 +190,7 @@ impl Continuation {
             let value = Array::new([sites.len(), d], value);
             return Plan::default().edit(Edit { at: self.at, sites, how, value });
         }
-        let mut hidden = part.hidden.clone().unwrap_or_else(|| Array::zeros([part.places.len(), 1, d]));
+        let mut hidden = part.hidden.clone().unwrap_or_else(|| Array::zeros([part.texts.len(), 1, d]));
         let t = hidden.shape[1];
         for (i, (k, position)) in written() {
             let (state, put) = (hidden.row_mut(k * t + position), self.put(h, *i));
@@ -260,18 +203,14 @@ impl Continuation {
     }
 }
 
-/// The tokens of a group to write, each with its row among the edited states.
-fn written(group: &[usize], spot: impl Fn(usize) -> Spot, rest: Option<&Rest>) -> Vec<(usize, (usize, usize))> {
-    if let Some(rest) = rest {
-        let row = |place: usize| group.iter().position(|p| *p == place);
-        let of = |(i, (place, t)): (usize, &(usize, usize))| Some((i, (row(*place)?, *t)));
-        return rest.tokens.iter().enumerate().filter_map(of).collect();
-    }
-    let of = |(k, place): (usize, &usize)| {
-        let place = *place;
-        spot(place).averaged().map(move |t| (place, (k, t)))
+/// The tokens of a group of texts to write, each with its row among the edited states. `spots` contains the row, the text and the tokens
+/// of each edited state.
+fn written(group: &[usize], spots: impl Iterator<Item = (usize, usize, Range<usize>)>) -> Vec<(usize, (usize, usize))> {
+    let places: HashMap<usize, usize> = group.iter().enumerate().map(|(k, text)| (*text, k)).collect();
+    let of = |(i, text, tokens): (usize, usize, Range<usize>)| {
+        places.get(&text).into_iter().flat_map(move |k| tokens.clone().map(move |t| (i, (*k, t)))).collect::<Vec<_>>()
     };
-    group.iter().enumerate().flat_map(of).collect()
+    spots.flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -304,11 +243,11 @@ mod tests {
             let stimuli = Stimuli::new(&model, &[example], &mut NoPulse).unwrap();
             let at = (1, Where::Changed);
             let mut h = stimuli.hidden(&model, at, &[0], &mut NoPulse).unwrap();
-            let rest = Rest::read(&model, &stimuli, &[0], (&h, 1), &[None], &mut NoPulse).unwrap();
-            let c = Continuation::new(&model, &stimuli, &[0], at, (Some(&h), rest.as_ref()), &mut NoPulse).unwrap();
-            if let Some(rest) = &rest {
-                assert_eq!(rest.h.rows(), 8, "all tokens but the special ones");
-                h = rest.h.clone();
+            let edits = Edits::read(&model, &stimuli, &[0], (&h, 1), &[None], &mut NoPulse).unwrap();
+            let c = Continuation::new(&model, &stimuli, &[0], at, (Some(&h), edits.as_ref()), &mut NoPulse).unwrap();
+            if let Some(edits) = &edits {
+                assert_eq!(edits.h.rows(), 8, "all tokens but the special ones");
+                h = edits.h.clone();
             }
             let clean = c.run(&model, &h, &[2], &mut NoPulse).unwrap().later.remove(0);
             let own = stimuli.hidden(&model, (2, Where::Read), &[0], &mut NoPulse).unwrap();

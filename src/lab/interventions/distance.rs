@@ -20,6 +20,7 @@ use probe::covariance::{column_means, roots, shrink_covariance};
 use probe::subspace::SvdError;
 use probe::{Dense, Matrix};
 use stats::Estimate;
+use stats::clustered::linearised;
 use stats::estimate::number_or_null;
 use stats::paired::mean_within;
 
@@ -134,8 +135,8 @@ impl Distances {
     }
 }
 
-/// Distances between real states and states edited by one method at one strength, for one training run. The finding's `n` is the number of
-/// measured examples; intervals use Student's t over these examples.
+/// Distances of one method's states at one strength from real ones, for one training run of the method. `n` of the
+/// finding is the number of measured examples; intervals are by Student's t over them, or over texts if they are tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Name of the method in the registry.
@@ -192,16 +193,21 @@ impl Unchanged {
 
 /// Level and reference values shared by distance findings.
 #[derive(Debug, Clone, Copy)]
-pub struct Held {
+pub struct Held<'a> {
     pub level: f64,
+    /// The text of each example, if examples are tokens of texts.
+    pub texts: Option<&'a [usize]>,
     pub before: Unchanged,
     pub real_states: usize,
 }
 
 impl DistanceFinding {
-    /// The finding for one strength.
-    pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held) -> Self {
-        let mean = |v: &[f64]| mean_within(v, (0.0, f64::INFINITY), held.level);
+    /// The finding of one strength.
+    pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held<'_>) -> Self {
+        let mean = |v: &[f64]| match held.texts {
+            Some(texts) => mean_within(&linearised(v, texts), (0.0, f64::INFINITY), held.level),
+            None => mean_within(v, (0.0, f64::INFINITY), held.level),
+        };
         let (layer, parameter, value) = place;
         Self {
             method: key.name.clone(),
@@ -306,7 +312,7 @@ mod tests {
         sum.add(&one(1.0), 0.5);
         sum.add(&one(4.0), 0.5);
         assert_eq!((sum.nearest.clone(), sum.len()), (vec![2.5], 1));
-        let held = Held { level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
+        let held = Held { level: 0.95, texts: None, before: Unchanged::of(&one(0.5)), real_states: 7 };
         let found = DistanceFinding::of(&MethodKey::named("pgd"), (4, "epsilon", 0.1), &sum, &held);
         let names: Vec<(&str, f64)> = found.relative().iter().map(|(name, e)| (*name, e.mean)).collect();
         assert_eq!(names, [("nearest", 5.0), ("Mahalanobis", 5.0), ("norm", 1.0)]);

@@ -187,7 +187,9 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     let shares = |p: &Tagged<ProbeFinding>| {
         let (e, majority) = (p.value.accuracy, percent(p.value.majority));
         let ends = format!("[{:.1}, {:.1}]", 100.0 * e.lo, 100.0 * e.hi);
-        format!("{} is right on {} {ends} of sentences (majority {majority})", name(p), percent(e.mean))
+        let tokens = results.data.iter().any(|d| d.model == p.model && d.value.tokens.is_some());
+        let rows = if tokens { "tokens" } else { "sentences" };
+        format!("{} is right on {} {ends} of {rows} (majority {majority})", name(p), percent(e.mean))
     };
     let no_better = |p: &&Tagged<ProbeFinding>| p.value.accuracy.lo <= p.value.majority;
     let least = |a: &&Tagged<ProbeFinding>, b: &&Tagged<ProbeFinding>| learned(a).total_cmp(&learned(b));

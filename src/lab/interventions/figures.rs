@@ -312,6 +312,13 @@ fn provenance_of<'a, T: 'a>(
         Some(d) => {
             origin.add("model", format!("{model} {}", d.value.model_hash));
             origin.add("data", format!("{} {}", d.value.task, d.value.data_hash));
+            if let Some(tokens) = &d.value.tokens {
+                let [.., test] = tokens.texts;
+                origin.add(
+                    "examples",
+                    format!("tokens of {test} test texts, at most {} of each; intervals over texts", tokens.per_text),
+                );
+            }
             if let Some(source) = &d.value.source {
                 origin.add("data file", source.summary());
             }

@@ -9,7 +9,7 @@ use super::banded::Banded;
 pub use super::behaviour::{BehaviourFinding, Told};
 use super::distance::DistanceFinding;
 use super::front::FrontFinding;
-pub use super::kept::{FurtherData, OnFinding};
+pub use super::kept::{FurtherData, OnFinding, TokensFinding};
 use super::key::{CurveKey, MethodKey, Place};
 use super::lens::LensFinding;
 use super::map::{MapFinding, NoMapFinding};
@@ -18,6 +18,7 @@ use super::oracle::OracleKind;
 use super::score::Distance;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use corpus::own::Provenance;
+use figure::layers::grouped;
 use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
 
@@ -111,6 +112,9 @@ pub struct DataFinding {
     /// window.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
+    /// The texts whose tokens are the examples, at every token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokensFinding>,
 }
 
 /// A trained probe. The finding's `n` is the number of test examples used for its accuracy.
@@ -221,12 +225,25 @@ pub struct ReliabilityFinding {
     pub beside: Beside,
 }
 
-/// Number of training runs averaged for a point, and its additional scores; absent from the oldest recordings.
+impl ReliabilityFinding {
+    /// Numbers of examples behind completeness and selectivity: `2,400`, or `9,600 (2,400 texts)` for tokens.
+    pub fn counts(&self) -> [String; 2] {
+        [0, 1].map(|score| {
+            let n = grouped([self.n_c, self.n_s][score]);
+            self.beside.texts.map_or_else(|| n.clone(), |texts| format!("{n} ({} texts)", grouped(texts[score])))
+        })
+    }
+}
+
+/// Number of training runs behind a point, and its further scores; absent from the oldest recordings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct Beside {
     /// Number of training runs judged so far; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
+    /// Numbers of texts behind completeness and selectivity, if the examples are tokens of texts; intervals are over texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<[usize; 2]>,
     /// True while the probes have provisional settings.
     #[serde(default, skip_serializing_if = "is_false")]
     pub provisional: bool,

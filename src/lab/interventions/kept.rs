@@ -1,4 +1,4 @@
-//! Findings on several properties to keep.
+//! Parts of findings: properties to keep, and texts whose tokens are examples.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,4 +35,15 @@ pub struct OnFinding {
     pub balanced_accuracy: Option<Estimate>,
     /// True if the lower end of that accuracy's interval is above chance.
     pub eligible: bool,
+}
+
+/// Texts whose tokens are the examples of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokensFinding {
+    /// Maximum number of a text's tokens that are examples.
+    pub per_text: usize,
+    /// Number of texts in the parts of oracles, interventions and tests.
+    pub texts: [usize; 3],
+    /// Number of tokens that are not examples, because of the caps.
+    pub left_out: usize,
 }

@@ -7,12 +7,12 @@
 use serde::{Deserialize, Serialize};
 
 use base::Pulse;
-use base::matrix::argmax;
+use base::matrix::{Dense, Real, argmax};
 use probe::logistic::Settings;
 use probe::split::Role;
 use probe::train::{MOST_STEPS, Recipe};
 use probe::{Job, Labelled, Logistic, ProbeError, TrainingData, train_all};
-use stats::intervals::share;
+use stats::clustered::{effective_rows, share_of};
 use stats::{Estimate, Purpose};
 
 /// Accuracy of one kind of fresh probe.
@@ -42,13 +42,15 @@ pub struct Leak {
 pub type Condition<'a, R> = (&'a TrainingData<R>, &'a Labelled);
 
 /// Trains fresh probes on unedited and on edited states, with intervals at `level`. The perceptrons use the random streams of `purpose`,
-/// whose classifier name should contain the method, so that no other probe uses the same streams.
+/// whose classifier should name the method, so that no other probe shares them. `texts` is the text of each test example, if
+/// they are tokens of texts.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled or if a perceptron diverged.
 pub fn leak<R: Role>(
     before: Condition<'_, R>,
     after: Condition<'_, R>,
+    texts: Option<&[usize]>,
     recipe: &Recipe,
     purpose: &Purpose,
     level: f64,
@@ -59,17 +61,20 @@ pub fn leak<R: Role>(
     for (done, (_, test)) in train_all(&jobs, pulse, &mut |_, _| {})?.into_iter().zip([before, after]) {
         let diverged = || ProbeError::Diverged { grid: recipe.describe(), trials: 1 };
         let probe = done.ok_or_else(diverged)?.probe::<R>()?;
-        let logits = probe.mlp().logits(test.x());
-        mlp.push(logits.iter_rows().zip(test.y()).filter(|(row, y)| argmax(row) == **y).count());
+        mlp.push(right(&probe.mlp().logits(test.x()), test));
     }
     let mut linear = Vec::new();
     for (data, test) in [before, after] {
         let fit = Logistic::fit_plain(data.train(), &Settings::default(), &mut || pulse.beat(0, 1))?;
-        linear.push((fit.model.accuracy(test) * test.len() as f64).round() as usize);
+        linear.push(right(&fit.model.logits(test.x()), test));
     }
     let (chance, n) = (after.1.majority(), after.1.len());
-    let left = |right: &[usize]| {
-        let [before, after] = [right[0], right[1]].map(|right| share(right as u64, n as u64, level));
+    let share = |right: &[f64]| {
+        let rows = texts.map_or(n as f64, |texts| effective_rows(right, texts));
+        share_of(right.iter().sum::<f64>() / n as f64, rows, level)
+    };
+    let left = |right: &[Vec<f64>]| {
+        let [before, after] = [&right[0], &right[1]].map(|right| share(right));
         let above = before.mean - chance;
         let share = |accuracy: f64| (accuracy - chance) / above;
         let share =
@@ -77,6 +82,11 @@ pub fn leak<R: Role>(
         Left { before, after, share }
     };
     Ok(Leak { chance, linear: left(&linear), mlp: left(&mlp), n })
+}
+
+/// 1 for each test example that is classified correctly, otherwise 0.
+fn right<T: Real>(logits: &Dense<T>, test: &Labelled) -> Vec<f64> {
+    logits.iter_rows().zip(test.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
 #[cfg(test)]
@@ -113,7 +123,7 @@ mod tests {
         let run = |first: f64, rest: f64| {
             let ((a, b), (c, d)) = (condition(&states(1.0, 1.0)), condition(&states(first, rest)));
             let purpose = Purpose::new(1, "property", "leak");
-            leak((&a, &b), (&c, &d), &recipe, &purpose, 0.95, &mut NoPulse).unwrap()
+            leak((&a, &b), (&c, &d), None, &recipe, &purpose, 0.95, &mut NoPulse).unwrap()
         };
         let half = run(0.0, 1.0);
         assert!(half.linear.before.mean > 0.99 && half.linear.share.unwrap().mean < 0.25, "{half:?}");

@@ -12,6 +12,7 @@ pub mod bench;
 pub mod continuation;
 pub mod distance;
 mod doubts;
+mod edits;
 pub mod experiment;
 pub mod figures;
 pub mod finding;
@@ -43,6 +44,7 @@ pub mod spec;
 pub mod states;
 pub mod table;
 pub mod tally;
+mod tokens;
 pub mod verdict;
 
 pub use experiment::{Interventions, LAB};

@@ -295,8 +295,7 @@ impl<'a> Halved<'a> {
         let rights = self.slim_at(m) + self.scores();
         (0..t.stays.len()).all(|j| {
             let (right, present) = (&half[t.of(rights, j)], &half[t.of(1, j)]);
-            let counts = right.iter().zip(present).map(|(r, n)| (f64::from(*r), f64::from(*n)));
-            let (accuracy, half_width) = balanced(counts, self.z);
+            let (accuracy, half_width) = balanced(t.effective((m, j), right, present), self.z);
             accuracy - half_width > 1.0 / t.stays[j].classes as f64
         })
     }

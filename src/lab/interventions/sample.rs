@@ -41,6 +41,7 @@ pub fn data() -> Tagged<DataFinding> {
         further: Vec::new(),
         distance: Default::default(),
         long: 0,
+        tokens: None,
     })
 }
 

@@ -31,6 +31,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
         long("task.long", |s: &Spec| s.task.long, |s, l| s.task.long = l),
         position(),
         oracle_position(),
+        tokens_per_text(),
+        tokens_per_part(),
         layer(),
         oracle_layer(),
         oracles(),
@@ -255,7 +257,9 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property, every token separately, or the mean of all tokens. In a file, `target` marks the words; without it, they are those that differ from the twin. With every token, probes use one token per text.";
+    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the \
+                property (`target` of a row, or the difference from its twin), every token by itself, or the mean of \
+                the tokens.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
         .shown(|spec, _| spec.task.position.title().into())
@@ -278,6 +282,28 @@ fn oracle_position() -> Setting<Spec> {
             |s, p| s.task.oracle_position = *p,
         )
         .shown(move |spec, _| title(spec.task.oracle_position).into())
+}
+
+fn tokens_per_text() -> Setting<Spec> {
+    let help = "At every token: the maximum number of a text's tokens that are rows for probes and scores. The edit \
+                still changes all tokens.";
+    row("task.tokens_per_text", "Tokens per text", help).count(
+        &[1, 2, 4, 8, 16, 32, 64, 128],
+        1..=MAX_EXAMPLES,
+        |s: &Spec| s.task.tokens_per_text,
+        |s, n| s.task.tokens_per_text = n,
+    )
+}
+
+fn tokens_per_part() -> Setting<Spec> {
+    let help = "At every token: the maximum number of rows in a part of the split. Fewer tokens of each text are used \
+                until it holds, but at least one.";
+    row("task.tokens_per_part", "Tokens per part", help).count(
+        &[10_000, 20_000, 50_000, 100_000, 200_000, 500_000],
+        FEWEST_EXAMPLES..=MAX_EXAMPLES,
+        |s: &Spec| s.task.tokens_per_part,
+        |s, n| s.task.tokens_per_part = n,
+    )
 }
 
 fn layer() -> Setting<Spec> {

@@ -1,6 +1,6 @@
 //! Hidden states, labels and parts of an experiment as a table, for interventions made with other programs.
 //!
-//! The rows are all examples that the model can process, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
+//! The rows are all examples that the model can process, in order, or tokens of them. Edited `directions` or `states` (see [`probe::given`]) are judged on the
 //! same rows.
 
 use std::collections::HashMap;
@@ -9,6 +9,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError};
 
 use super::spec::Spec;
+use super::tokens::Rows;
 use base::matrix::Matrix;
 use base::{Problem, Pulse};
 use corpus::task::Example;
@@ -27,6 +28,8 @@ pub struct States {
     pub labels: PropertyLabels,
     /// The part of each row: 0 oracle training, 1 oracle validation, 2 intervention training, 3 intervention validation, 4 test.
     pub part: Vec<u8>,
+    /// The example of each row, if rows are tokens.
+    pub texts: Option<Vec<usize>>,
     /// States of the examples' true counterfactuals, n x D, if all have one and it differs in the target.
     pub twins: Option<Matrix>,
     /// Metadata of the table, by name.
@@ -47,8 +50,8 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         which,
     );
     let split = Split::new(stimuli.list.len(), spec.seed)?;
-    let layer =
-        spec.site.layer.resolve(model.depth()).map_err(|what| Problem::new(what, "site", "set `site.layer`"))?;
+    let Rows { stimuli, labels, split, texts } = Rows::new(stimuli, labels, split, &spec.task);
+    let layer = spec.site.layer.resolve(model.depth()).map_err(|what| Problem::new(what, "site", "set site.layer"))?;
     let all: Vec<usize> = (0..stimuli.list.len()).collect();
     let h = stimuli.hidden(model, (layer, Where::Changed), &all, pulse)?;
     let mut part = vec![4; all.len()];
@@ -56,10 +59,9 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
     for (k, rows) in [oracle.train(), oracle.validation(), own.train(), own.validation()].into_iter().enumerate() {
         rows.iter().for_each(|r| part[*r] = k as u8);
     }
-    let swapped: Option<Vec<Example>> = task.properties[target]
-        .is_subject_number()
-        .then(|| stimuli.list.iter().map(|s| set.examples[s.example].counterfactual()).collect())
-        .flatten();
+    let has_twins = task.properties[target].is_subject_number() && texts.is_none();
+    let swapped: Option<Vec<Example>> =
+        has_twins.then(|| stimuli.list.iter().map(|s| set.examples[s.example].counterfactual()).collect()).flatten();
     let twins = match swapped {
         Some(swapped) => {
             let twins = lab::stimuli::Stimuli::read(model, &swapped, spec.task.long, 0, pulse)?;
@@ -85,7 +87,8 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     let about = about.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
-    Ok(States { h, labels, part, twins, about })
+    let texts = texts.map(|_| stimuli.list.iter().map(|s| s.example).collect());
+    Ok(States { h, labels, part, texts, twins, about })
 }
 
 impl States {
@@ -107,6 +110,10 @@ impl States {
         ];
         for further in &self.labels.further {
             fields.push((further.id, Dtype::I64, vec![n], labels(&further.values)));
+        }
+        if let Some(texts) = &self.texts {
+            let bytes = texts.iter().flat_map(|text| (*text as i64).to_le_bytes()).collect();
+            fields.push(("text", Dtype::I64, vec![n], bytes));
         }
         if let Some(twins) = &self.twins {
             fields.push(("counterfactual", Dtype::F32, vec![n, d], floats(twins)));

@@ -1,4 +1,5 @@
-//! The scores of a sweep as one table of columns over examples, so that a resample of the examples needs only one matrix product.
+//! The scores of a sweep as one table of columns over examples, so that a resample of the examples needs only one matrix product. If the
+//! examples are tokens of texts, the table has a row per text with the sums over its tokens, and texts are drawn.
 //!
 //! The columns for each replicate k and strength m are completeness, completeness where the other property is defined, and selectivity for
 //! each value of each property to keep. The columns for each strength are the shares of replicates whose oracle still reads such a property
@@ -7,6 +8,7 @@
 
 use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;
+use stats::clustered::design_effect;
 
 /// Scores of the test examples by one replicate at one strength.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,6 +44,15 @@ pub struct Sweep<'a> {
     /// Number of values of the other property.
     pub classes: usize,
     pub further: &'a [Further],
+    /// The text of each example, from 0, if examples are tokens of texts. Texts are then drawn instead of examples.
+    pub texts: Option<&'a [usize]>,
+}
+
+impl Sweep<'_> {
+    /// Number of independent units: texts, or examples.
+    pub(super) fn units(&self) -> usize {
+        self.texts.map_or(self.other.len(), |texts| texts.last().map_or(0, |last| last + 1))
+    }
 }
 
 /// The statistics computed at every strength.
@@ -87,7 +98,12 @@ pub(super) struct Stays {
     from: usize,
     /// Number of examples with the property.
     pub(super) defined: usize,
+    /// Number of texts with the property, or of examples.
+    pub(super) units: usize,
 }
+
+/// True values of a property by example, and its number of values.
+type Labels<'a> = (&'a [Option<usize>], usize);
 
 /// Selectivity on a property and whether it is read correctly, by example.
 type Told<'a> = (&'a [Option<f64>], &'a [Option<f64>]);
@@ -111,9 +127,13 @@ pub(super) struct Table {
     pub(super) examples: usize,
     /// Number of examples with a value of at least one property to keep.
     pub(super) defined: usize,
+    /// Number of texts with a value of at least one property to keep, or of examples.
+    pub(super) defined_units: usize,
+    /// Design effect of the share read correctly, by strength and value of a property; 1 if each example is its own text.
+    effects: Vec<f64>,
     /// Centres of the columns for completeness and for the selectivity on each property, by replicate and strength.
     pub(super) centres: Vec<Vec<Centre>>,
-    /// `examples x width`: ones, the properties as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
+    /// `units x width`: numbers of examples, those with each value of the properties, then centred scores; see [`Self::at`] and [`Self::rights`].
     pub(super) columns: Matrix,
 }
 
@@ -123,39 +143,63 @@ impl Table {
     pub(super) fn new(sweep: &Sweep<'_>) -> Self {
         let (replicates, strengths) = (sweep.replicates, sweep.values.len());
         let n = sweep.other.len();
-        let mut labels: Vec<(&[Option<usize>], usize)> = vec![(sweep.other, sweep.classes)];
+        let mut labels: Vec<Labels<'_>> = vec![(sweep.other, sweep.classes)];
         labels.extend(sweep.further.iter().map(|f| (f.values.as_slice(), f.classes)));
         assert!(labels.iter().all(|(values, _)| values.len() == n), "labels do not fit the examples");
+        assert!(sweep.texts.is_none_or(|texts| texts.len() == n), "texts do not fit the examples");
+        let units_with = |with: &dyn Fn(usize) -> bool| -> usize {
+            let Some(texts) = sweep.texts else { return (0..n).filter(|i| with(*i)).count() };
+            texts
+                .chunk_by(|a, b| a == b)
+                .fold((0, 0), |(units, from), text| {
+                    let to = from + text.len();
+                    (units + usize::from((from..to).any(with)), to)
+                })
+                .0
+        };
         let (mut stays, mut classes) = (Vec::with_capacity(labels.len()), 0);
         for (values, count) in &labels {
-            stays.push(Stays { classes: *count, from: classes, defined: values.iter().flatten().count() });
+            let (defined, units) = (values.iter().flatten().count(), units_with(&|i| values[i].is_some()));
+            stays.push(Stays { classes: *count, from: classes, defined, units });
             classes += count;
         }
-        let any = |i: &usize| labels.iter().any(|(values, _)| values[*i].is_some());
+        let any = |i: usize| labels.iter().any(|(values, _)| values[i].is_some());
         let mut table = Self {
             replicates,
             strengths,
             classes,
             examples: n,
-            defined: (0..n).filter(any).count(),
+            defined: (0..n).filter(|i| any(*i)).count(),
+            defined_units: units_with(&any),
+            effects: vec![1.0; strengths * classes],
             stays,
             centres: Vec::with_capacity(replicates * strengths),
             columns: Matrix::zeros(0, 0),
         };
-        let mut columns = Matrix::zeros(n, table.width());
+        let unit = |i: usize| sweep.texts.map_or(i, |texts| texts[i]);
+        let mut columns = Matrix::zeros(sweep.units(), table.width());
         for i in 0..n {
-            let row = columns.row_mut(i);
-            row[0] = 1.0;
+            let row = columns.row_mut(unit(i));
+            row[0] += 1.0;
             for (stays, (values, _)) in table.stays.iter().zip(&labels) {
                 if let Some(j) = values[i] {
-                    row[1 + stays.from + j] = 1.0;
+                    row[1 + stays.from + j] += 1.0;
                 }
             }
         }
         for k in 0..replicates {
             for m in 0..strengths {
-                table.fill(&mut columns, (k, m), &(sweep.judged)(k, m), &labels);
+                table.fill(&mut columns, (k, m), &(sweep.judged)(k, m), (&labels, &unit));
             }
+        }
+        if sweep.texts.is_some() {
+            let effect = |m: usize, value: usize| {
+                let (right, present) = (table.rights(m) + value, 1 + value);
+                design_effect(
+                    (0..columns.rows()).map(|unit| [right, present].map(|at| f64::from(columns.row(unit)[at]))),
+                )
+            };
+            table.effects = (0..strengths * classes).map(|at| effect(at / classes, at % classes)).collect();
         }
         table.columns = columns;
         table
@@ -166,7 +210,7 @@ impl Table {
         columns: &mut Matrix,
         (k, m): (usize, usize),
         judged: &Judged,
-        labels: &[(&[Option<usize>], usize)],
+        (labels, unit): (&[Labels<'_>], &dyn Fn(usize) -> usize),
     ) {
         let c = &judged.scores.completeness;
         let mut kept: Vec<Told<'_>> = vec![(&judged.scores.selectivity, &judged.right)];
@@ -179,16 +223,16 @@ impl Table {
         let (at, rights) = (self.at(k, m), self.rights(m));
         let share = 1.0 / self.replicates as f64;
         for i in 0..n {
-            let row = columns.row_mut(i);
+            let row = columns.row_mut(unit(i));
             let apart = (c[i] - centres[0].mean) as f32;
-            row[at] = apart;
+            row[at] += apart;
             if labels[0].0[i].is_some() {
-                row[at + 1] = apart;
+                row[at + 1] += apart;
             }
             let each = self.stays.iter().zip(labels).zip(&kept).zip(&centres[1..]);
             for (((stays, (values, _)), (s, right)), centre) in each {
                 if let Some(j) = values[i] {
-                    row[at + 2 + stays.from + j] = s[i].map_or(0.0, |s| (s - centre.mean) as f32);
+                    row[at + 2 + stays.from + j] += s[i].map_or(0.0, |s| (s - centre.mean) as f32);
                     row[rights + stays.from + j] += (share * right[i].unwrap_or(0.0)) as f32;
                 }
             }
@@ -291,6 +335,18 @@ impl Table {
             .filter(|(_, n)| **n > 0.0)
             .fold((0.0, 0.0), |(sum, values), (s, n)| (sum + held(centre + s / n), values + 1.0));
         (held(centre + by_class.iter().sum::<f64>() / defined), sum / values)
+    }
+
+    /// Numbers of examples read correctly at strength `m` and of all examples, by value of property `j`, each divided by the design effect.
+    pub(super) fn effective<'a, T: Copy + Into<f64>>(
+        &'a self,
+        (m, j): (usize, usize),
+        right: &'a [T],
+        present: &'a [T],
+    ) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let effects = &self.effects[self.of(m * self.classes, j)];
+        let each = right.iter().zip(present).zip(effects);
+        each.map(|((r, n), effect)| ((*r).into() / effect, (*n).into() / effect))
     }
 
     /// Columns of the values of property `j` in a block that begins at `from`.

@@ -1,6 +1,7 @@
 //! Tests of the answer's sentences.
 
 use super::*;
+use crate::finding::TokensFinding;
 use crate::sample;
 use crate::verdict::NoOptimumFinding;
 
@@ -210,4 +211,15 @@ fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
 #[test]
 fn without_results_there_is_nothing_to_say() {
     assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+}
+
+/// At every token, the answer counts tokens and the texts that they are from.
+#[test]
+fn tokens_are_counted_with_their_texts() {
+    let mut results = sample::results();
+    results.data = vec![sample::data()];
+    let best = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
+    assert!(best(&results).contains("(410 for S) examples"), "{}", best(&results));
+    results.data[0].value.tokens = Some(TokensFinding { per_text: 4, texts: [1_200, 1_200, 600], left_out: 9 });
+    assert!(best(&results).contains("(410 for S) tokens of 600 texts"), "{}", best(&results));
 }

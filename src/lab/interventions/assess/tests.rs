@@ -47,7 +47,7 @@ fn run(other: &[Option<usize>], values: &[f64], judged: &[Vec<Judged>], resample
     let halves = Halves::new(&strata, 20, 1);
     let resamples = Resamples::new(other.len(), resamples, 1);
     let at = |k: usize, m: usize| judged[k][m].clone();
-    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other, classes: 2, further: &[] };
+    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other, classes: 2, further: &[], texts: None };
     assess(&sweep, &resamples, &halves, LEVEL).unwrap()
 }
 
@@ -204,7 +204,13 @@ fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]
     let resamples = Resamples::new(other.len(), 200, 1);
     let at = |k: usize, m: usize| judged[k][m].clone();
     let (values, replicates) = (&[1.0, 2.0], judged.len());
-    assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL).unwrap()
+    assess(
+        &Sweep { values, replicates, judged: &at, other, classes: 2, further, texts: None },
+        &resamples,
+        &halves,
+        LEVEL,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -221,8 +227,15 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     // Uses the same blocks, so that rounding is the same.
     let halves = Halves::new(&other.iter().map(|o| o.unwrap_or(2)).collect::<Vec<_>>(), 20, 1);
     let at = |k: usize, m: usize| alone[k][m].clone();
-    let sweep =
-        Sweep { values: &[1.0, 2.0], replicates: 3, judged: &at, other: &further[0].values, classes: 3, further: &[] };
+    let sweep = Sweep {
+        values: &[1.0, 2.0],
+        replicates: 3,
+        judged: &at,
+        other: &further[0].values,
+        classes: 3,
+        further: &[],
+        texts: None,
+    };
     let second = assess(&sweep, &Resamples::new(other.len(), 200, 1), &halves, LEVEL).unwrap();
     for m in 0..2 {
         let [s, a, b] = [&both, &first, &second].map(|x| &x.strengths[m]);
@@ -335,4 +348,74 @@ fn bands_cover() {
     // .95 minus five standard deviations of a proportion in 120 trials is .85.
     assert!(wide as f64 >= 0.85 * f64::from(rounds), "{wide} of {rounds}");
     assert!(edge as f64 >= 0.85 * f64::from(rounds), "{edge} of {rounds}");
+}
+
+/// Completeness and whether the property is read, for the tokens of `n` texts that share most of their variation, with the text of each
+/// token. Longer texts have higher scores.
+fn tokens_of(n: usize, rng: &mut ChaCha8Rng) -> (Vec<f64>, Vec<usize>) {
+    let (mut scores, mut texts) = (Vec::new(), Vec::new());
+    for text in 0..n {
+        let shared = normal(rng);
+        for _ in 0..2 + (4.0 * logistic(shared)).round() as usize {
+            scores.push(logistic(0.3 + shared + 0.5 * normal(rng)));
+            texts.push(text);
+        }
+    }
+    (scores, texts)
+}
+
+/// Simulation: with the tokens of 80 texts, the interval over texts covers the truth, and that over tokens as if independent does not. The
+/// same holds for the share read correctly.
+#[test]
+fn intervals_over_tokens_draw_texts() {
+    let mut rng = stream(11, "tokens");
+    let (many, _) = tokens_of(60_000, &mut rng);
+    let truth = many.iter().sum::<f64>() / many.len() as f64;
+    let right = |c: &f64| f64::from(u8::from(*c > 0.4));
+    let read = many.iter().map(right).sum::<f64>() / many.len() as f64;
+    let runs = 400;
+    let mut covered = [[0; 2]; 2];
+    for run in 0..runs {
+        let (scores, texts) = tokens_of(80, &mut rng);
+        let other = vec![Some(0); scores.len()];
+        let judged =
+            judge(&other, (1, 1), &mut |_, _, i| scores[i], &mut |_, _, i| scores[i], &|_, _, i| right(&scores[i]));
+        let at = |k: usize, m: usize| judged[k][m].clone();
+        for (covered, texts) in covered.iter_mut().zip([Some(texts.as_slice()), None]) {
+            let sweep =
+                Sweep { values: &[1.0], replicates: 1, judged: &at, other: &other, classes: 1, further: &[], texts };
+            let found = bands(&sweep, &Resamples::new(sweep.units(), 300, run), LEVEL).unwrap().remove(0);
+            assert_eq!((found.n_c, found.units[0]), (scores.len(), sweep.units()));
+            let (c, read_on) = (found.completeness.narrow, found.readable.unwrap().balanced);
+            covered[0] += usize::from(c.lo <= truth && truth <= c.hi);
+            covered[1] += usize::from(read_on.lo <= read && read <= read_on.hi);
+        }
+    }
+    let [by_text, by_token] = covered.map(|both| both.map(|n| n as f64 / runs as f64));
+    println!("coverage of C and of readability by text {by_text:?}, by token {by_token:?}");
+    assert!(by_text.iter().all(|c| *c > 0.92), "{by_text:?}");
+    assert!(by_token.iter().all(|c| *c < 0.85), "{by_token:?}");
+}
+
+/// If each text has one token, texts and examples give the same numbers.
+#[test]
+fn texts_of_one_token_are_examples() {
+    let other = labels(90);
+    let judged = judge(
+        &other,
+        (2, 1),
+        &mut |k, _, i| ((7 * i + k) % 11) as f64 / 11.0,
+        &mut |_, _, i| (i % 5) as f64 / 5.0,
+        &|_, _, i| f64::from(u8::from(i % 4 > 0)),
+    );
+    let at = |k: usize, m: usize| judged[k][m].clone();
+    let texts: Vec<usize> = (0..90).collect();
+    let strata: Vec<usize> = other.iter().map(|o| o.map_or(2, |o| o)).collect();
+    let (halves, resamples) = (Halves::new(&strata, 20, 1), Resamples::new(90, 200, 1));
+    let [by_text, by_example] = [Some(texts.as_slice()), None].map(|texts| {
+        let sweep =
+            Sweep { values: &[1.0], replicates: 2, judged: &at, other: &other, classes: 2, further: &[], texts };
+        assess(&sweep, &resamples, &halves, LEVEL).unwrap()
+    });
+    assert_eq!(by_text, by_example);
 }

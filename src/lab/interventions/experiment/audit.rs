@@ -6,24 +6,24 @@ use crate::Host;
 use crate::doubts::MISCALIBRATED;
 use crate::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
 use base::Problem;
-use base::matrix::{Dense, Matrix};
+use base::matrix::{Dense, Matrix, argmax};
 use base::numbers::score;
 use lab::fault::Fault;
 use lab::host::NoticeLevel;
-use lab::plan::{Material, Roles, material, training_part};
+use lab::plan::{Material, Roles, material};
 use probe::Labelled;
 use probe::audit::{Audit, audit};
 use probe::grid::Standing;
 use probe::train::EPOCH;
 use stats::Estimate;
-use stats::intervals::share;
+use stats::clustered::{effective_rows, share_of};
 
 /// Audits every probe on the test examples read so far.
 pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
     for slot in &bench.slots {
-        let Some((data, audits)) = audits(bench, *slot)? else { continue };
+        let Some((data, audits, rows)) = audits(bench, *slot)? else { continue };
         let mean = |of: &dyn Fn(&Audit) -> f64| audits.iter().map(of).sum::<f64>() / audits.len() as f64;
-        let accuracy = share_of_trainings(mean(&|a| a.accuracy.mean), data.len(), bench.label.level());
+        let accuracy = share_of(mean(&|a| a.accuracy.mean), rows, bench.label.level());
         let (majority, calibration) = (audits[0].majority, mean(&|a| a.calibration_error));
         let (role, oracle, layer) = match slot {
             Slot::Oracle(kind, _) => (ProbeRole::Oracle, Some(*kind), bench.site.oracle_layer),
@@ -55,20 +55,14 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Interval for the mean proportion of right answers over training runs. The mean number of right answers is rounded down and up, and the
-/// outer ends of the two intervals are used.
-fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
-    let count = mean * n as f64;
-    // Rounding errors can move a mean of integers away from an integer.
-    let (below, above) = ((count + 1e-9).floor() as u64, (count - 1e-9).ceil() as u64);
-    let n = n as u64;
-    Estimate { mean, lo: share(below.min(n), n, level).lo, hi: share(above.min(n), n, level).hi }
-}
+/// The test examples on which a probe is audited, the audit of each training run, and the effective number of examples behind the mean
+/// accuracy.
+type Audits = (Labelled, Vec<Audit>, f64);
 
-/// The test examples on which a probe is audited, and the audit of each training run.
-fn audits(bench: &Bench, slot: Slot) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
+fn audits(bench: &Bench, slot: Slot) -> Result<Option<Audits>, Fault> {
     let (labels, classes) = bench.labels.of(slot.role());
     let (mut x, mut y, mut dim) = (Vec::new(), Vec::new(), 0);
+    let (mut rows, mut tested) = (Vec::new(), 0);
     for chunk in &bench.chunks {
         let h = if slot == Slot::Attacked { &chunk.h } else { &chunk.oracle_h };
         dim = h.cols();
@@ -76,8 +70,10 @@ fn audits(bench: &Bench, slot: Slot) -> Result<Option<(Labelled, Vec<Audit>)>, F
             if let Some(label) = labels[*r] {
                 x.extend_from_slice(h.row(i));
                 y.push(label);
+                rows.push(tested + i);
             }
         }
+        tested += chunk.len();
     }
     if y.is_empty() {
         return Ok(None);
@@ -85,9 +81,17 @@ fn audits(bench: &Bench, slot: Slot) -> Result<Option<(Labelled, Vec<Audit>)>, F
     let x: Matrix = Dense::from_fn(y.len(), dim, |i, j| x[i * dim + j]);
     let data = Labelled::new(x, y, classes)?;
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
-    let seen = judges.filter_map(|p| probabilities(p, slot, data.x()));
-    let audits: Vec<Audit> = seen.map(|p| audit(&p, &data, bench.label.level())).collect();
-    Ok((!audits.is_empty()).then_some((data, audits)))
+    let seen: Vec<Dense<f64>> = judges.filter_map(|p| probabilities(p, slot, data.x())).collect();
+    let audits: Vec<Audit> = seen.iter().map(|p| audit(p, &data, bench.label.level())).collect();
+    let effective = match bench.texts_of(tested) {
+        Some(texts) => {
+            let right = |(i, y): (usize, &usize)| seen.iter().filter(|p| argmax(p.row(i)) == *y).count() as f64;
+            let right = data.y().iter().enumerate().map(|row| right(row) / seen.len() as f64);
+            effective_rows(&right.collect::<Vec<_>>(), &rows.iter().map(|row| texts[*row]).collect::<Vec<_>>())
+        }
+        None => data.len() as f64,
+    };
+    Ok((!audits.is_empty()).then_some((data, audits, effective)))
 }
 
 fn probabilities(panel: &Panel, slot: Slot, x: &Matrix) -> Option<Dense<f64>> {
@@ -132,11 +136,11 @@ fn choice(bench: &Bench, slot: Slot, audits: &[Audit]) -> Result<Option<ChoiceFi
 fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
     Ok(match slot {
         Slot::Oracle(_, role) => {
-            let part = training_part(bench.split.oracle(), &bench.labels, role, bench.seed)?;
+            let part = bench.oracle_part(role)?;
             material(part.train(), part.validation(), &bench.labels, role)
         }
         Slot::Attacked => {
-            let part = bench.split.intervention();
+            let part = bench.intervention_part();
             material(part.train(), part.validation(), &bench.labels, Roles::Target)
         }
     })

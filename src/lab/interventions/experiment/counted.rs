@@ -22,7 +22,8 @@ const CLASSES: usize = 2;
 /// including the model's own prediction.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let examples = spec.task.examples as u128;
-    let (test, replicates) = (examples / 5, spec.probe.replicates as u128);
+    let tokens = if spec.task.takes_every_token() { WORDS.min(spec.task.tokens_per_text as u128) } else { 1 };
+    let (test, replicates) = (tokens * examples / 5, spec.probe.replicates as u128);
     let grid = Grid::named(&spec.probe.grid).unwrap_or_else(Grid::small);
     let each = |size: &Size| {
         let layer = spec.site.layer.resolve(size.blocks).unwrap_or(size.blocks);

@@ -40,6 +40,7 @@ impl Bench {
         let distance_meter = self.distance_meter.clone().filter(|_| !d.is_empty())?;
         let held = Held {
             level: self.label.level(),
+            texts: self.texts_of(d.len()),
             before: distance_meter.unchanged,
             real_states: distance_meter.meter.count(),
         };

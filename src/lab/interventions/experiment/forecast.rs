@@ -92,7 +92,12 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
     let (model, threads) = (&bench.model, rayon::current_num_threads());
     let lengths: Vec<usize> = bench.stimuli.list.iter().map(|s| s.ids.len()).collect();
     let longest = lengths.iter().copied().max().unwrap_or(1);
-    let part = bench.split.oracle().train().len() + bench.split.oracle().validation().len();
+    let (oracle, intervention) = (bench.split.oracle(), bench.split.intervention());
+    let part = oracle.train().len() + oracle.validation().len();
+    let part = part.max(intervention.train().len() + intervention.validation().len());
+    let texts = bench.stimuli.texts(&bench.test);
+    // Two special tokens, or padding.
+    let continued = || texts.iter().map(|places| lengths[bench.test[places[0]]] + 2).sum();
     let below = !model.ends_at(bench.site.layer);
     let classes = bench.labels.target_classes;
     let grids: Vec<Grid> = bench.spec.probe.oracles.iter().map(|k| k.grid(bench.recipes())).collect();
@@ -104,7 +109,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         part,
         test: bench.test.len(),
         longest,
-        continued: if below { bench.test.iter().map(|r| lengths[*r] + 2).sum() } else { 0 },
+        continued: if below { continued() } else { 0 },
         probe: most.map(|r| parameters(r, model.arch().hidden, classes)).max().unwrap_or(0),
         threads,
         resamples: bench.spec.interval.resamples,
@@ -114,7 +119,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         strengths: bench.spec.methods.iter().map(strengths).collect(),
         leaks: bench.spec.methods.iter().filter_map(|m| find(&m.name)).any(leaves),
         map: bench.map.len(),
-        map_continued: bench.map.first().map_or(0, |_| bench.test.iter().map(|r| lengths[*r] + 2).sum()),
+        map_continued: bench.map.first().map_or(0, |_| continued()),
     };
     // If the system does not report resident memory, use the model's count.
     let resident = resident().unwrap_or((model.bytes() + (32 << 20)) as u64);
@@ -162,8 +167,8 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 
 /// are stored cost nothing.
 fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
     // The meter reads the counterfactuals of the first examples, which are as long as the examples themselves.
-    let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
-    let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };
+    let twins = bench.stimuli.tokens(&bench.test[..bench.chunks[0].len()]);
+    let twins = if bench.has_twins(host)? { twins as f64 } else { 0.0 };
     let store = host.store();
     let (mut work, mut training) = (Stages::default(), Stages::default());
     let read = unread(bench, store.as_ref()) + twins;
@@ -275,7 +280,7 @@ pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static Method, Options)> {
 pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     let all: Vec<usize> = (0..bench.stimuli.list.len()).collect();
     let absent = hidden::absent(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), &all, store);
-    absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
+    bench.stimuli.tokens(&absent) as f64
 }
 
 /// Timed samples of the run's work, on its first test examples and untrained networks of the same shapes.
@@ -351,7 +356,7 @@ impl<'a> Slices<'a> {
         let bench = self.bench;
         let rows: Vec<usize> = bench.test.iter().copied().take(SLICE).collect();
         bench.stimuli.hidden(&bench.model, (bench.site.layer, Where::Changed), &rows, &mut NoPulse)?;
-        Ok(rows.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64)
+        Ok(bench.stimuli.tokens(&rows) as f64)
     }
 
     fn steps(&self, name: &str) -> Result<f64, Fault> {
@@ -444,11 +449,13 @@ impl<'a> Slices<'a> {
         };
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
-        let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
-        // Every resample costs the same, so a few are enough: timing all 100,000 took more time and memory than the run.
+        let texts = bench.texts_of(other.len());
+        let sweep =
+            Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further, texts };
+        // Every resample costs the same. Timing all 100,000 took more time and memory than the run.
         let count = bench.resample_count.min(RESAMPLED);
-        let resamples = Resamples::new(other.len(), count, bench.seed);
-        let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();
+        let strata = bench.strata(other.len());
+        let resamples = Resamples::new(strata.len(), count, bench.seed);
         let halves = Halves::new(&strata, HALVINGS, bench.seed);
         // The run draws resamples and halves once for all assessments.
         let drawn = begun.elapsed().as_secs_f64();

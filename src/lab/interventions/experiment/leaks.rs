@@ -16,7 +16,7 @@ use base::matrix::Matrix;
 use lab::fault::Fault;
 use lab::hidden;
 use lab::host::NoticeLevel;
-use lab::plan::{Roles, purpose, training_part};
+use lab::plan::{Roles, purpose};
 use lab::stimuli::Where;
 use probe::train::Recipe;
 use probe::{Labelled, Oracle, TrainingData};
@@ -59,7 +59,7 @@ pub(crate) fn look(
 
 /// The training examples of the target's oracle, as chunks that can be edited: first the training part, then the validation part.
 fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> {
-    let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
+    let part = bench.oracle_part(Roles::Target)?;
     let mut chunks = Vec::new();
     for half in [part.train(), part.validation()] {
         for rows in half.chunks(TOGETHER) {
@@ -80,7 +80,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         let h = applied.at(value, host)?;
         Ok(chunk.later(&bench.model, &h, bench.site, host)?)
     };
-    let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
+    let part = bench.oracle_part(Roles::Target)?;
     let (labels, _) = bench.labels.of(Roles::Target);
     let split = part.train().len();
     let mut data: Vec<TrainingData<Oracle>> = Vec::new();
@@ -123,7 +123,8 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
     let name = format!("leak {} {value}", named.key.file_name());
     let streams = purpose(&bench.labels, Roles::Target, &name, bench.spec.probe.seed);
     let (before, after) = ((&data[0], &tests[0]), (&data[1], &tests[1]));
-    let found = leak(before, after, &recipe, &streams, bench.label.level(), host)?;
+    let texts = bench.texts_of(bench.test.len());
+    let found = leak(before, after, texts, &recipe, &streams, bench.label.level(), host)?;
     let body = Kind::Leak(LeakFinding {
         method: named.key.name.clone(),
         options: named.key.options.clone(),

@@ -13,7 +13,7 @@ use lab::demand::Work;
 use lab::fault::Fault;
 use lab::hidden;
 use lab::host::NoticeLevel;
-use lab::plan::{Roles, training_part};
+use lab::plan::Roles;
 use lab::stimuli::Where;
 use lab::store::Store;
 use probe::logistic::Settings;
@@ -43,11 +43,12 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
         );
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
-    let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, (depth, Where::Said), (None, None), host)?;
+    let test = bench.one_per_text(&bench.test);
+    let end = Continuation::new(&bench.model, &bench.stimuli, &test, (depth, Where::Said), (None, None), host)?;
     let seconds = bench.stages.of(LENS) / layers.len().max(1) as f64;
     for layer in layers {
         host.stage(format!("{name}: logit lens, layer {layer}"), "ex", seconds);
-        one(bench, &end, layer, host)?;
+        one(bench, (&test, &end), layer, host)?;
     }
     Ok(())
 }
@@ -67,32 +68,38 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();
     for layer in layers.into_iter().flatten().filter(|l| *l != bench.site.layer) {
         let absent = hidden::absent(&bench.model, &bench.stimuli, (layer, Where::Said), &rows, store);
-        let tokens: usize = absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
+        let tokens = bench.stimuli.tokens(&absent);
         let blocks = layer as f64 / bench.site.layer as f64;
         work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), tokens as f64 * blocks);
     }
 }
 
-fn one(bench: &Bench, end: &Continuation, layer: usize, host: &mut Host<'_>) -> Result<(), Fault> {
+fn one(
+    bench: &Bench,
+    (tested, end): (&[usize], &Continuation),
+    layer: usize,
+    host: &mut Host<'_>,
+) -> Result<(), Fault> {
     let states = |rows: &[usize], host: &mut Host<'_>| -> Result<Matrix, Fault> {
         hidden::hidden(&bench.model, &bench.stimuli, (layer, Where::Said), rows, host)
     };
-    let h = states(&bench.test, host)?;
+    let h = states(tested, host)?;
     let forms = end.run(&bench.model, &h, &[], host)?.forms.unwrap_or_default();
     let right = |(l, r): (&[f32; 2], &usize)| {
         let correct = bench.labels.form[*r];
         l[correct] > l[1 - correct]
     };
-    let right = forms.iter().zip(&bench.test).filter(|pair| right(*pair)).count();
+    let right = forms.iter().zip(tested).filter(|pair| right(*pair)).count();
     let (labels, classes) = bench.labels.of(Roles::Target);
     let labelled =
         |x: Matrix, rows: &[usize]| Labelled::new(x, rows.iter().map(|r| labels[*r].unwrap_or(0)).collect(), classes);
-    let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
-    let train = labelled(states(part.train(), host)?, part.train())?;
-    let test = labelled(h, &bench.test)?;
+    let part = bench.oracle_part(Roles::Target)?;
+    let train = bench.one_per_text(part.train());
+    let train = labelled(states(&train, host)?, &train)?;
+    let test = labelled(h, tested)?;
     let fit = Logistic::fit_plain(&train, &Settings::default(), &mut || host.poll())?;
     let read = (fit.model.accuracy(&test) * test.len() as f64).round() as u64;
-    let (n, level) = (bench.test.len() as u64, bench.label.level());
+    let (n, level) = (tested.len() as u64, bench.label.level());
     let body = Kind::Lens(LensFinding {
         layer,
         layers: bench.model.depth(),
@@ -100,5 +107,5 @@ fn one(bench: &Bench, end: &Continuation, layer: usize, host: &mut Host<'_>) -> 
         oracle: wilson(read, n, level),
         majority: test.majority(),
     });
-    Ok(host.find(bench.label.finding(bench.test.len(), true, host.elapsed(), body))?)
+    Ok(host.find(bench.label.finding(tested.len(), true, host.elapsed(), body))?)
 }

@@ -4,6 +4,7 @@
 
 mod audit;
 mod counted;
+mod data;
 mod distance_meter;
 mod fault;
 mod forecast;

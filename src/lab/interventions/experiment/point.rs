@@ -161,7 +161,7 @@ fn example(
     }
     let source = &bench.examples.examples[bench.stimuli.list[row].example];
     let words = if bench.asks() {
-        let before = chunk.words(model, &chunk.h)?;
+        let before = chunk.words(model, chunk.unedited())?;
         let after = chunk.words(model, &h)?;
         (0..2).map(|k| Shift { label: source.forms[k].clone(), before: before[k], after: after[k] }).collect()
     } else {

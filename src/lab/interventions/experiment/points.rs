@@ -20,7 +20,7 @@ use stats::mcnemar;
 use stats::replicates::{Bands, exact_floor};
 use stats::sweep::largest;
 
-/// Behaviour of the model after one strength with the fit of one panel, in single precision.
+/// Behaviour of the model after one strength with the fit of one panel, by text, in single precision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Behaved {
     flipped: Vec<f32>,
@@ -31,7 +31,7 @@ pub(crate) struct Behaved {
     forms: usize,
 }
 
-/// Number of values in [`Behaved`] per example.
+/// Number of values in [`Behaved`] per text.
 const COLUMNS: usize = 5;
 
 impl Behaved {
@@ -166,6 +166,7 @@ pub(crate) fn kinds(
         let n = mine[0].len();
         let resamples = bench.resamples(n);
         let (other, further) = (bench.other(n), bench.further(n));
+        let texts = bench.texts_of(n).map(<[usize]>::to_vec);
         let judged = |k: usize, _: usize| mine[k].judged(&other, &further);
         let classes = bench.labels.other_classes;
         let sweep = Judged {
@@ -175,6 +176,7 @@ pub(crate) fn kinds(
             other: &other,
             classes,
             further: &further,
+            texts: texts.as_deref(),
         };
         let Some(all) = bands(&sweep, &resamples, bench.label.level()) else { continue };
         let base = baseline(bench, named.method.goal, o, n, mine.len());
@@ -213,6 +215,7 @@ pub(crate) fn reliability(
         completeness_prior: nullifying.then(|| mean(&|t| t.prior().unwrap_or(f64::NAN))),
         beside: Beside {
             replicates: tallies.len(),
+            texts: bench.texts.is_some().then_some(strength.units),
             provisional: bench.panels[0].which == Which::Provisional,
             s_floor: base.s_floor(),
             s_by_class: strength.selectivity_by_class.map(Banded::from),
@@ -260,7 +263,7 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
 pub(crate) fn behaviour(bench: &mut Bench, named: &Named, value: f64, behaved: &[&Behaved]) -> Option<(Kind, usize)> {
     let n = behaved.first().map(|b| b.len()).filter(|n| *n > 0)?;
     let level = bench.label.level();
-    let resamples = bench.resamples(n);
+    let resamples = bench.resamples_of(n);
     let columns = Matrix::from_fn(n, COLUMNS * behaved.len(), |i, j| {
         let b = behaved[j / COLUMNS];
         [&b.flipped, &b.before, &b.after, &b.rank_before, &b.rank_after][j % COLUMNS][i]

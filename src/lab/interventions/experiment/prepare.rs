@@ -1,23 +1,22 @@
 //! Prepares a bench from a spec: data, splits, test examples, and the random draws shared by all of them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::distance_meter::DistanceMeter;
 use super::lens;
 use super::panel::{Panel, Slot, SlotProbe, Which};
-use super::scale::scale;
 use super::training::OracleData;
 use crate::Host;
 use crate::bench::{Chunk, Site};
-use crate::finding::{DataFinding, FurtherData, Kind};
 use crate::key::MethodKey;
 use crate::method::Fitted;
 use crate::registry::find;
 use crate::spec::Spec;
 use crate::table::Further;
+use crate::tokens::{Rows, Texts, oracle_part};
 use base::Problem;
-use corpus::agreement::Position;
 use corpus::own::Provenance;
 use corpus::task::{ExampleSet, Task};
 use lab::LabSpec as _;
@@ -27,16 +26,19 @@ use lab::fault::Fault;
 use lab::finding::Label;
 use lab::hidden;
 use lab::host::NoticeLevel;
-use lab::plan::{PropertyLabels, Roles, training_part};
+use lab::plan::{PropertyLabels, Roles};
 use lab::stimuli::{Stimuli, Where};
 use model::{Model, Offer};
 use probe::given::Given;
-use probe::{Grid, Intervention, Split, TrainingData};
+use probe::split::SplitError;
+use probe::{Grid, Intervention, InterventionSplit, OracleSplit, Split, TrainingData};
 use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
 /// Number of test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
+/// Least number of texts in the first chunk, if rows are tokens: with fewer, the exact floor of the bands exceeds their width.
+const FIRST_TEXTS: usize = 64;
 /// Number of test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
 /// Number of chunks that a rival judges. The range over rivals needs no more, and its n is shown.
@@ -55,11 +57,15 @@ pub(crate) struct Bench {
     pub source: Option<Provenance>,
     /// The examples as inputs of the model.
     pub stimuli: Arc<Stimuli>,
+    /// The texts of the stimuli, if these are tokens.
+    pub texts: Option<Arc<Texts>>,
     pub labels: PropertyLabels,
     /// The examples that train each probe.
     pub split: Split,
     /// Test examples that have a value of the target, as rows of the stimuli.
     pub test: Vec<usize>,
+    /// The text of each test row, from 0; `None` if each is its own.
+    test_texts: Option<Vec<usize>>,
     pub site: Site,
     /// Layers of the map, ascending; empty without a map.
     pub map: Vec<usize>,
@@ -128,17 +134,12 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     Ok((Site { layer, oracle_layer }, map))
 }
 
-/// Warns about labels that differ only in case, and about a position that reads fewer tokens than its name suggests.
-fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
+/// Warns of labels that differ only in case.
+fn warn(task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
     for property in task.labelled().filter(|_| task.is_own()) {
         if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
             host.notice(NoticeLevel::Warning, problem)?;
         }
-    }
-    if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
-        let what = "if every token is edited, probes are trained and judged on one token per text, drawn by a hash of the text's tokens";
-        let hint = "the guide's page on interventions lists the tokens of each position";
-        host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
     }
     Ok(())
 }
@@ -148,7 +149,7 @@ impl Bench {
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = spec.task.task(host)?;
-        warn(spec, task, host)?;
+        warn(task, host)?;
         let target = task.property(&spec.task.target).ok_or_else(|| {
             Problem::new(
                 format!("task `{}` has no property `{}`", task.id, spec.task.target),
@@ -166,9 +167,12 @@ impl Bench {
         let labels = labels.with(task, spec.task.further(), &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
         one_valued(&labels, &split)?;
+        let Rows { stimuli, labels, split, texts } = Rows::new(stimuli, labels, split, &spec.task);
         let test: Vec<usize> = split.test().rows().iter().copied().filter(|r| labels.target[*r].is_some()).collect();
+        let test_texts = texts.as_ref().map(|texts| texts.number(&stimuli, &test));
+        let per_text = texts.as_ref().map_or_else(String::new, |texts| format!("|{} tokens per text", texts.per_text));
         let key = format!(
-            "v{PROBE_VERSION}|{}|{}|{}|{}|seed {}|target {}",
+            "v{PROBE_VERSION}|{}|{}|{}|{}|seed {}|target {}{per_text}",
             model.hash(),
             model.device(),
             examples.hash,
@@ -186,9 +190,11 @@ impl Bench {
             examples: Arc::new(examples),
             source,
             stimuli: Arc::new(stimuli),
+            texts: texts.map(Arc::new),
             labels,
             split,
             test,
+            test_texts,
             site,
             map,
             panels: Vec::new(),
@@ -255,7 +261,18 @@ impl Bench {
     }
 
     pub(crate) fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
-        self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
+        self.read_chunk(0..self.chunk_end(0, FIRST_CHUNK), host)
+    }
+
+    /// End of a chunk of `size` test rows from `begin` on, or of a few more: a chunk has all rows of its texts.
+    fn chunk_end(&self, begin: usize, size: usize) -> usize {
+        let mut end = (begin + size).min(self.test.len());
+        if let Some(texts) = &self.test_texts {
+            while end < texts.len() && (texts[end] == texts[end - 1] || texts[end] < FIRST_TEXTS) {
+                end += 1;
+            }
+        }
+        end
     }
 
     /// True if the model can predict one of two forms.
@@ -281,92 +298,31 @@ impl Bench {
     pub(crate) fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
-            let end = (begin + CHUNK).min(self.test.len());
+            let end = self.chunk_end(begin, CHUNK);
             self.read_chunk(begin..end, host)?;
             begin = end;
         }
         Ok(())
     }
 
-    /// Reports how many examples exceed the model's maximum length, and what is done with them.
-    fn tell_of_long_texts(&self, host: &mut Host<'_>) -> Result<(), Fault> {
-        let (cut, all, most) = (self.stimuli.long, self.examples.examples.len(), self.model.arch().max_positions);
-        if cut == 0 {
-            return Ok(());
-        }
-        let what = format!(
-            "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
-            self.spec.task.long.done()
-        );
-        let hint = "to change this, set `task.long` to `drop`, `truncate` or `window`";
-        Ok(host.notice(NoticeLevel::Info, Problem::new(what, self.model.name(), hint))?)
+    /// The rows that train interventions.
+    pub(crate) fn intervention_part(&self) -> Cow<'_, InterventionSplit> {
+        self.texts.as_ref().map_or(Cow::Borrowed(self.split.intervention()), |texts| Cow::Owned(texts.intervention()))
     }
 
-    pub(crate) fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
-        let part = self.split.oracle();
-        let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
-        let kept = training_part(part, &self.labels, Roles::Target, self.seed)?;
-        let after: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();
-        let names = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
-        let target = self.labels.target_property;
-        if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
-            let what = format!("{} of {} rows in {} were dropped", source.lost(), source.rows, source.path);
-            let hint = "run `probity data doctor` on the file for details";
-            host.notice(NoticeLevel::Info, Problem::new(what, "task.data", hint))?;
-        }
-        let Stimuli { dropped_forms, dropped_texts, dropped_repeats, .. } = *self.stimuli;
-        let dropped = dropped_forms + dropped_texts + dropped_repeats;
-        if dropped > 0 {
-            host.notice(
-                NoticeLevel::Info,
-                Problem::new(format!(
-                        "{dropped} of {} examples were dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
-                         texts cannot be read, {dropped_repeats} give the model the same input as another example)",
-                        self.examples.examples.len()
-                    ), self.model.name(), ""),
-            )?;
-        }
-        self.tell_of_long_texts(host)?;
-        let body = Kind::Data(DataFinding {
-            distance: self.spec.distance,
-            long: self.stimuli.long,
-            task: self.task.id.to_owned(),
-            data_hash: self.examples.hash.chars().take(12).collect(),
-            source: self.source.clone(),
-            model_hash: self.model.hash().chars().take(12).collect(),
-            layer: self.site.layer,
-            layers: self.model.depth(),
-            dim: self.model.embed_dim(),
-            counts: self.labels.table(&self.test),
-            target_values: names(self.task.properties[target].values),
-            other_values: names(self.task.properties[1 - target].values),
-            n_oracle: (before.len(), after.len()),
-            n_intervention: self.split.intervention().train().len(),
-            n_test: self.test.len(),
-            phi: (self.labels.phi(&before), self.labels.phi(&after)),
-            scale: scale(&self.chunks[0].h),
-            further: self.further_data(&before)?,
-        });
-        let finding = self.label.finding(self.stimuli.list.len(), true, host.elapsed(), body);
-        Ok(host.find(finding)?)
+    /// The rows that train a property's oracle.
+    pub(crate) fn oracle_part(&self, role: Roles) -> Result<OracleSplit, SplitError> {
+        oracle_part(self.texts.as_deref(), (&self.split, &self.labels), role, self.seed)
     }
 
-    /// Data of each additional property; `oracle` are the rows of the oracles' part.
-    fn further_data(&self, oracle: &[usize]) -> Result<Vec<FurtherData>, Fault> {
-        let one = |j: usize| -> Result<FurtherData, Fault> {
-            let (role, labels) = (Roles::Further(j), &self.labels);
-            let kept = training_part(self.split.oracle(), labels, role, self.seed)?;
-            let kept: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();
-            let values = self.task.further[labels.further[j].property].values;
-            Ok(FurtherData {
-                property: self.property(role).to_owned(),
-                values: values.iter().map(|v| (*v).to_owned()).collect(),
-                counts: labels.table_with(role, &self.test),
-                n_oracle: kept.len(),
-                phi: (labels.phi_with(role, oracle), labels.phi_with(role, &kept)),
-            })
-        };
-        (0..self.labels.further.len()).map(one).collect()
+    /// The first of `rows` of each text, for what the model says once per text.
+    pub(crate) fn one_per_text(&self, rows: &[usize]) -> Vec<usize> {
+        self.stimuli.texts(rows).iter().map(|places| rows[places[0]]).collect()
+    }
+
+    /// The text of each of the first `n` test rows, from 0; `None` if each is its own.
+    pub(crate) fn texts_of(&self, n: usize) -> Option<&[usize]> {
+        self.test_texts.as_deref().map(|texts| &texts[..n])
     }
 
     pub(crate) fn property(&self, role: Roles) -> &'static str {
@@ -394,11 +350,19 @@ impl Bench {
         self.test[..n].iter().map(|r| self.labels.other[*r]).collect()
     }
 
-    /// Halvings of the first `n` test examples, stratified by the other property, drawn once.
-    pub(crate) fn halves(&mut self, n: usize) -> Arc<Halves> {
+    /// Value of the other property of each independent unit among the first `n` test rows; undefined counts as a further value.
+    pub(crate) fn strata(&self, n: usize) -> Vec<usize> {
         let none = self.labels.other_classes;
         let strata: Vec<usize> = self.other(n).into_iter().map(|o| o.unwrap_or(none)).collect();
-        let seed = self.seed;
+        let Some(texts) = self.texts_of(n) else { return strata };
+        // All rows of a text have its value.
+        let begins = |row: &usize| *row == 0 || texts[*row] != texts[*row - 1];
+        (0..n).filter(begins).map(|row| strata[row]).collect()
+    }
+
+    /// Halvings of the first `n` test rows by text, stratified by the other property, drawn once.
+    pub(crate) fn halves(&mut self, n: usize) -> Arc<Halves> {
+        let (strata, seed) = (self.strata(n), self.seed);
         self.halves.entry(n).or_insert_with(|| Arc::new(Halves::new(&strata, HALVINGS, seed))).clone()
     }
 
@@ -407,8 +371,13 @@ impl Bench {
         self.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_))).count()
     }
 
-    /// Resamples of `n` examples, drawn once.
+    /// Resamples of the first `n` test rows by text, drawn once.
     pub(crate) fn resamples(&mut self, n: usize) -> Arc<Resamples> {
+        self.resamples_of(self.texts_of(n).map_or(n, |texts| texts.last().map_or(0, |last| last + 1)))
+    }
+
+    /// Resamples of `n` independent units, drawn once.
+    pub(crate) fn resamples_of(&mut self, n: usize) -> Arc<Resamples> {
         let (count, seed) = (self.resample_count, self.seed);
         self.resamples.entry(n).or_insert_with(|| Arc::new(Resamples::new(n, count, seed))).clone()
     }

@@ -231,13 +231,13 @@ impl Sweep {
 
     fn judged<'a>(
         &'a self,
-        bench: &Bench,
+        bench: &'a Bench,
         (other, further): (&'a [Option<usize>], &'a [Further]),
         replicates: usize,
         judged: &'a dyn Fn(usize, usize) -> Scored,
     ) -> Judged<'a> {
         let classes = bench.labels.other_classes;
-        Judged { values: &self.values, replicates, judged, other, classes, further }
+        Judged { values: &self.values, replicates, judged, other, classes, further, texts: bench.texts_of(other.len()) }
     }
 
     /// Results of the training runs so far at one strength, and the model's behaviour at that strength.

@@ -88,7 +88,14 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
         ))
     });
     let source = d.source.as_ref().map(|s| printable_label(&format!("data {}", s.summary())));
-    [printable_label(&line)].into_iter().chain(further).chain(source).collect()
+    let tokens = d.tokens.as_ref().map(|t| {
+        let [oracle, intervention, test] = t.texts;
+        format!(
+            "examples are tokens, at most {} of a text: {test} test texts, {intervention} for interventions, {oracle} for oracles",
+            t.per_text
+        )
+    });
+    [printable_label(&line)].into_iter().chain(tokens).chain(further).chain(source).collect()
 }
 
 const PROBE_HEAD: [&str; 8] =

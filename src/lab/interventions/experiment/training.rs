@@ -15,7 +15,7 @@ use crate::oracle::OracleKind;
 use base::matrix::Matrix;
 use lab::fault::Fault;
 use lab::hidden;
-use lab::plan::{Roles, purpose, training_part};
+use lab::plan::{Roles, purpose};
 use lab::stimuli::Where;
 use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
@@ -65,7 +65,7 @@ impl Bench {
         }
         let x = self.embed(&both(self.split.oracle()), (self.site.oracle_layer, Where::Read), "oracle", host)?;
         let of = |role: Roles| -> Result<TrainingData<Oracle>, Fault> {
-            let part = training_part(self.split.oracle(), &self.labels, role, self.seed)?;
+            let part = self.oracle_part(role)?;
             let (labels, classes) = self.labels.of(role);
             Ok(TrainingData::new(&part, &x, labels, classes)?)
         };
@@ -81,11 +81,11 @@ impl Bench {
         if let Some(data) = &self.material {
             return Ok(data.clone());
         }
-        let part = self.split.intervention();
+        let part = self.intervention_part();
         let rows: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
         let x = self.embed(&rows, (self.site.layer, Where::Changed), "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
-        let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
+        let data = Arc::new(TrainingData::new(&part, &x, labels, classes)?);
         // The data omit rows without a target value.
         let kept = part.train().iter().filter(|r| self.labels.target[**r].is_some());
         self.beside = kept.map(|r| self.labels.other[*r]).collect();

@@ -9,6 +9,7 @@ use crate::Host;
 use crate::find;
 use base::matrix::Matrix;
 use base::{Cancelled, Problem};
+use corpus::agreement::Position;
 use corpus::task::Example;
 use lab::fault::Fault;
 use lab::hidden;
@@ -53,6 +54,10 @@ impl Bench {
     pub(crate) fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();
+        // Tokens of two texts do not correspond.
+        if self.spec.task.position == Position::Every {
+            return Ok(false);
+        }
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();
         if !self.task.properties[self.labels.target_property].is_subject_number() || written.len() < all {
             return Ok(false);

@@ -147,10 +147,8 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
 
 /// n: C is measured on all test examples, S and therefore R on those with the other property.
 fn count(p: &ReliabilityFinding) -> String {
-    match p.n_c == p.n_s {
-        true => format!("  n {}", grouped(p.n_c)),
-        false => format!("  n {} (C), {} (S)", grouped(p.n_c), grouped(p.n_s)),
-    }
+    let [c, s] = p.counts();
+    if c == s { format!("  n {c}") } else { format!("  n {c} (C), {s} (S)") }
 }
 
 fn readout(state: &State, room: usize) -> Option<Line<'static>> {
@@ -169,8 +167,10 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     }
     let short_form = count(p);
     let used: usize = spans.iter().map(Span::width).sum();
-    let full = format!("{short_form}  {kind}");
-    let text = Some(full).filter(|text| used + width(text) <= room).unwrap_or(short_form);
+    // Of tokens and texts, texts matter more, because intervals are over them.
+    let texts = p.beside.texts.map(|[c, s]| format!("  n {}, {} texts", grouped(c), grouped(s)));
+    let mut forms = [format!("{short_form}  {kind}"), short_form.clone()].into_iter().chain(texts);
+    let text = forms.find(|text| used + width(text) <= room).unwrap_or(short_form);
     spans.push(Span::styled(text, theme.style(Role::Dim)));
     Some(Line::from(spans))
 }

@@ -21,7 +21,6 @@ use crate::widgets::chart::Chart;
 use base::numbers::{score, short};
 use base::text::{fit, printable, width, wrapped};
 use figure::Figure;
-use figure::layers::Count;
 use labs::Tagged;
 use labs::interventions::banded::is_few;
 use labs::interventions::figures;
@@ -138,7 +137,7 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
     let strength = format!("{} = {}", printable(&symbol), short(p.value));
     let how = cell.value.strength.title();
-    let n = format!("n {}", Count::from((p.n_c, p.n_s)));
+    let n = format!("n {}", p.counts().join(" / "));
     let places = [
         format!(" written at layer {}, read at layer {}; {strength} ({how})  {n}", p.layer, p.oracle_layer),
         format!(" layer {}, read at {}; {strength}  {n}", p.layer, p.oracle_layer),

@@ -153,6 +153,10 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
         let v = &d.value;
         lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
         lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
+        if let Some(tokens) = &v.tokens {
+            let [oracle, _, test] = tokens.texts;
+            lines.push(line(format!(" tokens of {oracle} texts, test {test}; at most {} each", tokens.per_text)));
+        }
     }
     for leak in results(state).leaks.iter().filter(|l| l.model == view(state).model) {
         let v = &leak.value;

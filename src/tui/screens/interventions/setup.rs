@@ -123,7 +123,9 @@ impl Setup for InterventionsSetup {
                 rows.extend(options(&view.spec, &view.method, view.nth).iter().map(row));
                 rows.push(oracle_row(state));
             }
-            rows.push(row(&setting));
+            if view.spec.task.takes_every_token() || !setting.key.starts_with("task.tokens_per_") {
+                rows.push(row(&setting));
+            }
         }
         for row in rows.iter_mut().filter(|row| row.key == "task.examples") {
             row.warning = few_examples(&view.spec.task).unwrap_or_default();

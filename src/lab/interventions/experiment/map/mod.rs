@@ -152,7 +152,7 @@ fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judg
     let mut judges: Vec<Judge> = later.iter().map(of).collect();
     let layers: Vec<usize> = judges.iter().map(|j| j.layer).collect();
     for chunk in &here.chunks {
-        let states = chunk.at_layers(&here.model, &chunk.h, &layers, host)?;
+        let states = chunk.at_layers(&here.model, chunk.unedited(), &layers, host)?;
         for (judge, h) in judges.iter_mut().zip(&states) {
             for (oracles, outputs) in &mut judge.replicates {
                 outputs.push(Arc::new(oracles.iter().map(|o| o.see(h)).collect()));
@@ -221,7 +221,8 @@ impl Pass<'_> {
         let judged = |k: usize, m: usize| seen[k][m][j][o].judged(&other, &further);
         let (classes, level) = (self.here.labels.other_classes, self.main.label.level());
         let replicates = seen.len();
-        let sweep = Judged { values, replicates, judged: &judged, other: &other, classes, further: &further };
+        let texts = self.main.texts_of(n);
+        let sweep = Judged { values, replicates, judged: &judged, other: &other, classes, further: &further, texts };
         assess(&sweep, &resamples, &halves, level)
     }
 

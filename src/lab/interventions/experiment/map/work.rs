@@ -20,7 +20,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     let (test, replicates) = (bench.test.len() as f64, bench.spec.probe.replicates);
     let oracles = bench.spec.probe.oracles.len() as f64;
     let rows = bench.split.intervention().train().len() as f64;
-    let tokens: usize = bench.test.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
+    let tokens = bench.stimuli.tokens(&bench.test);
     let read = format!("{READ} {} {}", bench.model.hash(), bench.site.layer);
     // One unit of reading is the pass of one token through the model up to the spec's own layer.
     let block = 1.0 / bench.site.layer as f64;

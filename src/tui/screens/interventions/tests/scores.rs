@@ -193,3 +193,24 @@ fn the_aim_is_in_sight_beside_scores_and_interval() {
         assert!(text.lines().any(|line| line.contains("INLP") && line.contains(" remove ")), "{text}");
     }
 }
+
+/// At every token, n is the number of tokens with that of texts, and the caps on tokens are among the settings.
+#[test]
+fn tokens_are_counted_with_their_texts() {
+    let mut results = sample::results();
+    for p in results.curves.iter_mut().flat_map(|c| &mut c.points) {
+        p.value.beside.texts = Some([300, 52]);
+    }
+    let counts = results.curves[0].points[0].value.counts();
+    assert_eq!(counts, ["2,400 (300 texts)", "410 (52 texts)"]);
+    for (texts, shown) in [(true, "n 300, 52 texts"), (false, "n 2,400 (C), 410")] {
+        let mut state = with(if texts { results.clone() } else { sample::results() }, (160, 40));
+        state.focus_on(CURVES);
+        SCREEN.refresh(&mut state);
+        let text = drawn(&state);
+        assert!(text.contains(shown), "{text}");
+        assert!(row(&state, "task.tokens_per_text").is_none());
+        view_mut(&mut state).spec.task.position = corpus::agreement::Position::Every;
+        assert!(row(&state, "task.tokens_per_text").is_some());
+    }
+}
