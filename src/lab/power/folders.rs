@@ -70,6 +70,41 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
+/// Gives tasks the same name in all systems if no name is in common because file names contain the name of the model. Names lose what
+/// all names of their system begin with; with one task in every system, the tasks are taken to be the same. Returns a note on the names.
+pub fn align(systems: &mut [System]) -> Option<String> {
+    let names = |s: &System| s.tasks.keys().cloned().collect::<Vec<String>>();
+    let all: Vec<Vec<String>> = systems.iter().map(names).collect();
+    let (first, others) = all.split_first()?;
+    if others.iter().any(|other| other.iter().any(|name| first.contains(name))) || others.is_empty() {
+        return None;
+    }
+    let short: Vec<Vec<String>> = match all.iter().all(|names| names.len() == 1) {
+        true => vec![vec![first[0].clone()]; all.len()],
+        false => all.iter().map(|names| without_prefix(names)).collect(),
+    };
+    if short.iter().any(|names| *names != short[0]) {
+        return None;
+    }
+    for (system, names) in systems.iter_mut().zip(&short) {
+        system.tasks = names.iter().cloned().zip(std::mem::take(&mut system.tasks).into_values()).collect();
+    }
+    let paired = all.iter().map(|names| names[0].as_str()).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "no task has the same name in all folders; compared as one task: {}",
+        base::text::shortened(&paired, 300)
+    ))
+}
+
+/// Removes the common beginning of several names, up to a separator.
+fn without_prefix(names: &[String]) -> Vec<String> {
+    let [first, others @ ..] = names else { return Vec::new() };
+    let common = |name: &String| first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    let length = others.iter().map(common).min().unwrap_or(0);
+    let cut = first.as_bytes()[..length].iter().rposition(|b| b"_-. /".contains(b)).map_or(0, |at| at + 1);
+    names.iter().map(|name| name[cut..].to_owned()).collect()
+}
+
 /// Reads a file's runs by task. If the file has several filters, the filter becomes part of the task's name.
 fn groups(
     file: &Path,
@@ -135,7 +170,8 @@ fn name_of(path: &Path) -> String {
 }
 
 fn is_results(name: &str) -> bool {
-    let plain = name.strip_suffix(".gz").unwrap_or(name);
+    let name = name.to_lowercase();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
     let known = [".json", ".jsonl", ".csv", ".tsv", ".eval", ".parquet"].iter().any(|end| plain.ends_with(end));
     known && !name.starts_with("results_20")
 }
@@ -145,7 +181,8 @@ fn task_of(file: &Path) -> String {
     let name = name_of(file);
     let mut stem = name.as_str();
     for end in [".gz", ".jsonl", ".json", ".csv", ".tsv", ".eval"] {
-        stem = stem.strip_suffix(end).unwrap_or(stem);
+        let at = stem.len().saturating_sub(end.len());
+        stem = stem.get(at..).filter(|tail| tail.eq_ignore_ascii_case(end)).map_or(stem, |_| &stem[..at]);
     }
     // lmms-eval puts the time first: 20240501_120000_samples_task.
     let stem = stem.split_once("samples_").map_or(stem, |(_, task)| task);
