@@ -41,6 +41,8 @@ mod table;
 mod tests;
 mod text;
 mod text_file;
+#[cfg(test)]
+mod variants;
 mod vectors;
 mod verbs;
 

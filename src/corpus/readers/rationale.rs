@@ -125,7 +125,10 @@ impl Sets {
 fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
-    let Lists::Asked(file) = &context.lists else { return Ok(numbers) };
+    let Lists::Asked(file) = &context.lists else {
+        // Lists of true and false do not show how the numbers of the file are meant.
+        return Ok(if truths { Vec::new() } else { numbers });
+    };
     let zeros_and_ones = numbers.iter().all(|n| *n <= 1);
     let (repeated, long) = (zeros_and_ones && repeats(&numbers), numbers.len() >= tokens);
     let outside = || numbers.iter().any(|n| *n as usize >= tokens);

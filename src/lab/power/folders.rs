@@ -217,6 +217,26 @@ fn is_time(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Regression: folders whose file names contain the model used to have no task in common.
+    #[test]
+    fn tasks_of_files_named_by_their_model_are_compared() {
+        let system = |name: &str, files: &[&str]| System {
+            name: name.to_owned(),
+            tasks: files.iter().map(|file| (task_of(Path::new(file)), Vec::new())).collect(),
+        };
+        let tasks = |systems: &[System]| {
+            systems.iter().map(|s| s.tasks.keys().cloned().collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        let mut one = [system("a", &["modelA.run.CSV"]), system("b", &["modelB.run.csv"])];
+        assert!(align(&mut one).is_some_and(|note| note.contains("modelB.run")));
+        assert_eq!(tasks(&one)[0], tasks(&one)[1]);
+        let mut two = [system("c", &["modelA_x.csv", "modelA_y.csv"]), system("d", &["modelB_x.csv", "modelB_y.csv"])];
+        assert!(align(&mut two).is_some());
+        assert_eq!(tasks(&two), [["x", "y"], ["x", "y"]]);
+        let mut other = [system("e", &["x.csv", "y.csv"]), system("f", &["v.csv", "w.csv"])];
+        assert!(align(&mut other).is_none() && tasks(&other)[1] == ["v", "w"]);
+    }
+
     #[test]
     fn tasks_are_named_alike_whenever_and_by_whom_they_were_run() {
         for (file, task) in [

@@ -389,6 +389,7 @@ impl Predictions {
             relations: self.relations.iter().map(of).collect(),
             fractions: true,
             missing: 0,
+            small: 0,
         }
     }
 
