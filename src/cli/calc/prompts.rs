@@ -109,7 +109,8 @@ fn is_zero(count: &usize) -> bool {
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(printable_label(&e.to_string()));
     let mut file = TextFile::open(&args.table).map_err(|e| usage(&e))?;
-    if file.is_json() {
+    let extension = args.table.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    if file.is_json() || ["jsonl", "ndjson", "json"].contains(&extension) {
         return predictions(args, &mut file, out);
     }
     if let Some(flag) = args.of_predictions.given() {

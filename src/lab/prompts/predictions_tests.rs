@@ -10,8 +10,12 @@ fn parse(text: &str) -> Result<Predictions, PredictionError> {
 }
 
 fn parse_with(text: &str, ignore_case: bool) -> Result<Predictions, PredictionError> {
-    let bytes = std::io::Cursor::new(text.as_bytes().to_vec());
-    read(&mut TextFile::stream(Box::new(bytes), std::path::Path::new("p.jsonl"))?, ignore_case)
+    bytes(text.as_bytes(), ignore_case)
+}
+
+fn bytes(bytes: &[u8], ignore_case: bool) -> Result<Predictions, PredictionError> {
+    let source = Box::new(std::io::Cursor::new(bytes.to_vec()));
+    read(&mut TextFile::stream(source, std::path::Path::new("p.jsonl"))?, ignore_case)
 }
 
 /// Two models, two prompts, and two instances, one of them with two mentions. `y` is right only with the second prompt.
@@ -137,8 +141,8 @@ fn what_is_wrong_names_file_line_and_what_was_expected() {
         assert!(error.contains(printed) && error.starts_with("p.jsonl, line 2: "), "{printed}: {error}");
     }
     assert!(parse("\n").unwrap_err().to_string().contains("contains no prediction"));
-    let long = format!("{{\"x\":\"{}\"}}", "a".repeat(MOST_BYTES));
-    assert!(parse(&long).unwrap_err().to_string().contains("line 1: longer than"));
-    let printed = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();
-    assert!(printed.contains("save it as UTF-8"), "{printed}");
+    let long = format!("{{\"x\":\"{}\"}}", "a".repeat(corpus::readers::MAX_LINE));
+    assert!(parse(&long).unwrap_err().to_string().contains("line 1: a line or value longer than"));
+    let printed = bytes(b"{\"x\": \"\xff\"}\n", false).unwrap_err().to_string();
+    assert!(printed.contains("iconv -f WINDOWS-1252"), "{printed}");
 }
