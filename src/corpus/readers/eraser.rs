@@ -176,7 +176,7 @@ impl Parse for Eraser {
         let several = documents.len() > 1;
         for name in documents {
             let content = self.document(name)?;
-            let tokens: Vec<Text<'_>> = content.split_whitespace().map(Text::from).collect();
+            let tokens: Vec<Text<'_>> = words(content).map(Text::from).collect();
             let rationales = gold(&keys.evidences, name, &tokens)?;
             let id = if several { format!("{}:{name}", keys.annotation_id).into() } else { keys.annotation_id.clone() };
             emit(Row::Rationale(Rationale {
@@ -192,6 +192,11 @@ impl Parse for Eraser {
         }
         Ok(())
     }
+}
+
+/// Returns the tokens of a document, which are separated by spaces and line ends only, as in ERASER's code.
+fn words(document: &str) -> impl Iterator<Item = &str> {
+    document.lines().flat_map(|line| line.split(' ')).map(str::trim).filter(|word| !word.is_empty())
 }
 
 /// Converts the evidence groups of one document to sets of token indices.

@@ -107,6 +107,9 @@ pub(crate) struct Gather<'a> {
     unscored: usize,
     /// Number of wrong predictions that differ from their target only in case or surrounding spaces.
     nearly: usize,
+    /// Number of predictions that equal their target, and the first other prediction with its target.
+    equal: usize,
+    unequal: Option<(String, String)>,
     /// Number of empty predictions.
     blank: usize,
     /// Number of targets that are lists.
@@ -145,6 +148,8 @@ impl<'a> Gather<'a> {
             unnamed: true,
             unscored: 0,
             nearly: 0,
+            equal: 0,
+            unequal: None,
             blank: 0,
             listed: 0,
             binary_answers: 0,
@@ -310,7 +315,7 @@ impl<'a> Gather<'a> {
                 Some(_) => return self.refuse(number, format!("`{key}` is not a finite number"), "0 or 1"),
                 None => {
                     let what = format!("`{key}` is missing or not a number");
-                    return self.refuse(number, what, format!("in every row {TRUTHS}"));
+                    return self.refuse(number, what, format!("{TRUTHS}, in every row"));
                 }
             },
             Shape::Prediction => match (&line.prediction, line.expected_answer()) {
@@ -325,6 +330,10 @@ impl<'a> Gather<'a> {
                 (Some(p), Some(t)) => {
                     let agrees = self.wanted.agrees(p, t);
                     self.nearly += usize::from(!agrees && alike(p, t));
+                    self.equal += usize::from(agrees);
+                    if !agrees && self.unequal.is_none() {
+                        self.unequal = Some((base::text::shortened(p, 40), base::text::shortened(t, 40)));
+                    }
                     f64::from(u8::from(agrees))
                 }
                 _ => return self.refuse(number, "`prediction` or `target` is missing", "both in every row"),

@@ -94,9 +94,14 @@ const WRONG: [&str; 24] = [
 pub(crate) const TRUTHS: &str = "0 or 1, true or false, yes or no, right or wrong, correct or incorrect, pass or fail, \
      success or failure, accepted or rejected, resolved or unresolved, solved or unsolved, hit or miss";
 
-/// Sign, whole part and decimals of a number without superfluous zeros, so that `1`, `1.0` and `01` are equal; `None` for other texts.
+/// Sign, whole part and decimals of a number without superfluous zeros, so that `1`, `1.0`, `01` and `True` are equal; `None` for other
+/// texts.
 pub(crate) fn decimal(text: &str) -> Option<(&str, &str, &str)> {
-    let text = text.trim();
+    let text = match text.trim() {
+        word if word.eq_ignore_ascii_case("true") => "1",
+        word if word.eq_ignore_ascii_case("false") => "0",
+        text => text,
+    };
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let plain = |t: &str| t.bytes().all(|b| b.is_ascii_digit());

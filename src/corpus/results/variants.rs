@@ -34,12 +34,16 @@ fn equal_numbers_are_equal_answers() {
         ("1.01", "1", 0.0),
         ("9007199254740993", "9007199254740992", 0.0),
         ("1.0.0", "1", 0.0),
+        ("True", "1", 1.0),
+        ("false", "False", 1.0),
     ] {
         let text = format!("id,pred,label\n0,{prediction},{target}\n");
         assert_eq!(values(&plain(&text).unwrap()), [right], "{text}");
         let text = format!("{{\"id\": 0, \"pred\": \"{prediction}\", \"label\": \"{target}\"}}\n");
         assert_eq!(values(&plain(&text).unwrap()), [right], "{text}");
     }
+    let other = "id,pred,label\n1,0,A\n2,1,B\n";
+    assert!(notes(other).contains("no prediction equals its target, for example `0` and `A`"), "{}", notes(other));
     let target = |target: &str| plain(&format!("id,pred,label\n0,1,{target}\n")).unwrap().prints[0];
     assert!(!target("1").differs(&target("1.0")) && target("1").differs(&target("2")));
 }

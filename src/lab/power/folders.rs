@@ -89,11 +89,10 @@ pub fn align(systems: &mut [System]) -> Option<String> {
     for (system, names) in systems.iter_mut().zip(&short) {
         system.tasks = names.iter().cloned().zip(std::mem::take(&mut system.tasks).into_values()).collect();
     }
-    let paired = all.iter().map(|names| names[0].as_str()).collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "no task has the same name in all folders; compared as one task: {}",
-        base::text::shortened(&paired, 300)
-    ))
+    let example = all.iter().map(|names| names[0].as_str()).collect::<Vec<_>>().join(", ");
+    let how = if short[0].len() == 1 { "" } else { ", each without the common beginning of its folder" };
+    let example = base::text::shortened(&example, 300);
+    Some(format!("no file has the same name in all folders; compared as the same task{how}: {example}"))
 }
 
 /// Removes the common beginning of several names, up to a separator.

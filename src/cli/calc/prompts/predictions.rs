@@ -120,8 +120,10 @@ struct Whole {
 pub(super) fn predictions(args: &PromptsArgs, from: &mut TextFile, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
     let found = read(from, wanted.ignore_case).map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
-    if found.unanswered > 0 {
-        output::say(&format!("{} predictions are empty and count as wrong", found.unanswered));
+    match found.unanswered {
+        0 => {}
+        1 => output::say("1 prediction is empty and counts as wrong"),
+        n => output::say(&format!("{n} predictions are empty and count as wrong")),
     }
     let relations = found.relations.len();
     let subset = wanted.subset.map_or(SUBSET, |n| n as usize);

@@ -48,6 +48,13 @@ impl Gather<'_> {
                  `--match lenient` counts them as right"
             ));
         }
+        if let Some((prediction, target)) =
+            self.unequal.as_ref().filter(|_| self.equal == 0 && self.nearly == 0 && n > 1)
+        {
+            notes.push(format!(
+                "no prediction equals its target, for example `{prediction}` and `{target}`; check that both have the same form"
+            ));
+        }
         if self.blank > 0 {
             notes.push(format!("{} of {n} predictions are empty and count as wrong", self.blank));
         }
