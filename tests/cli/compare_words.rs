@@ -68,3 +68,42 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
     let printed = text(&probity.run(&["compare", &a, &c]).stdout);
     assert!(!printed.contains("unbounded") && !printed.contains("no upper limit"), "{printed}");
 }
+
+/// Regression: files with other items under the same identifiers used to give a verdict.
+#[test]
+fn other_items_are_refused_and_other_prompts_counted() {
+    let probity = Probity::new();
+    let file = |name: &str, key: &str, begin: &str| {
+        let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}, \"{key}\": \"{begin} {i}\"}}\n", i % 2);
+        probity.file(&format!("{name}-{key}.jsonl"), &(0..20).map(row).collect::<String>())
+    };
+    for key in ["text", "query", "answer"] {
+        let error = text(&probity.run(&["compare", &file("a", key, "x"), &file("b", key, "y")]).stderr);
+        assert!(error.contains(&format!("`{key}` differs")), "{key}: {error}");
+    }
+    let output = probity.run(&["compare", &file("a", "prompt", "x"), &file("b", "prompt", "y")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("prompts differ for 20 of 20 items"), "{}", text(&output.stderr));
+    let same = probity.run(&["compare", &file("a", "answer", "x"), &file("b", "answer", "x")]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+}
+
+/// Regression: the model with the higher error used to be ahead.
+#[test]
+fn the_lower_error_is_ahead_and_the_direction_is_said() {
+    let probity = Probity::new();
+    for metric in ["error", "wer"] {
+        let file = |name: &str, most: usize| {
+            let row = |i: usize| format!("{i},{}\n", u8::from(i < most));
+            probity.file(
+                &format!("{name}-{metric}.csv"),
+                &(format!("id,{metric}\n") + &(0..60).map(row).collect::<String>()),
+            )
+        };
+        let (a, b) = (file("a", 10), file("b", 40));
+        let output = probity.run(&["compare", &a, &b]);
+        let (printed, notes) = (text(&output.stdout), text(&output.stderr));
+        assert!(printed.contains(&format!("a-{metric}.csv beats b-{metric}.csv")), "{printed} {notes}");
+        assert!(notes.contains("wrong answer") || notes.contains("are better"), "{notes}");
+    }
+}

@@ -12,7 +12,7 @@ use crate::common::{Harness, Record, start};
 use probity::base::NoPulse;
 use probity::cli::table::table;
 use probity::corpus::doctor::Doctor;
-use probity::corpus::readers::{ReadError, Reading, Set, plain};
+use probity::corpus::readers::{ReadError, Reading, Set, TextFile, plain};
 use probity::figure::{self, Format, render};
 use probity::lab::Spec;
 use probity::lab::interventions::spec::AGREEMENT_TOML;
@@ -326,6 +326,12 @@ fn compare(tensors: Option<&[u8]>, json: &[u8]) {
     }
 }
 
+/// Reads external predictions.
+fn external(bytes: Vec<u8>, ignore_case: bool) -> Option<predictions::Predictions> {
+    let mut file = TextFile::stream(Box::new(std::io::Cursor::new(bytes)), Path::new("fuzz")).ok()?;
+    predictions::read(&mut file, ignore_case).ok()
+}
+
 const CONFIG: &str = include_str!("../../assets/models/bert-mini/config.json");
 const TOKENIZER: &[u8] = include_bytes!("../../assets/models/bert-mini/tokenizer.json");
 const KEYMAP: &str = include_str!("../../assets/keymap.toml");
@@ -338,7 +344,7 @@ proptest! {
     #[test]
     fn changed_predictions_are_read_or_refused(edits in edits()) {
         let bytes = mutate(PREDICTIONS.as_bytes(), &edits);
-        if let Ok(found) = timed(|| predictions::read(&mut bytes.as_slice(), Path::new("fuzz"), false)) {
+        if let Some(found) = timed(|| external(bytes, false)) {
             assert!(found.instances() > 0 && !found.models.is_empty());
             assert!(found.adjusted().iter().all(|a| (0.0..=1.0).contains(a)));
             let draws = Draws { count: 5, subset: 1, shared: false, seed: 0, ties: Ties::MeanPlace, scoring: Scoring::Exact };
@@ -348,7 +354,7 @@ proptest! {
 
     #[test]
     fn arbitrary_predictions_are_refused(bytes in vec(any::<u8>(), 0..400)) {
-        let _ = timed(|| predictions::read(&mut bytes.as_slice(), Path::new("fuzz"), true));
+        let _ = timed(|| external(bytes, true));
     }
 
     #[test]

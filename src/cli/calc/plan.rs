@@ -89,10 +89,8 @@ fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliErro
     if value > least && value < most {
         Ok(value)
     } else {
-        Err(CliError::Usage(format!(
-            "--{name} is {}: it must be between {least} and {most}",
-            base::numbers::brief(&value)
-        )))
+        let bounds = if most == f64::MAX { format!("above {least}") } else { format!("between {least} and {most}") };
+        Err(CliError::Usage(format!("--{name} is {}: it must be {bounds}", base::numbers::brief(&value))))
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod predictions;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -12,11 +12,9 @@ use self::predictions::{OfPredictions, predictions};
 use crate::error::CliError;
 use crate::output;
 use base::text::printable_label;
+use corpus::readers::TextFile;
 use labs::prompts::places::Ties;
 use labs::prompts::published::{Report, ScoreTable};
-
-/// Maximum size of a table, in bytes.
-const MAX_BYTES: u64 = 256 << 20;
 
 /// Measure how much scores and the ranking of models depend on the prompt, from a table or from predictions.
 #[derive(Debug, Args)]
@@ -25,10 +23,10 @@ const MAX_BYTES: u64 = 256 << 20;
   probity prompts scores.tsv --json
   probity prompts predictions.jsonl --subset 10 --random shared
 
-A table is tab-separated and names its columns in the first line: `relation`, `model`, `prompt` and `p1`, or `relation`,
-`prompt` and one column per model. Scores are from 0 to 1, or percentages; output is in the unit of the table.
+A table is separated by tabs, commas or semicolons and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
+and a column for each model. Scores are 0 to 1 or percent; output is in the unit of the table.
 
-Predictions are JSON lines, one object for each answer of a model:
+Predictions are JSON lines or a JSON array, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
    \"mention\": \"the French Republic\", \"object\": \"Paris\", \"prediction\": \"Paris\"}
 `instance` names the instance if `subject` does not; without `mention`, the prompt contained the subject's usual name;
@@ -109,24 +107,25 @@ fn is_zero(count: &usize) -> bool {
 }
 
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let shown = printable_label(&args.table.display().to_string());
-    let cannot = |e: std::io::Error| CliError::Usage(format!("cannot read {shown}: {e}"));
-    let mut file = BufReader::new(base::read::open(&args.table).map_err(cannot)?);
-    let begins = file.fill_buf().map_err(cannot)?;
+    let usage = |e: &dyn std::fmt::Display| CliError::Usage(printable_label(&e.to_string()));
+    let mut file = TextFile::open(&args.table).map_err(|e| usage(&e))?;
     let extension = args.table.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    if ["jsonl", "ndjson", "json"].contains(&extension) || begins.trim_ascii_start().starts_with(b"{") {
+    if file.is_json() || ["jsonl", "ndjson", "json"].contains(&extension) {
         return predictions(args, &mut file, out);
     }
     if let Some(flag) = args.of_predictions.given() {
+        let shown = printable_label(&args.table.display().to_string());
         let what = format!("{flag} is for predictions (JSON lines), but {shown} is a table; omit {flag}");
         return Err(CliError::Usage(what));
     }
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(CliError::Usage(format!("{shown}: a table can have at most 256 MiB")));
+    let text = file.text().map_err(|e| usage(&e))?;
+    let table = ScoreTable::parse(&text, &args.table).map_err(|e| usage(&e))?;
+    if table.small > 0 {
+        let small = table.small;
+        output::say(&format!(
+            "scores are read as per cent, also the {small} below 1; write all as fractions if these are fractions"
+        ));
     }
-    let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
     let report = table.report(args.ties.rule());
     if args.json {
         return output::json(out, &answer(report));

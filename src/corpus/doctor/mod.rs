@@ -220,10 +220,12 @@ impl<'v> Doctor<'v> {
             found.push((Finding::NoSubject, format!("`{object}` has no subject")));
             let key = hash(&("fact", name, object, fact.contexts.iter().flatten().next().map(|c| c.as_str())));
             self.duplicate(key, found);
-            let dropped = self.word(object, found);
+            self.word(object, found);
+            let kept = !found.iter().any(|(f, _)| f.drops());
             let relation = self.relation(name);
             relation.facts += 1;
-            relation.add_object(object, !dropped);
+            relation.kept += u64::from(kept);
+            relation.add_object(object, kept);
             return;
         };
         let same = self.memory.seen(hash(&("fact", name, subject, object)));
@@ -338,12 +340,15 @@ impl<'v> Doctor<'v> {
         } else if let Some(first) = self.memory.first_of(hash(&("text", text, place)), hash(&labels)) {
             found.push((Finding::Conflict, format!("`{text}`: different labels at {first}")));
         }
-        for (property, label) in labels {
-            self.label((property == "label").then(|| self.memory.file()), property, label);
-        }
         self.coverage.add(text, &self.models);
         for form in sentence.forms.iter().flatten() {
             self.word(form, found);
+        }
+        if found.iter().any(|(f, _)| f.drops()) {
+            return;
+        }
+        for (property, label) in labels {
+            self.label((property == "label").then(|| self.memory.file()), property, label);
         }
     }
 

@@ -57,6 +57,8 @@ struct RelationKeys<'a> {
     #[serde(borrow)]
     templates: Vec<Text<'a>>,
     answer_space: Option<Answers<'a>>,
+    /// The answers in files that also have `answer_space_ids`.
+    answer_space_labels: Option<Answers<'a>>,
     relation_type: Option<Text<'a>>,
 }
 
@@ -72,7 +74,7 @@ enum Answers<'a> {
 fn metadata(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let relations: BTreeMap<String, RelationKeys<'_>> = json(text)?;
     for (name, keys) in relations {
-        let answers = keys.answer_space.map(|a| match a {
+        let answers = keys.answer_space.or(keys.answer_space_labels).map(|a| match a {
             Answers::List(list) => list,
             Answers::Named(labels) => labels.0.into_iter().map(|(_, answer)| answer).collect(),
         });

@@ -23,7 +23,7 @@ pub(crate) const FORMAT: Format = Format {
         "one_prefix_word_bad",
     ],
     framing: Framing::Json,
-    recognise: |head| head.has(&["sentence_good", "sentence_bad"]),
+    recognise: |head| NAMES[..2].iter().any(|names| head.has(names)),
     parser: |_, context| stateless(context, pair),
 };
 
@@ -31,7 +31,7 @@ pub(crate) const FORMAT: Format = Format {
 pub(crate) const TABLE: Format = Format {
     id: "blimp-table",
     title: "minimal pairs (table with a header)",
-    columns: &["sentence_good|good", "sentence_bad|bad", "UID|paradigm", "pairID|id"],
+    columns: &["sentence_good|good_sentence|good", "sentence_bad|bad_sentence|bad", "UID|paradigm", "pairID|id"],
     framing: Framing::Lines,
     recognise: |head| names(&head.columns).is_some(),
     parser: |head, _| {
@@ -49,7 +49,7 @@ pub(crate) const TABLE: Format = Format {
 };
 
 /// Column names of the two sentences.
-const NAMES: [[&str; 2]; 2] = [["sentence_good", "sentence_bad"], ["good", "bad"]];
+const NAMES: [[&str; 2]; 3] = [["sentence_good", "sentence_bad"], ["good_sentence", "bad_sentence"], ["good", "bad"]];
 
 fn names(columns: &[&str]) -> Option<[&'static str; 2]> {
     NAMES.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
@@ -64,8 +64,9 @@ fn not_empty(good: &Text<'_>, bad: &Text<'_>) -> Result<(), Unread> {
 
 #[derive(Deserialize)]
 struct Keys<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "good_sentence")]
     sentence_good: Text<'a>,
+    #[serde(alias = "bad_sentence")]
     sentence_bad: Text<'a>,
     #[serde(rename = "UID")]
     uid: Option<Text<'a>>,

@@ -63,6 +63,7 @@ struct Evidence<'a> {
     docid: Text<'a>,
     start_token: i64,
     end_token: i64,
+    text: Option<Text<'a>>,
 }
 
 /// Name of the file that contains all documents, used if there is no folder `docs`.
@@ -72,9 +73,18 @@ pub(super) const DOCUMENTS: &str = "docs.jsonl";
 const MOST: usize = 1 << 30;
 
 #[derive(Deserialize)]
-struct Document {
-    docid: String,
-    document: String,
+struct Document<'a> {
+    #[serde(borrow)]
+    docid: Text<'a>,
+    document: Content<'a>,
+}
+
+/// A document as text, or as a list of tokens.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a text or a list of tokens")]
+enum Content<'a> {
+    Text(#[serde(borrow)] Text<'a>),
+    Tokens(#[serde(borrow)] Vec<Text<'a>>),
 }
 
 struct Eraser {
@@ -95,15 +105,24 @@ fn listed(path: &Path) -> Result<BTreeMap<String, String>, super::error::ReadErr
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let found: Document = serde_json::from_slice(text).map_err(|e| {
+        let found: Document<'_> = serde_json::from_slice(text).map_err(|e| {
             super::error::ReadError::line(path, line, e.to_string(), "an object with `docid` and `document`")
         })?;
-        bytes += found.document.len();
+        let document = match found.document {
+            Content::Text(text) => text.to_string(),
+            Content::Tokens(tokens) => tokens.iter().map(Text::as_str).collect::<Vec<_>>().join(" "),
+        };
+        bytes += document.len();
         if bytes > MOST {
             let what = format!("the documents exceed {MOST} bytes");
             return Err(super::error::ReadError::file(path, what, "a folder `docs` with a file for each"));
         }
-        documents.insert(found.docid, found.document);
+        let name = found.docid.to_string();
+        if documents.get(&name).is_some_and(|other| *other != document) {
+            let what = format!("a second document `{name}` with a different text");
+            return Err(super::error::ReadError::line(path, line, what, "each `docid` once"));
+        }
+        documents.insert(name, document);
     }
     Ok(documents)
 }
@@ -112,8 +131,8 @@ impl Eraser {
     fn document(&mut self, name: &str) -> Result<&str, Unread> {
         if self.latest.as_ref().is_none_or(|(n, _)| n != name) {
             let mut parts = Path::new(name).components();
-            let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
-            if !plain || name.contains(['\\', '\0']) {
+            let inside = !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)));
+            if !inside || name.contains(['\\', '\0']) {
                 let what = format!("document `{name}`; expected the name of a file in `docs`");
                 return Err(Unread::new(DropKind::Reference, what));
             }
@@ -157,8 +176,8 @@ impl Parse for Eraser {
         let several = documents.len() > 1;
         for name in documents {
             let content = self.document(name)?;
-            let tokens: Vec<Text<'_>> = content.split_whitespace().map(Text::from).collect();
-            let rationales = gold(&keys.evidences, name, tokens.len())?;
+            let tokens: Vec<Text<'_>> = words(content).map(Text::from).collect();
+            let rationales = gold(&keys.evidences, name, &tokens)?;
             let id = if several { format!("{}:{name}", keys.annotation_id).into() } else { keys.annotation_id.clone() };
             emit(Row::Rationale(Rationale {
                 id: Some(id),
@@ -175,15 +194,27 @@ impl Parse for Eraser {
     }
 }
 
+/// Returns the tokens of a document, which are separated by spaces and line ends only, as in ERASER's code.
+fn words(document: &str) -> impl Iterator<Item = &str> {
+    document.lines().flat_map(|line| line.split(' ')).map(str::trim).filter(|word| !word.is_empty())
+}
+
 /// Converts the evidence groups of one document to sets of token indices.
-fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: usize) -> Result<Vec<Vec<u32>>, Unread> {
+fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: &[Text<'_>]) -> Result<Vec<Vec<u32>>, Unread> {
     let mut sets = Vec::new();
     for group in groups {
         let mut set = Vec::new();
         for evidence in group.iter().filter(|e| e.docid.as_str() == document) {
             let (from, to) = (evidence.start_token, evidence.end_token);
-            if from < 0 || to < from || to as u64 > tokens as u64 {
-                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {tokens} tokens");
+            if from < 0 || to < from || to as u64 > tokens.len() as u64 {
+                let what = format!("the span is tokens {from} to {to}, but `{document}` has only {}", tokens.len());
+                return Err(Unread::new(DropKind::Index, what));
+            }
+            let covered = || tokens[from as usize..to as usize].iter().map(Text::as_str);
+            if let Some(text) = evidence.text.as_ref().filter(|text| !spells(covered(), text)) {
+                let covered = base::text::shortened(&covered().collect::<Vec<_>>().join(" "), 60);
+                let text = base::text::shortened(text, 60);
+                let what = format!("tokens {from} to {to} of `{document}` are `{covered}`, but `text` is `{text}`");
                 return Err(Unread::new(DropKind::Index, what));
             }
             set.extend(from as u32..to as u32);
@@ -195,6 +226,13 @@ fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: usize) -> Result<V
         }
     }
     Ok(sets)
+}
+
+/// True if the tokens have the letters and digits of a text, in any case and spacing. An empty text is not compared.
+fn spells<'t>(tokens: impl Iterator<Item = &'t str>, text: &str) -> bool {
+    let letters = |c: char| c.is_alphanumeric().then(|| c.to_lowercase()).into_iter().flatten();
+    let wanted = || text.chars().flat_map(letters);
+    wanted().next().is_none() || tokens.flat_map(str::chars).flat_map(letters).eq(wanted())
 }
 
 #[derive(Deserialize)]

@@ -1,12 +1,13 @@
 //! Formats, their recognition, and parsers of rows.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use serde::Deserialize;
 
 use super::error::{DropKind, ReadError, Unread};
+use super::quoting::Quoting;
 use super::row::Row;
 
 /// Maximum number of lines examined at the beginning of a file.
@@ -139,11 +140,20 @@ pub struct Context {
     pub(crate) lists: Lists,
 }
 
+/// What the rows of a file show about its rationale lists.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// True if the lists are masks.
+    pub masks: OnceCell<bool>,
+    /// True if a list could be a mask or positions.
+    pub is_ambiguous: Cell<bool>,
+}
+
 /// Interpretation of a file's rationale lists.
 #[derive(Debug, Clone)]
 pub(crate) enum Lists {
-    /// To be determined from all rows of the file when first needed; true for masks.
-    Asked(Rc<OnceCell<bool>>),
+    /// To be determined from all rows of the file when first needed.
+    Asked(Rc<Found>),
     /// Lists are left unchanged, so that their interpretation can be determined.
     Raw,
 }
@@ -152,7 +162,7 @@ impl Lists {
     /// Describes how lists of 0 and 1 were interpreted, for the report; `None` if no row is ambiguous.
     pub(crate) fn said(&self) -> Option<&'static str> {
         match self {
-            Self::Asked(found) => match found.get()? {
+            Self::Asked(found) => match found.masks.get().filter(|_| found.is_ambiguous.get())? {
                 true => Some("lists of 0 and 1 are masks, because all lists have an entry for every token"),
                 false => Some("[0, 1] for two tokens means positions, because other lists in the file are not masks"),
             },
@@ -166,12 +176,42 @@ impl Context {
         let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
         let stem = stem.strip_suffix("_results").unwrap_or(stem);
-        let digits = stem.strip_prefix(['P', 'Q']).unwrap_or_default();
+        // Names such as `P36_capital` begin with the relation.
+        let number = stem.split(['_', '-', ' ']).next().unwrap_or_default();
+        let digits = number.strip_prefix(['P', 'Q']).unwrap_or_default();
         let known = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let google = ["place_of_birth", "date_of_birth", "place_of_death"];
         let google = google.into_iter().find(|g| stem.starts_with(g)).map(str::to_owned);
-        let relation = if known { Some(stem.to_owned()) } else { google };
+        let relation = if known { Some(number.to_owned()) } else { google };
         Self { file: file.to_owned(), relation, lists: Lists::Asked(Rc::default()) }
+    }
+
+    /// Returns the relation that the file's name gives to facts that do not name one. Names of splits and collections are not relations.
+    pub(crate) fn relation_of_facts(&self) -> Option<String> {
+        const OTHERS: [&str; 18] = [
+            "fact",
+            "facts",
+            "data",
+            "dataset",
+            "train",
+            "dev",
+            "valid",
+            "validation",
+            "test",
+            "all",
+            "trex",
+            "t-rex",
+            "lama",
+            "squad",
+            "bear",
+            "results",
+            "conceptnet",
+            "test_squad",
+        ];
+        let name = self.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = name.split('.').next().unwrap_or_default().to_owned();
+        let named = !stem.is_empty() && !OTHERS.contains(&stem.to_lowercase().as_str());
+        self.relation.clone().or(Some(stem).filter(|_| named))
     }
 
     /// Returns the folder that contains the file.
@@ -189,6 +229,8 @@ pub struct Head<'a> {
     pub keys: Keys,
     /// First line, split at tabs.
     pub columns: Vec<&'a str>,
+    /// Meaning of quotation marks, if fields are separated by tabs.
+    pub quoting: Quoting,
     pub file: &'a Path,
 }
 
@@ -215,7 +257,7 @@ impl<'a> Head<'a> {
         lines.retain(|l| !l.trim().is_empty());
         lines.truncate(LINES);
         let columns = lines.first().map(|l| l.split('\t').collect()).unwrap_or_default();
-        Self { lines, keys: Keys::default(), columns, file }
+        Self { lines, keys: Keys::default(), columns, quoting: Quoting::of(text, whole), file }
     }
 
     pub fn has(&self, keys: &[&str]) -> bool {
@@ -316,6 +358,7 @@ mod tests {
         let relation = |name: &str| Context::of(Path::new(name)).relation;
         assert_eq!(relation("x/P19.jsonl.gz").as_deref(), Some("P19"));
         assert_eq!(relation("P1001_results.jsonl").as_deref(), Some("P1001"));
+        assert_eq!(relation("P36_capital.jsonl").as_deref(), Some("P36"));
         assert_eq!(relation("place_of_birth_test.jsonl").as_deref(), Some("place_of_birth"));
         for name in ["P.jsonl", "facts.jsonl", "Pride.txt", ""] {
             assert_eq!(relation(name), None, "{name}");

@@ -14,7 +14,7 @@ use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, has_name, json, stateless};
 use super::plain::label as label_of;
 use super::row::{Row, Sentence, Split};
-use super::table::{Fields, rows};
+use super::table::{Fields, is_index, rows};
 use super::text::{Labels, Text};
 
 pub(crate) const FORMAT: Format = Format {
@@ -62,7 +62,7 @@ fn row(line: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let mut take = |name: &str| cells.remove(name).and_then(label_of);
     let id = ["id", "idx", "guid", "pairID", "index"].into_iter().find_map(&mut take);
     let split = take("split").map(|name| split(&name)).transpose()?;
-    let cells = cells.into_iter().filter(|(name, _)| !has_name(&OTHERS, name));
+    let cells = cells.into_iter().filter(|(name, _)| !has_name(&OTHERS, name) && !is_index(name));
     let cells: Vec<(Text<'_>, Text<'_>)> =
         cells.filter_map(|(name, value)| Some((name.into(), label_of(value)?.into()))).collect();
     let main = LABELS.iter().find_map(|l| cells.iter().find(|c| c.0.eq_ignore_ascii_case(l)));
@@ -109,7 +109,7 @@ fn cola(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Names of the one or two text columns.
-const TEXTS: [&[&str]; 19] = [
+const TEXTS: [&[&str]; 21] = [
     &["sentence1", "sentence2"],
     &["premise", "hypothesis"],
     &["question1", "question2"],
@@ -119,6 +119,8 @@ const TEXTS: [&[&str]; 19] = [
     &["text"],
     &["sentence"],
     &["masked"],
+    &["sentence1"],
+    &["text1"],
     &["document"],
     &["content"],
     &["review"],

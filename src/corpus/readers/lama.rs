@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, json, stateless};
 use super::row::{Fact, Relation, RelationKind, Row};
-use super::table::{rows, unquoted};
+use super::table::rows;
 use super::text::Text;
 
 pub(crate) const FACTS: Format = Format {
@@ -47,9 +47,9 @@ pub(crate) const FACTS: Format = Format {
 pub(crate) const RELATIONS: Format = Format {
     id: "lama-relations",
     title: "LAMA relations",
-    columns: &["relation", "template", "label", "type"],
+    columns: &["relation|predicate_id", "template", "label", "type"],
     framing: Framing::Json,
-    recognise: |head| head.has(&["relation", "template"]),
+    recognise: |head| head.has(&["template"]) && (head.has(&["relation"]) || head.has(&["predicate_id"])),
     parser: |_, context| stateless(context, relation),
 };
 
@@ -59,11 +59,12 @@ pub(crate) const RELATION_TABLE: Format = Format {
     title: "relations (table with a header)",
     columns: RELATIONS.columns,
     framing: Framing::Lines,
-    recognise: |head| head.header(&["relation", "template"]),
+    recognise: |head| head.header(&["template"]) && (head.header(&["relation"]) || head.header(&["predicate_id"])),
     parser: |head, _| {
         rows(head, |fields, emit| {
-            let optional = |column: &str| fields.optional(column).map(unquoted);
-            let (relation, template) = (fields.text("relation")?, fields.text("template")?);
+            let optional = |column: &str| fields.optional(column).map(|raw| fields.plain(raw));
+            let relation = fields.text("relation").or_else(|_| fields.text("predicate_id"))?;
+            let template = fields.text("template")?;
             emit_relation(RelationKeys { relation, template, label: optional("label"), kind: optional("type") }, emit)
         })
     },
@@ -71,8 +72,8 @@ pub(crate) const RELATION_TABLE: Format = Format {
 
 /// Column names in a table of facts.
 const COLUMNS: [&[&str]; 4] = [
-    &["sub_label", "subject", "sub"],
-    &["obj_label", "object", "obj"],
+    &["sub_label", "subject", "sub", "head"],
+    &["obj_label", "object", "obj", "tail"],
     &["predicate_id", "relation", "predicate", "pred"],
     &["uuid", "id"],
 ];
@@ -80,13 +81,18 @@ const COLUMNS: [&[&str]; 4] = [
 pub(crate) const FACT_TABLE: Format = Format {
     id: "fact-table",
     title: "facts (table with a header)",
-    columns: &["sub_label|subject|sub", "obj_label|object|obj", "predicate_id|relation|predicate|pred", "uuid|id"],
+    columns: &[
+        "sub_label|subject|sub|head",
+        "obj_label|object|obj|tail",
+        "predicate_id|relation|predicate|pred",
+        "uuid|id",
+    ],
     framing: Framing::Lines,
     recognise: |head| COLUMNS[..2].iter().all(|names| names.iter().any(|name| head.header(&[name]))),
     parser: |head, _| {
         rows(head, |fields, emit| {
             let [subject, object, relation, id] =
-                COLUMNS.map(|names| names.iter().find_map(|name| fields.optional(name)).map(unquoted));
+                COLUMNS.map(|names| names.iter().find_map(|name| fields.optional(name)).map(|raw| fields.plain(raw)));
             let object = object.filter(|o| !o.trim().is_empty()).ok_or_else(|| Unread::missing("obj_label"))?;
             let subject = Some(subject.ok_or_else(|| Unread::missing("sub_label"))?);
             emit(Row::Fact(Fact { id, relation, subject, object, ..Fact::default() }));
@@ -130,7 +136,10 @@ pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result
         return Err(Unread::new(DropKind::Value, "`obj_label` is empty"));
     }
     // ConceptNet uses the key `sub`.
-    let subject = keys.sub_label.or(keys.sub).filter(|s| !s.trim().is_empty());
+    let masked = keys.masked_sentences.as_ref().is_some_and(|all| !all.is_empty());
+    // LAMA's SQuAD rows all have the subject `Squad`.
+    let is_subject = |s: &Text<'_>| !s.trim().is_empty() && (!masked || s.as_str() != "Squad");
+    let subject = keys.sub_label.or(keys.sub).filter(is_subject);
     let mut contexts = keys.masked_sentences;
     if contexts.is_none() && keys.evidences.is_some() {
         contexts = keys.evidences.map(|e| e.into_iter().filter_map(|e| e.masked_sentence).collect());
@@ -145,7 +154,7 @@ pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result
     let relation = keys.predicate_id.or(keys.relation).or(keys.pred);
     emit(Row::Fact(Fact {
         id: keys.uuid.or(keys.id),
-        relation: relation.or_else(|| context.relation.as_deref().map(Text::from)),
+        relation: relation.or_else(|| context.relation_of_facts().map(Text::from)),
         subject,
         object: keys.obj_label,
         aliases,
@@ -158,7 +167,7 @@ pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result
 
 #[derive(Deserialize)]
 struct RelationKeys<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "predicate_id")]
     relation: Text<'a>,
     template: Text<'a>,
     label: Option<Text<'a>>,

@@ -17,6 +17,7 @@ mod bear;
 mod blimp;
 mod causal_eval;
 mod ding_koehn;
+mod encoding;
 mod eraser;
 mod error;
 mod format;
@@ -26,6 +27,7 @@ mod lama;
 mod lpaqa;
 mod pararel;
 pub mod plain;
+mod quoting;
 mod rationale;
 mod read;
 mod registry;
@@ -38,6 +40,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod text_file;
+#[cfg(test)]
+mod variants;
 mod vectors;
 mod verbs;
 
@@ -50,8 +55,11 @@ pub use row::{
 };
 pub use set::{Set, SetFile};
 pub use source::{MAX_DOCUMENT, MAX_LINE, Watch};
-pub use table::{MARKS, with_tabs};
+pub use table::{MARKS, is_missing, with_tabs};
 pub use text::{Labels, Text};
+pub use text_file::TextFile;
+
+pub(crate) use encoding::{UTF_8, decode};
 
 use std::path::Path;
 

@@ -12,6 +12,7 @@
 //! Predictions have `sent_id` (or `id`), `rationale` (token indices, the most important first), and a label with probabilities.
 //! Predictions for pairs of sequences have two lists and are dropped.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -46,6 +47,19 @@ pub(crate) const GOLD: Format = Format {
             || head.has(&["post_tokens", "rationales"])
     },
     parser: |_, context| stateless(context, gold),
+};
+
+/// HateXplain as published: an object of posts by identifier.
+pub(crate) const POSTS: Format = Format {
+    id: "hatexplain",
+    title: "HateXplain posts (dataset.json)",
+    columns: &["post_id", "post_tokens", "rationales", "annotators"],
+    framing: Framing::Document,
+    recognise: |head| {
+        let inner = |name: &str| head.keys.inner.iter().any(|key| key == name);
+        !head.has(&["post_tokens"]) && (inner("post_tokens") || inner("post_id") && inner("annotators"))
+    },
+    parser: |_, context| stateless(context, posts),
 };
 
 pub(crate) const PREDICTIONS: Format = Format {
@@ -104,21 +118,26 @@ impl Sets {
 }
 
 /// Returns the distinct positions in a list: its numbers, or the indices of 1 in a mask. A list of 0s and 1s with an entry for every token
-/// is a mask. Two cases are ambiguous and follow the other lists of the file ([`all_masks`]): shorter lists that repeat 0 or 1, and
-/// full-length lists without repetitions (`[0, 1]` for two tokens).
+/// is a mask. Other lists of only 0 and 1 follow the other lists of the file ([`all_masks`]).
 ///
 /// # Errors
 /// [`Unread`] for entries that are neither positions nor mask entries, and for masks of the wrong length.
 fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
-    let Lists::Asked(masks) = &context.lists else { return Ok(numbers) };
+    let Lists::Asked(file) = &context.lists else {
+        // Lists of true and false do not show how the numbers of the file are meant.
+        return Ok(if truths { Vec::new() } else { numbers });
+    };
     let zeros_and_ones = numbers.iter().all(|n| *n <= 1);
     let (repeated, long) = (zeros_and_ones && repeats(&numbers), numbers.len() >= tokens);
     let outside = || numbers.iter().any(|n| *n as usize >= tokens);
     let certain = truths || zeros_and_ones && long && (repeated || outside());
-    let possible = zeros_and_ones && (repeated || long);
-    if certain || possible && *masks.get_or_init(|| all_masks(&context.file)) {
+    let is_ambiguous = zeros_and_ones && (repeated || long);
+    file.is_ambiguous.set(file.is_ambiguous.get() || is_ambiguous && !certain);
+    // Even `[0, 1]` for six tokens is a mask of the wrong length if the file has masks.
+    let possible = zeros_and_ones && !numbers.is_empty();
+    if certain || possible && *file.masks.get_or_init(|| all_masks(&context.file)) {
         if numbers.len() != tokens {
             let what = format!("a mask with {} entries for {tokens} tokens", numbers.len());
             return Err(Unread::new(DropKind::Value, what));
@@ -192,10 +211,60 @@ struct GoldKeys<'a> {
     perturbation: Option<Text<'a>>,
     ori_id: Option<Text<'a>>,
     alignment: Option<Vec<[u32; 2]>>,
+    annotators: Option<Annotators<'a>>,
+}
+
+/// HateXplain's annotators: a list of them, or lists by field as written by Hugging Face.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "annotators with labels")]
+enum Annotators<'a> {
+    List(#[serde(borrow)] Vec<Annotation<'a>>),
+    Fields {
+        #[serde(borrow)]
+        label: Vec<Text<'a>>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Annotation<'a> {
+    #[serde(borrow)]
+    label: Text<'a>,
+}
+
+impl<'a> Annotators<'a> {
+    /// Returns the label of the majority, as in HateXplain; `None` without one.
+    fn label(self) -> Option<Text<'a>> {
+        let labels: Vec<Text<'a>> = match self {
+            Annotators::List(list) => list.into_iter().map(|a| a.label).collect(),
+            Annotators::Fields { label } => label,
+        };
+        let count = |wanted: &Text<'_>| labels.iter().filter(|label| *label == wanted).count();
+        labels.iter().find(|label| 2 * count(label) > labels.len()).cloned()
+    }
 }
 
 fn gold(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
-    let keys: GoldKeys<'_> = json(text)?;
+    gold_row(json(text)?, context, emit)
+}
+
+/// Parses all posts of HateXplain's `dataset.json`. The first unreadable post is reported with the number of such posts.
+fn posts(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
+    let posts: BTreeMap<String, serde_json::Value> = json(text)?;
+    let (mut failed, mut first) = (0, None);
+    for (name, post) in posts {
+        let read = json(&post.to_string()).and_then(|keys| gold_row(keys, context, emit));
+        if let Err(reason) = read {
+            failed += 1;
+            first.get_or_insert(Unread::new(reason.kind, format!("post `{name}`: {}", reason.detail)));
+        }
+    }
+    match first {
+        Some(reason) => Err(Unread::new(reason.kind, format!("{failed} posts; {}", reason.detail))),
+        None => Ok(()),
+    }
+}
+
+fn gold_row(keys: GoldKeys<'_>, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let perturbed = match keys.sample_type.as_deref() {
         None => keys.ori_id.is_some(),
         Some("ori") => false,
@@ -223,7 +292,7 @@ fn gold(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
         mask: keys.mask_index,
         answer: keys.answer,
         other_answers: keys.other_answers,
-        label: keys.sent_label,
+        label: keys.sent_label.or_else(|| keys.annotators.and_then(Annotators::label)),
         dimension: keys.dimension,
         perturbs: keys.ori_id.filter(|_| perturbed),
         perturbation: keys.perturbation,

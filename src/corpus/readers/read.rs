@@ -1,5 +1,6 @@
 //! Reads one file: its rows, and a report on dropped rows.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,12 +8,17 @@ use std::path::Path;
 use memchr::memchr;
 use serde::Serialize;
 
+use super::encoding::{UTF_8, decode};
 use super::error::{DropKind, Drops, ReadError, Unread};
 use super::format::{Context, Format, Framing, Head, Keys, Lists};
+use super::quoting::Quoting;
 use super::registry::FORMATS;
 use super::row::Row;
 use super::source::{self, Frames, Watch};
 use super::table::{MARKS, with_tabs};
+use crate::results::document::WRAPPERS;
+use crate::results::python::exact_integers;
+use crate::results::registry::pandas;
 
 /// Result of reading a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -71,13 +77,21 @@ impl Reading {
     fn of(frames: Frames) -> Result<Self, ReadError> {
         let text = String::from_utf8_lossy(frames.window());
         let mut head = Head::new(&text, frames.is_whole(), frames.file());
-        let unknown = match recognise(&mut head, &text) {
-            Ok(format) => return Ok(Self { frames, format, mark: None, raw: false }),
+        let text = text.as_ref();
+        if let Some(error) = pandas_columns(text, frames.file()) {
+            return Err(error);
+        }
+        let unknown = match recognise(&mut head, text) {
+            Ok(format) => {
+                let mark =
+                    Some('\t').filter(|_| format.framing == Framing::Lines && head.quoting == Quoting::Multiline);
+                return Ok(Self { frames, format, mark, raw: false });
+            }
             Err(unknown) => unknown,
         };
         // Tab-separated tables are tried again because a quoted header prevented their recognition above.
         for mark in MARKS.into_iter().chain(['\t']).filter(|_| !text.trim_start().starts_with(['{', '['])) {
-            let tabbed = tabbed(&text, mark);
+            let tabbed = tabbed(text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
             if let Some(format) = recognise(&mut head, &tabbed).ok().filter(|_| head.columns.len() > 1) {
                 return Ok(Self { frames, format, mark: Some(mark), raw: false });
@@ -116,6 +130,11 @@ impl Reading {
         let file = self.frames.file().to_owned();
         let mut head = Head::new(&text, self.frames.is_whole(), &file);
         head.keys = Keys::of(text.trim_start());
+        if self.mark.is_some() {
+            // Quotation marks have been removed.
+            head.quoting = Quoting::Text;
+        }
+        let columns = head.columns.len();
         let context = self.context(&file);
         let mut parser = (self.format.parser)(&head, &context)?;
         let array = text.trim_start().starts_with('[') || spread(&text);
@@ -157,8 +176,18 @@ impl Reading {
             } else {
                 match text_of(bytes) {
                     Ok(text) => match self.mark {
+                        // A quotation mark at the beginning of a tab-separated field may be text.
+                        Some('\t')
+                            if !text.contains('\n') && with_tabs(text, '\t').matches('\t').count() + 1 != columns =>
+                        {
+                            parser.piece(text, &mut emit)
+                        }
                         Some(mark) => parser.piece(&with_tabs(text, mark), &mut emit),
-                        None => parser.piece(text, &mut emit),
+                        None if framing == Framing::Lines && !text.starts_with('{') => parser.piece(text, &mut emit),
+                        None => match exact_integers(text.as_bytes()) {
+                            Cow::Borrowed(_) => parser.piece(text, &mut emit),
+                            Cow::Owned(exact) => parser.piece(&String::from_utf8_lossy(&exact), &mut emit),
+                        },
                     },
                     Err(reason) => {
                         parser.skipped();
@@ -223,15 +252,8 @@ fn spread(text: &str) -> bool {
 
 /// Decodes a piece.
 fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let at = e.valid_up_to();
-        let byte = bytes[at];
-        // In Latin-1, bytes from 0xa0 on are letters and signs. In UTF-8, a byte that begins such a character is never followed by ASCII.
-        let latin = byte >= 0xa0 && bytes.get(at + 1).is_none_or(u8::is_ascii);
-        let reading = if latin { format!(", which Latin-1 reads as `{}`", byte as char) } else { String::new() };
-        let what = format!("byte 0x{byte:02x} at column {}{reading}; expected UTF-8", at + 1);
-        Unread::new(DropKind::Encoding, what)
-    })?;
+    let text = decode(bytes);
+    let text = text.map_err(|what| Unread::new(DropKind::Encoding, format!("{what}; expected {UTF_8}")))?;
     match memchr(0, bytes) {
         Some(at) => Err(Unread::new(DropKind::Nul, format!("a NUL byte at column {}", at + 1))),
         None => Ok(text),
@@ -262,8 +284,36 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
         }
     }
     let keys = Keys::of(begin).top;
+    if let Some(list) = WRAPPERS.iter().find(|list| begin.starts_with('{') && keys.iter().any(|key| key == *list)) {
+        let rows = if *list == "rows" && keys.iter().any(|key| key == "features") {
+            "rows[].row"
+        } else {
+            &format!("{list}[]")
+        };
+        let what = format!("a JSON object with the rows under `{list}`");
+        return Err(ReadError::line(
+            head.file,
+            1,
+            what,
+            format!("the rows: jq -c '.{rows}' {} > NEW.jsonl", head.file.display()),
+        ));
+    }
     let names = if keys.is_empty() { columns(head) } else { keys };
     Err(ReadError::line(head.file, 1, unknown(head, begin), nearest(&names)))
+}
+
+/// Returns the error for a table that pandas wrote by columns, whose first column has the keys 0, 1, 2.
+fn pandas_columns(text: &str, file: &Path) -> Option<ReadError> {
+    let text = text.trim_start();
+    let keys = if text.starts_with('{') { Keys::of(text) } else { return None };
+    let has = |name: &str| keys.top.iter().any(|key| key == name);
+    if has("columns") && has("index") && has("data") {
+        return Some(pandas(file, "split"));
+    }
+    let mut rows = keys.inner.iter().enumerate();
+    let counted = !keys.inner.is_empty() && rows.all(|(k, key)| *key == k.to_string());
+    (counted && text[1..].trim_start().strip_prefix('"').is_some_and(|rest| rest.contains("{\"0\"")))
+        .then(|| pandas(file, "columns"))
 }
 
 /// Returns the column names of a table with any separator.

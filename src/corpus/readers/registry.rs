@@ -24,6 +24,7 @@ pub static FORMATS: &[Format] = &[
     inseq::FORMAT,
     scored::FORMAT,
     rationale::GOLD,
+    rationale::POSTS,
     rationale::PREDICTIONS,
     ding_koehn::ROWS,
     plain::FORMAT,

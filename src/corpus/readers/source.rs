@@ -13,6 +13,7 @@ use std::rc::Rc;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter};
 
+use super::encoding::foreign;
 use super::error::ReadError;
 use super::table::record_length;
 
@@ -37,6 +38,8 @@ pub(crate) struct Frames {
     gzip: bool,
     /// True inside a top-level JSON array.
     inside: bool,
+    /// True if JSON rows extend over lines or are elements of an array; `None` before the first row.
+    spread: Option<bool>,
 }
 
 /// First line (from 1) and byte range of a piece.
@@ -98,9 +101,17 @@ impl Frames {
             frames.gzip = true;
         }
         frames.fill(HEAD)?;
-        frames.check()?;
+        if let Some((found, expected)) = foreign(frames.window(), file) {
+            return Err(ReadError::line(file, 1, found, expected));
+        }
         if frames.window().starts_with(&[0xef, 0xbb, 0xbf]) {
             frames.start += 3;
+        }
+        // Excel begins tables with a line that names the separator.
+        let begins = frames.window().get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case(b"sep="));
+        if let Some(end) = memchr(b'\n', frames.window()).filter(|end| begins && *end <= 7) {
+            frames.start += end + 1;
+            frames.line = 1;
         }
         Ok(frames)
     }
@@ -116,6 +127,7 @@ impl Frames {
             ended: false,
             gzip: false,
             inside: false,
+            spread: None,
         }
     }
 
@@ -185,28 +197,6 @@ impl Frames {
             _ => format!("cannot continue reading: {error}"),
         };
         ReadError::line(&self.file, self.line + 1, what, "a complete file; fetch it again")
-    }
-
-    /// Rejects text other than UTF-8, based on its first bytes.
-    fn check(&self) -> Result<(), ReadError> {
-        let head = self.window();
-        let found = match head {
-            [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "UTF-32 text",
-            [0xff, 0xfe, ..] => "UTF-16 text (little endian)",
-            [0xfe, 0xff, ..] => "UTF-16 text (big endian)",
-            _ if head.starts_with(b"PK\x03\x04") => "a zip archive",
-            _ if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => "zstd-compressed data",
-            _ if head.starts_with(b"BZh") && head.len() > 3 && head[3].is_ascii_digit() => "bzip2-compressed data",
-            _ if head.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) => "xz-compressed data",
-            _ if head.starts_with(b"PAR1") => "a Parquet table",
-            _ if head.starts_with(b"\x93NUMPY") => "a NumPy array",
-            _ => match utf16(head) {
-                Some(order) => order,
-                None => return Ok(()),
-            },
-        };
-        let expected = "UTF-8 text, plain or as .gz; convert it, for example with iconv -t UTF-8";
-        Err(ReadError::line(&self.file, 1, found, expected))
     }
 
     /// Returns the next line without its end, or `None` at the end of the file.
@@ -333,6 +323,23 @@ impl Frames {
         }
     }
 
+    /// Returns the next JSON row: a line that is not blank, an object over several lines, or an element of an array.
+    ///
+    /// # Errors
+    /// Same as [`Frames::next_line`] and [`Frames::next_value`].
+    pub(crate) fn next_row(&mut self) -> Result<Option<Piece>, ReadError> {
+        let window = self.window().trim_ascii_start();
+        let spread = self.spread.unwrap_or_else(|| window.starts_with(b"[") || !first_line_is_whole(window));
+        self.spread = Some(spread);
+        loop {
+            let piece = if spread { self.next_value()? } else { self.next_line()? };
+            match piece {
+                Some((_, range)) if self.bytes(range.clone()).iter().all(u8::is_ascii_whitespace) => {}
+                piece => return Ok(piece),
+            }
+        }
+    }
+
     /// Returns the rest of the file as one piece.
     ///
     /// # Errors
@@ -388,18 +395,10 @@ impl Scan {
     }
 }
 
-/// Detects UTF-16 without a byte order mark: in western text, every second byte is NUL.
-fn utf16(head: &[u8]) -> Option<&'static str> {
-    let head = &head[..head.len().min(512)];
-    let nul = |parity: usize| head.iter().skip(parity).step_by(2).filter(|b| **b == 0).count();
-    let (even, odd, half) = (nul(0), nul(1), head.len() / 2);
-    if half < 4 {
-        None
-    } else if odd * 10 >= half * 6 && even * 10 < half {
-        Some("UTF-16 text (little endian, no byte order mark)")
-    } else if even * 10 >= half * 6 && odd * 10 < half {
-        Some("UTF-16 text (big endian, no byte order mark)")
-    } else {
-        None
-    }
+/// True if the first row is a single line.
+fn first_line_is_whole(rest: &[u8]) -> bool {
+    let end = memchr(b'\n', rest).unwrap_or(rest.len());
+    let line = rest[..end].trim_ascii_end();
+    // A line longer than the window is a long row.
+    end == rest.len() || line.ends_with(b"}")
 }

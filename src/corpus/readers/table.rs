@@ -1,7 +1,8 @@
 //! Tables with a header line and tab-separated fields.
 
 use super::error::{DropKind, ReadError, Unread};
-use super::format::{Emit, Head, Parser};
+use super::format::{Emit, Head, Parser, has_name};
+use super::quoting::Quoting;
 use super::text::Text;
 
 const MAX_FIELDS: usize = 256;
@@ -10,6 +11,8 @@ const MAX_FIELDS: usize = 256;
 pub(crate) struct Header {
     names: Vec<String>,
     line: String,
+    /// True if quotation marks enclose fields.
+    quoted: bool,
 }
 
 impl Header {
@@ -18,12 +21,11 @@ impl Header {
     /// # Errors
     /// [`ReadError`] if two columns have the same name. Unnamed columns, as added by spreadsheets, are ignored.
     pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
-        let mut names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
-        // The index column of a table written by pandas has no name.
-        if let [first, _, ..] = &mut names[..]
-            && first.is_empty()
-        {
-            "index".clone_into(first);
+        let name = |column: &&str| if is_index(column) { String::new() } else { column.trim().to_owned() };
+        let mut names: Vec<String> = head.columns.iter().map(name).collect();
+        // The first column without a name is an index.
+        if names.len() > 1 && names[0].is_empty() && !has_name(&head.columns, "index") {
+            "index".clone_into(&mut names[0]);
         }
         let bad = names.iter().enumerate().find(|(k, n)| !n.is_empty() && names[..*k].contains(*n));
         match bad {
@@ -31,7 +33,11 @@ impl Header {
                 let what = format!("column {} is named `{name}`", k + 1);
                 Err(ReadError::line(head.file, 1, what, "a header with a different name for every column"))
             }
-            None => Ok(Self { names, line: head.lines.first().map_or_else(String::new, |l| (*l).to_owned()) }),
+            None => Ok(Self {
+                names,
+                line: head.lines.first().map_or_else(String::new, |l| (*l).to_owned()),
+                quoted: head.quoting != Quoting::Text,
+            }),
         }
     }
 
@@ -47,7 +53,7 @@ impl Header {
     pub(crate) fn split<'l>(&self, line: &'l str) -> Result<Fields<'_, 'l>, Unread> {
         let (mut values, wanted) = (line.split('\t').take(MAX_FIELDS).collect::<Vec<&str>>(), self.names.len());
         let found = values.len();
-        if found > wanted {
+        if found > wanted && self.quoted {
             values = quoted_fields(line);
         }
         if values.len() == wanted {
@@ -119,7 +125,12 @@ impl<'l> Fields<'_, 'l> {
     /// [`Unread`] if there is no such column or the field is empty.
     pub(crate) fn text(&self, column: &str) -> Result<Text<'l>, Unread> {
         let raw = self.raw(column)?;
-        if raw.trim().is_empty() { Err(Unread::missing(column)) } else { Ok(unquoted(raw)) }
+        if raw.trim().is_empty() { Err(Unread::missing(column)) } else { Ok(self.plain(raw)) }
+    }
+
+    /// Removes quotation marks if they enclose fields in this table.
+    pub(crate) fn plain(&self, raw: &'l str) -> Text<'l> {
+        if self.header.quoted { unquoted(raw) } else { raw.into() }
     }
 
     /// Parses the field as a whole number.
@@ -143,6 +154,20 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     }
     let plain = inner.replace("\"\"", "");
     if plain.contains('"') { raw.into() } else { inner.replace("\"\"", "\"").into() }
+}
+
+/// True for names of index columns that pandas writes: none, `Unnamed: 0` or `__index_level_0__`.
+pub(crate) fn is_index(name: &str) -> bool {
+    let name = name.trim();
+    name.is_empty() || name.starts_with("Unnamed: ") || name.starts_with("__index_level_")
+}
+
+/// True for an empty cell and for the words for a missing value that pandas, R and spreadsheets write, in any case.
+pub fn is_missing(cell: &str) -> bool {
+    const WORDS: [&str; 14] =
+        ["nan", "-nan", "na", "n/a", "#n/a", "<na>", "null", "none", "-", "--", "–", "—", "?", "."];
+    let cell = cell.trim();
+    cell.is_empty() || WORDS.iter().any(|word| word.eq_ignore_ascii_case(cell))
 }
 
 /// Field separators other than tabs.
@@ -238,7 +263,7 @@ mod tests {
     #[test]
     fn tabs_within_quotes_are_text() {
         let head = "text\tlabel";
-        let header = Header { names: head.split('\t').map(str::to_owned).collect(), line: head.into() };
+        let header = Header { names: head.split('\t').map(str::to_owned).collect(), line: head.into(), quoted: true };
         for (line, text) in [
             ("\"a\tb\"\tx", Some("a\tb")),
             ("\"a \"\"b\"\"\tc\"\tx", Some("a \"b\"\tc")),

@@ -41,7 +41,11 @@ pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError
         gather.summaries = true;
         return document(&bytes, Layout::List, gather);
     }
+    let is_workbook = entries.iter().any(|e| e.name.starts_with("xl/"));
     entries.retain(|e| e.name.starts_with("samples/") && e.name.ends_with(".json"));
+    if is_workbook {
+        return Err(ReadError::file(path, "an Excel workbook", "the table as text: save it as CSV UTF-8"));
+    }
     if entries.is_empty() {
         return Err(ReadError::file(
             path,

@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use super::gather::Gather;
-use super::keys::{is_id, is_text, known};
+use super::gather::{Gather, is_metric};
+use super::keys::{STAND_INS, is_id, is_text, known};
 use super::line::{Line, LineSeed};
 use super::value::Scalar;
 use crate::readers::source::Frames;
-use crate::readers::{MAX_LINE, ReadError};
+use crate::readers::{MAX_LINE, ReadError, UTF_8, decode};
 
 /// Text columns that can identify an item if there is no identifier column.
 const TEXTS: [&str; 4] = ["question", "input", "prompt", "sentence"];
@@ -22,20 +22,31 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         let Some(number) = record(frames, &mut text, None)? else { return Ok(()) };
         at = number;
         separator = most_frequent(&text);
-        // The header may be preceded by Excel's `sep=;` and by blank lines.
-        if !text.trim().is_empty() && !text.trim().to_lowercase().starts_with("sep=") {
+        if !text.trim().is_empty() {
             header = fields(&text, separator).iter().map(|cell| column(cell)).collect();
+            // The index column that pandas writes has no name.
+            if let Some(first) = header.first_mut().filter(|first| first.is_empty()) {
+                STAND_INS[0].clone_into(first);
+            }
         }
     }
     if !header.iter().any(|h| is_id(h)) {
-        match header.iter_mut().find(|h| TEXTS.contains(&h.as_str())) {
-            Some(name) => *name = "id".into(),
-            None => {
+        let position = |names: &[&str]| header.iter().position(|h| names.contains(&h.as_str()));
+        match (position(&TEXTS), position(&STAND_INS)) {
+            (Some(k), _) => header[k] = "id".into(),
+            (None, Some(_)) => {}
+            (None, None) => {
                 let shown = base::text::shortened(&header.join(", "), 120);
                 let expected = "JSON lines, or a table with a column `id`";
                 return gather.refuse(at, format!("a header without `id`: {shown}"), expected);
             }
         }
+    }
+    let is_used =
+        |name: &String| known(name).is_some() || is_metric(name) || gather.wanted.metric.as_ref() == Some(name);
+    if let Some(k) = (1..header.len()).find(|k| is_used(&header[*k]) && header[..*k].contains(&header[*k])) {
+        let what = format!("column {} is also named `{}`", k + 1, base::text::shortened(&header[k], 60));
+        return gather.refuse(at, what, "each column once");
     }
     if text.trim_end().contains('\r') {
         let expected = "line feeds; convert it, for example with tr '\\r' '\\n'";
@@ -54,6 +65,9 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         }
         let mut line = Line::default();
         for (key, cell) in header.iter().zip(cells) {
+            if !is_text(key) && is_grouped(&cell) && gather.grouped.is_none() {
+                gather.grouped = Some((number, key.clone(), cell.trim().to_owned()));
+            }
             line.put(Cow::Borrowed(key), scalar(key, cell, separator), seed);
         }
         if seed.detail {
@@ -62,6 +76,19 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         gather.take(line, number)?;
     }
     Ok(())
+}
+
+/// True for numbers with thousands separators, which cannot be told from decimal marks: `1,234.5`, `1.234,5` or `1,234`.
+fn is_grouped(cell: &str) -> bool {
+    let digits = cell.trim().trim_start_matches('-');
+    let (whole, last) = digits.rsplit_once([',', '.', ' ', '\'']).unwrap_or(("", digits));
+    let groups: Vec<&str> = whole.split([',', '.', ' ', '\'']).collect();
+    let is_digits = |t: &&str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    let threes = |list: &[&str]| list.iter().all(|g| g.len() == 3);
+    groups.iter().chain([&last]).all(is_digits)
+        && groups[0].len() <= 3
+        && threes(&groups[1..])
+        && (groups.len() > 1 || last.len() == 3 && digits.contains([',', ' ', '\'']))
 }
 
 /// Returns the known key for a header cell, ignoring case and word separators.
@@ -119,12 +146,8 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
                 None => Ok(None),
             };
         };
-        let line = match std::str::from_utf8(frames.bytes(range)) {
-            Ok(line) => line,
-            Err(_) => {
-                return Err(ReadError::line(frames.file(), number, "bytes that are not UTF-8", "UTF-8 text"));
-            }
-        };
+        let line = decode(frames.bytes(range));
+        let line = line.map_err(|what| ReadError::line(frames.file(), number, what, UTF_8))?;
         if begun.is_some() {
             text.push('\n');
         }

@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::evalplus::Samples;
+use super::evalplus::{Samples, passed};
 use super::gather::Gather;
 use super::line::{Key, Line, LineSeed};
-use super::python::plain;
-use super::value::{Scalar, truth};
-use crate::readers::ReadError;
+use super::python::{exact_integers, plain};
+use super::value::{Digest, Scalar, truth};
 use crate::readers::source::Frames;
+use crate::readers::{ReadError, UTF_8, decode};
 use base::text::shortened;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +22,17 @@ pub(crate) enum Layout {
     Map,
     /// Lists of identifiers, one of which contains the resolved items (SWE-bench reports).
     Lists,
+    /// Rows in a list under one of [`WRAPPERS`].
+    Wrapped,
     /// Samples by task (evalplus).
     EvalPlus,
     /// Lists of rows by task under `samples`; only a single task is supported (lm-evaluation-harness).
     ByTask,
     List,
 }
+
+/// Keys under which files have their rows as a list.
+pub(crate) const WRAPPERS: [&str; 7] = ["data", "rows", "records", "items", "examples", "instances", "results"];
 
 /// Reads a document that contains all rows.
 pub(crate) fn whole(frames: &mut Frames, layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
@@ -44,25 +49,23 @@ pub(crate) fn whole(frames: &mut Frames, layout: Layout, gather: &mut Gather<'_>
 
 /// Reads rows in sequence: one per line, objects over several lines, or elements of an array.
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
-    let window = frames.window().trim_ascii_start();
-    let spread = window.starts_with(b"[") || !first_line_is_whole(window);
     let seed = LineSeed::from(gather.wanted);
-    loop {
-        let piece = if spread { frames.next_value()? } else { frames.next_line()? };
-        let Some((number, range)) = piece else { return Ok(()) };
+    while let Some((number, range)) = frames.next_row()? {
         let bytes = frames.bytes(range);
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
+        let bytes = &*exact_integers(bytes);
         let outcome = match parse(bytes, seed) {
             Ok(line) => gather.take(line, number),
             Err(first) => match parse(&plain(bytes), seed) {
                 Ok(line) => gather.take(line, number),
-                Err(_) => Err(ReadError::line(gather.file, number, words(&first), "one JSON object per line")),
+                Err(_) => Err(match decode(bytes) {
+                    Ok(_) => ReadError::line(gather.file, number, words(&first), "one JSON object per line"),
+                    Err(what) => ReadError::line(gather.file, number, what, UTF_8),
+                }),
             },
         };
         outcome?;
     }
+    Ok(())
 }
 
 /// Removes the position from a JSON error, because it is relative to the start of the row.
@@ -81,27 +84,19 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
     Ok(line)
 }
 
-/// True if the first row is a single line.
-fn first_line_is_whole(rest: &[u8]) -> bool {
-    let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-    let line = rest[..end].trim_ascii_end();
-    // A line that does not end within the window is assumed to be one long row.
-    end == rest.len() || line.ends_with(b"}")
-}
-
 /// Parses the rows of a whole document.
 pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     gather.by_item = true;
     gather.numbered = matches!(layout, Layout::Under("details"));
     gather.samples |= matches!(layout, Layout::Under("samples"));
-    let bytes = plain(bytes);
+    let bytes = exact_integers(bytes);
+    let bytes = plain(&bytes);
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_slice(&bytes);
     let walk = Walk { gather, failed: &mut failed, layout, top: true };
     let outcome = walk.deserialize(&mut json).and_then(|()| json.end());
     match (failed, outcome) {
         (Some(error), _) => Err(error),
-
         (None, Err(e)) => Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a complete JSON document")),
         (None, Ok(())) => Ok(()),
     }
@@ -167,9 +162,17 @@ impl<'g> Walk<'_, 'g> {
             for (run, statuses) in samples.into_iter().enumerate() {
                 number += 1;
                 let mut line = Line { id: Some(task.clone()), run: Some(run.to_string().into()), ..Line::default() };
-                for (name, passed) in ["base", "plus"].into_iter().zip(statuses) {
+                for (name, status) in ["base", "plus"].into_iter().zip(statuses) {
                     line.metrics.push(name.into());
-                    line.values.extend(passed.map(|p| (name.into(), f64::from(u8::from(p)))));
+                    let Some(status) = status else { continue };
+                    let Some(passed) = passed(&status) else {
+                        let what =
+                            format!("{}: unknown {name} status `{}`", shortened(&task, 60), shortened(&status, 60));
+                        let expected = "pass or fail (or success, failed, timeout, timed out, error)";
+                        *self.failed = Some(ReadError::file(self.gather.file, what, expected));
+                        return Err(de::Error::custom("stopped"));
+                    };
+                    line.values.push((name.into(), f64::from(u8::from(passed))));
                 }
                 self.take(line, number)?;
             }
@@ -212,17 +215,21 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
             (true, Layout::Lists) => return self.lists(map),
             (false, Layout::EvalPlus) => return self.samples(map),
             (false, Layout::ByTask) => return self.tasks(map),
-            (true, Layout::Under(_) | Layout::EvalPlus | Layout::ByTask) => {
-                let wanted = match self.layout {
-                    Layout::Under(key) => key,
-                    Layout::ByTask => "samples",
-                    _ => "eval",
+            (true, Layout::Under(_) | Layout::Wrapped | Layout::EvalPlus | Layout::ByTask) => {
+                let wanted: &[&str] = match self.layout {
+                    Layout::Under(key) => &[key],
+                    Layout::Wrapped => &WRAPPERS,
+                    Layout::ByTask => &["samples"],
+                    _ => &["eval"],
                 };
                 let mut found = false;
                 while let Some(Key(key)) = map.next_key()? {
-                    if key == wanted {
+                    if wanted.contains(&key.as_ref()) && !found {
                         found = true;
                         map.next_value_seed(self.inner())?;
+                    } else if key == "hash" && self.layout == Layout::EvalPlus {
+                        // The hash of the data set, which all items have in common.
+                        self.gather.data_hash = map.next_value::<Digest>()?.0;
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }

@@ -3,9 +3,11 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// Results of base and plus tests for each sample of a task. Both the current format (a list of samples) and the old one (lists by test)
+use super::value::truth;
+
+/// Status of the base and plus tests for each sample of a task. Both the current format (a list of samples) and the old one (lists by test)
 /// are accepted.
-pub(crate) struct Samples(pub Vec<[Option<bool>; 2]>);
+pub(crate) struct Samples(pub Vec<[Option<String>; 2]>);
 
 #[derive(Deserialize)]
 struct Sample {
@@ -29,15 +31,21 @@ impl<'de> Deserialize<'de> for Samples {
             Now(Vec<Sample>),
             Then(Older),
         }
-        let passed = |status: &String| status == "pass";
+        let status = |list: &[(String, IgnoredAny)], k: usize| list.get(k).map(|(status, _)| status.clone());
         Ok(Samples(match Either::deserialize(deserializer)? {
-            Either::Now(samples) => samples
-                .iter()
-                .map(|s| [s.base_status.as_ref().map(passed), s.plus_status.as_ref().map(passed)])
-                .collect(),
-            Either::Then(older) => (0..older.base.len())
-                .map(|k| [&older.base, &older.plus].map(|list| list.get(k).map(|(status, _)| passed(status))))
+            Either::Now(samples) => samples.into_iter().map(|s| [s.base_status, s.plus_status]).collect(),
+            Either::Then(older) => (0..older.base.len().max(older.plus.len()))
+                .map(|k| [status(&older.base, k), status(&older.plus, k)])
                 .collect(),
         }))
+    }
+}
+
+/// True if a status means that all tests passed; `None` for unknown words. Versions before 0.3 write `success`.
+pub(crate) fn passed(status: &str) -> Option<bool> {
+    let stopped = ["timeout", "timed out", "timed_out", "error", "syntax error", "exception", "crash"];
+    match stopped.iter().any(|word| status.trim().eq_ignore_ascii_case(word)) {
+        true => Some(false),
+        false => truth(status),
     }
 }

@@ -1,14 +1,17 @@
 //! Collects the rows of a file, divided by filter and run.
 
+mod finish;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::ids::{Names, Places};
-use super::keys::CORRECT;
-use super::line::{Line, Print};
+use super::ids::Names;
+use super::keys::{CORRECT, WRONG};
+use super::line::Line;
 use super::nested::is_bookkeeping;
-use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted, alike};
+use super::value::{TRUTHS, decimal, digest_of_answer};
+use super::{Detail, MOST_ITEMS, NO_FILTER, Print, Wanted, alike};
 use crate::readers::ReadError;
 
 /// Maximum number of metrics, filters, or runs per file.
@@ -20,7 +23,9 @@ enum Shape {
     Metrics,
     /// `correct` or an equivalent key.
     Correct(&'static str),
-    /// `prediction` compared with `target`.
+    /// A key whose value is 1 for a wrong answer.
+    Wrong(&'static str),
+    /// `prediction` compared to `target`.
     Prediction,
     /// Index of the best `pll_scores` entry, compared with `answer_idx`.
     Bear,
@@ -54,13 +59,22 @@ struct Column {
 }
 
 /// True if the column name is a metric, such as `acc_norm`, `F1` or `rouge-l`.
-fn is_metric(name: &str) -> bool {
+pub(crate) fn is_metric(name: &str) -> bool {
     let first = name.split(['_', '-', '@', '.', '/', ' ', '(']).next().unwrap_or_default().to_lowercase();
     ["acc", "accuracy", "exact", "em", "f1", "score", "bleu", "chrf", "ter", "mcc", "pass", "quasi", "reward"]
         .contains(&first.as_str())
         || first.starts_with("rouge")
         || first.starts_with("bertscore")
         || first.starts_with("sacre")
+}
+
+/// Removes decimals that are all zero from a number, so that `1` and `1.0` are the same name.
+fn without_zeros(name: &str) -> &str {
+    let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    match name.split_once('.') {
+        Some((whole, zeros)) if digits(whole) && digits(zeros) && zeros.bytes().all(|b| b == b'0') => whole,
+        _ => name,
+    }
 }
 
 pub(crate) struct Gather<'a> {
@@ -93,6 +107,19 @@ pub(crate) struct Gather<'a> {
     unscored: usize,
     /// Number of wrong predictions that differ from their target only in case or surrounding spaces.
     nearly: usize,
+    /// Number of predictions that equal their target, and the first other prediction with its target.
+    equal: usize,
+    unequal: Option<(String, String)>,
+    /// Number of empty predictions.
+    blank: usize,
+    /// Number of targets that are lists.
+    listed: usize,
+    /// Number of rows whose prediction is 0 or 1 without an expected answer.
+    binary_answers: usize,
+    /// Line, column and text of the first number with thousands separators.
+    pub grouped: Option<(u64, String, String)>,
+    /// Digest of the data set's hash, or 0.
+    pub data_hash: u32,
     rows: u64,
 }
 
@@ -121,6 +148,13 @@ impl<'a> Gather<'a> {
             unnamed: true,
             unscored: 0,
             nearly: 0,
+            equal: 0,
+            unequal: None,
+            blank: 0,
+            listed: 0,
+            binary_answers: 0,
+            grouped: None,
+            data_hash: 0,
             rows: 0,
         }
     }
@@ -147,7 +181,7 @@ impl<'a> Gather<'a> {
         if line.id.is_none() && (self.numbered || line.is_ordered) {
             line.id = Some(Cow::Owned((self.rows - 1).to_string()));
         }
-        let Some(id) = line.id.take() else {
+        let Some(id) = line.id.take().or(line.stand_in.take()) else {
             return self.refuse(
                 number,
                 "a row without an identifier",
@@ -171,7 +205,7 @@ impl<'a> Gather<'a> {
             None => self.shape_of(&line, number)?,
         };
         self.shape = Some(shape);
-        self.ids.push(&id, Some(filter).filter(|f| *f != NO_FILTER));
+        self.ids.push(without_zeros(&id), Some(filter).filter(|f| *f != NO_FILTER));
         self.lines.push(number);
         self.filter_of.push(self.filters.number(filter));
         self.run_of.push(self.runs.number(line.run.as_deref().unwrap_or_default()));
@@ -182,13 +216,18 @@ impl<'a> Gather<'a> {
         match &line.cluster {
             Some(cluster) => {
                 self.clustered += 1;
-                self.clusters.push(cluster, None);
+                self.clusters.push(without_zeros(cluster), None);
             }
             None => self.clusters.push("", None),
         }
         if self.clustered != 0 && self.clustered != place + 1 {
-            let what = "only some rows have a `cluster`";
+            let what = "only some rows have a `cluster` (cells such as NaN and NA have none)";
             return self.refuse(number, what, "`cluster` in all rows or in none");
+        }
+        if let Some(answer) = line.named.as_deref().filter(|_| line.target_rank == 0) {
+            let is_expected = line.prediction.is_some() || line.is_unanswered;
+            let slot = if is_expected { &mut line.print.target } else { &mut line.print.answer };
+            *slot = digest_of_answer(answer, self.wanted.lenient);
         }
         self.prints.push(if self.summaries { Print { input: 0, ..line.print } } else { line.print });
         if self.wanted.detail {
@@ -225,11 +264,19 @@ impl<'a> Gather<'a> {
         if let Some(key) = correct() {
             return Ok(Shape::Correct(key));
         }
+        if let Some(key) = WRONG.into_iter().find(|key| line.value(key).is_some_and(|v| v == 0.0 || v == 1.0))
+            && line.values.len() == 1
+        {
+            return Ok(Shape::Wrong(key));
+        }
         if let Some(key) = CORRECT.into_iter().take(4).find(|key| line.others.iter().any(|other| other == key)) {
             let what = format!("`{key}` is not a finite number, yes or no");
-            return self.refuse(number, what, "0 or 1, true or false, yes or no");
+            return self.refuse(number, what, TRUTHS);
         }
-        if line.prediction.is_some() && line.expected_answer().is_some() {
+        // The whole output is compared with the target only if no metric is given.
+        let is_scored = line.prediction_rank <= 2 && line.numbers().into_iter().any(is_metric);
+        let is_answer = line.prediction.is_some() && !is_scored || line.is_unanswered;
+        if is_answer && (line.expected_answer().is_some() || !line.targets.is_empty()) {
             return Ok(Shape::Prediction);
         }
         // A column counts if it is the only numeric column or has the name of a metric.
@@ -238,6 +285,10 @@ impl<'a> Gather<'a> {
         self.named = numbers.iter().filter(named).map(|name| (*name).to_owned()).collect();
         if !self.named.is_empty() {
             return Ok(Shape::Metrics);
+        }
+        let grouped = self.grouped.as_ref().and_then(|(_, column, _)| self.grouped_number(column));
+        if let Some((line, what)) = grouped.filter(|_| numbers.is_empty()) {
+            return self.refuse(line, what, "a number without thousands separators");
         }
         let known = base::text::shortened(&numbers.join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
@@ -251,21 +302,38 @@ impl<'a> Gather<'a> {
     fn values(&mut self, shape: Shape, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
         let value = match shape {
             Shape::Metrics => return self.metrics(line, number),
-            Shape::Correct(key) => match line.value(key) {
-                Some(v) if v == 0.0 || v == 1.0 => v,
+            Shape::Correct(key) | Shape::Wrong(key) => match line.value(key) {
+                Some(v) if v == 0.0 || v == 1.0 => {
+                    let is_binary = |p: &Cow<'_, str>| matches!(decimal(p), Some((_, "" | "1", "")));
+                    let alone = line.expected_answer().is_none() && line.targets.is_empty();
+                    self.binary_answers += usize::from(alone && line.prediction.as_ref().is_some_and(is_binary));
+                    if shape == Shape::Correct(key) { v } else { 1.0 - v }
+                }
                 Some(v) if v.is_finite() => {
-                    return self.refuse(number, format!("`{key}` is {v}"), "0 or 1, true or false, yes or no");
+                    return self.refuse(number, format!("`{key}` is {v}"), TRUTHS);
                 }
                 Some(_) => return self.refuse(number, format!("`{key}` is not a finite number"), "0 or 1"),
                 None => {
                     let what = format!("`{key}` is missing or not a number");
-                    return self.refuse(number, what, "0 or 1, true or false, yes or no, in every row");
+                    return self.refuse(number, what, format!("{TRUTHS}, in every row"));
                 }
             },
             Shape::Prediction => match (&line.prediction, line.expected_answer()) {
+                (Some(p), None) if !line.targets.is_empty() => {
+                    self.listed += 1;
+                    f64::from(u8::from(line.targets.iter().any(|t| self.wanted.agrees(p, t))))
+                }
+                (None, target) if line.is_unanswered && (target.is_some() || !line.targets.is_empty()) => {
+                    self.blank += 1;
+                    0.0
+                }
                 (Some(p), Some(t)) => {
                     let agrees = self.wanted.agrees(p, t);
                     self.nearly += usize::from(!agrees && alike(p, t));
+                    self.equal += usize::from(agrees);
+                    if !agrees && self.unequal.is_none() {
+                        self.unequal = Some((base::text::shortened(p, 40), base::text::shortened(t, 40)));
+                    }
                     f64::from(u8::from(agrees))
                 }
                 _ => return self.refuse(number, "`prediction` or `target` is missing", "both in every row"),
@@ -348,141 +416,5 @@ impl<'a> Gather<'a> {
             (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => Ok(best as u64 == answer),
             _ => self.refuse(number, "`pll_scores` is missing, or `answer_idx` is out of range", "BEAR results"),
         }
-    }
-
-    /// Drops metrics that are missing from a row and returns a note on each.
-    fn settle(&mut self) -> Result<Vec<String>, ReadError> {
-        let n = self.ids.len();
-        for column in &mut self.columns {
-            if column.values.len() < n {
-                if column.missing == 0 {
-                    column.first_missing = self.lines[column.values.len()];
-                }
-                column.missing += n - column.values.len();
-                column.values.resize(n, f64::NAN);
-            }
-        }
-        if self.columns.iter().all(|c| c.missing > 0) {
-            let (shown, line) = self
-                .columns
-                .first()
-                .map_or((String::new(), self.lines[0]), |c| (base::text::shortened(&c.name, 60), c.first_missing));
-            let what = format!("`{shown}` is missing or not a finite number");
-            return self.refuse(line, what, "a number in every row");
-        }
-        let mut notes = Vec::new();
-        for column in self.columns.iter().filter(|c| c.missing > 0) {
-            let name = base::text::shortened(&column.name, 60);
-            notes.push(format!("metric `{name}` left out: {} of {n} rows have no number for it", column.missing));
-        }
-        if self.unscored > 0 {
-            let samples = if self.unscored == 1 { "sample" } else { "samples" };
-            notes.push(format!("left out {} {samples} without a score", self.unscored));
-        }
-        if self.nearly > 0 {
-            let nearly = self.nearly;
-            notes.push(format!(
-                "{nearly} of {n} predictions differ from the target only in case or in leading or trailing spaces and count as wrong; \
-                 `--match lenient` counts them as right"
-            ));
-        }
-        self.columns.retain(|c| c.missing == 0);
-        Ok(notes)
-    }
-
-    /// Returns the rows by filter, in file order.
-    pub(crate) fn finish(mut self) -> Result<Vec<Group>, ReadError> {
-        if self.ids.is_empty() {
-            return Err(ReadError::file(self.file, "it has no rows", "results with one item per row"));
-        }
-        let notes = self.settle()?;
-        if self.filters.names.len() == 1 && self.runs.names.len() == 1 && self.unnamed {
-            self.name_filters();
-        }
-        let mut groups = Vec::new();
-        for (number, name) in self.filters.names.iter().enumerate() {
-            let rows: Vec<u32> =
-                (0..self.ids.len() as u32).filter(|row| self.filter_of[*row as usize] == number as u32).collect();
-            if self.wanted.filter.as_ref().is_none_or(|wanted| wanted == name) {
-                let runs = self.runs(rows)?;
-                groups.push(Group { filter: name.clone(), runs, notes: notes.clone() });
-            }
-        }
-        if groups.is_empty() {
-            let known = base::text::shortened(&self.filters.names.join(", "), 300);
-            let filter = self.wanted.filter.as_deref().unwrap_or_default();
-            let what = format!("no row has the filter `{}`", base::text::shortened(filter, 60));
-            return Err(ReadError::file(self.file, what, format!("one of: {known}")));
-        }
-        Ok(groups)
-    }
-
-    /// Assigns names to unnamed filters. Older versions of lm-evaluation-harness write the rows of all filters one after another. If all
-    /// documents occur equally often, the k-th occurrence belongs to filter k.
-    fn name_filters(&mut self) {
-        let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
-        let mut times = Vec::with_capacity(self.ids.len());
-        for (id, print) in self.ids.iter().zip(&self.prints) {
-            let (count, first) = seen.entry(id).or_insert((0, *print));
-            if first.differs(print) {
-                return;
-            }
-            times.push(*count);
-            *count += 1;
-        }
-        let most = seen.values().map(|(count, _)| *count).max().unwrap_or(1);
-        if !(2..=20).contains(&most) || seen.values().any(|(count, _)| *count != most) {
-            return;
-        }
-        let names: Vec<String> = (1..=most).map(|k| format!("filter{k}")).collect();
-        let mut ids = Names::default();
-        for (id, time) in self.ids.iter().zip(&times) {
-            ids.push(id, Some(&names[*time as usize]));
-        }
-        self.ids = ids;
-        (self.filters.names, self.filter_of) = (names, times);
-    }
-
-    /// Splits rows into runs. If no identifier repeats, the file is a single run, even if its rows have different seeds.
-    fn runs(&self, rows: Vec<u32>) -> Result<Vec<Results>, ReadError> {
-        let mut by_run: Vec<Vec<u32>> = vec![Vec::new(); self.runs.names.len().min(MOST_NAMES)];
-        let alone = by_run.len() == 1 || self.runs.names.len() > MOST_NAMES;
-        if !alone {
-            let mut seen = std::collections::HashSet::with_capacity(rows.len());
-            if rows.iter().any(|row| !seen.insert(self.ids.get(*row as usize))) {
-                rows.iter().for_each(|row| by_run[self.run_of[*row as usize] as usize].push(*row));
-                let filled = by_run.into_iter().filter(|rows| !rows.is_empty());
-                return filled.map(|rows| self.part(&rows)).collect();
-            }
-        }
-        Ok(vec![self.part(&rows)?])
-    }
-
-    fn part(&self, rows: &[u32]) -> Result<Results, ReadError> {
-        let all = rows.len() == self.ids.len();
-        let pick = |names: &Names| {
-            let mut picked = Names::default();
-            rows.iter().for_each(|row| picked.push(names.get(*row as usize).unwrap_or_default(), None));
-            picked
-        };
-        let ids = if all { self.ids.clone() } else { pick(&self.ids) };
-        let places = Places::of(&ids).map_err(|place| {
-            let shown = base::text::shortened(ids.get(place).unwrap_or_default(), 60);
-            let line = self.lines[rows[place] as usize];
-            self.error(line, format!("the identifier `{shown}` occurs twice"), "each item once")
-        })?;
-        let values = |c: &Column| rows.iter().map(|row| c.values[*row as usize]).collect();
-        Ok(Results {
-            file: self.file.to_owned(),
-            places,
-            ids,
-            metrics: self.columns.iter().map(|c| Metric { name: c.name.clone(), values: values(c) }).collect(),
-            clusters: (self.clustered > 0).then(|| pick(&self.clusters)),
-            prints: rows.iter().map(|row| self.prints[*row as usize]).collect(),
-            details: match self.wanted.detail {
-                true => rows.iter().map(|row| self.details[*row as usize].clone()).collect(),
-                false => Vec::new(),
-            },
-        })
     }
 }

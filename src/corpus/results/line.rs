@@ -7,22 +7,13 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, Ma
 
 use super::Wanted;
 use super::choices::{self, Choices};
-use super::keys::{CLUSTERS, CORRECT, HARNESS, IDS, INPUTS, PREDICTIONS, RUNS, TARGETS, is_id, known, rank};
+use super::keys::{
+    CLUSTERS, CORRECT, HARNESS, HASHES, IDS, INPUTS, PREDICTIONS, PROMPTS, RUNS, STAND_INS, TARGETS, is_id, known, rank,
+};
 use super::nested::{Perturbation, Scorers, Stats};
-use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
-
-/// Digests of an item's question and target; a digest is 0 if its text is missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Print {
-    /// Digest of `doc_hash`.
-    pub hash: u32,
-    /// Digest of the whole `doc`.
-    pub doc: u32,
-    /// Digest of `target`.
-    pub target: u32,
-    /// Digest of `input` or `question`.
-    pub input: u32,
-}
+use super::print::Print;
+use super::value::{Digest, Excerpt, Scalar, digest_of_text, own, several};
+use crate::readers::is_missing;
 
 /// A row, borrowed from its line where possible.
 #[derive(Debug, Default)]
@@ -34,7 +25,13 @@ pub(crate) struct Line<'a> {
     /// Epoch, seed or repetition.
     pub run: Option<Cow<'a, str>>,
     pub prediction: Option<Cow<'a, str>>,
+    /// True if the row has a key for the model's answer without a value.
+    pub is_unanswered: bool,
     pub target: Option<Cow<'a, str>>,
+    /// Expected answers, if the target is a list of several.
+    pub targets: Vec<String>,
+    /// Identifier for rows without another one.
+    pub stand_in: Option<Cow<'a, str>>,
     pub metrics: Vec<Cow<'a, str>>,
     /// `answer_idx`.
     pub answer: Option<u64>,
@@ -64,13 +61,17 @@ pub(crate) struct Line<'a> {
     pub traits: Vec<(String, String)>,
     pub rank: u8,
     pub target_rank: u8,
+    pub prediction_rank: u8,
     pub cluster_rank: u8,
     pub said_rank: u8,
 }
 
 /// True for keys that describe the item itself.
 fn is_trait(name: &str) -> bool {
-    !["doc_hash", "prompt_hash", "target_hash", "filter"].contains(&name) && !is_id(name) && !CORRECT.contains(&name)
+    !["prompt_hash", "target_hash", "filter"].contains(&name)
+        && !is_id(name)
+        && !CORRECT.contains(&name)
+        && !HASHES.contains(&name)
 }
 
 impl<'a> Line<'a> {
@@ -95,14 +96,35 @@ impl<'a> Line<'a> {
                 return;
             }
             _ if PREDICTIONS.contains(&name) => {
-                self.prediction = self.prediction.take().or(value.text());
+                let rank = rank(&PREDICTIONS, name);
+                if rank > self.prediction_rank {
+                    let empty = value.is_blank();
+                    self.is_unanswered |= empty;
+                    if let Some(text) = value.text().filter(|_| !empty) {
+                        (self.prediction, self.prediction_rank) = (Some(text), rank);
+                    }
+                }
                 return;
             }
             "answer" => return self.named = value.text(),
             _ if INPUTS.contains(&name) => {
-                self.print.input = value.digest(false);
-                if detail {
-                    self.asked = value.text().map(|text| own(&text));
+                let rank = rank(&INPUTS, name);
+                if rank > self.print.input_rank && !value.is_blank() {
+                    (self.print.input, self.print.input_rank) = (value.digest(false), rank);
+                    if detail {
+                        self.asked = value.text().map(|text| own(&text));
+                    }
+                }
+                return;
+            }
+            _ if PROMPTS.contains(&name) => self.print.prompt = value.digest(false),
+            _ if HASHES.contains(&name) => {
+                let rank = rank(&HASHES, name);
+                self.harness |= name == "doc_hash";
+                if rank > self.print.hash_rank
+                    && let Some(text) = value.text()
+                {
+                    (self.print.hash, self.print.hash_rank) = (digest_of_text(&text), rank);
                 }
                 return;
             }
@@ -113,17 +135,15 @@ impl<'a> Line<'a> {
         }
         match name {
             _ if is_id(name) => {
-                let rank = rank(&IDS, name);
-                if rank > self.rank
-                    && let Some(text) = value.text()
-                {
-                    (self.id, self.rank, self.is_doc_id) = (Some(text), rank, name == "doc_id");
+                if let Some(text) = value.text() {
+                    self.identify(name, text);
                 }
             }
+            _ if STAND_INS.contains(&name) => self.stand_in = self.stand_in.take().or(value.text()),
             _ if CLUSTERS.contains(&name) => {
                 let rank = rank(&CLUSTERS, name);
                 if rank > self.cluster_rank
-                    && let Some(text) = value.text()
+                    && let Some(text) = value.text().filter(|text| !is_missing(text))
                 {
                     (self.cluster, self.cluster_rank) = (Some(text), rank);
                 }
@@ -137,20 +157,29 @@ impl<'a> Line<'a> {
                 }
             }
             "filter" => self.filter = value.text(),
-            "doc_hash" => {
-                self.harness = true;
-                self.print.hash = value.text().map_or(0, |t| digest_of_text(&t));
-            }
             "answer_idx" => {
                 self.answer = value.number().filter(|v| *v >= 0.0 && v.fract() == 0.0).map(|v| v as u64);
             }
             "origin_prompt" => self.is_ordered = true,
             _ if HARNESS.contains(&name) => self.harness = true,
-            _ => match value.number() {
+            _ => match value.number().or_else(|| value.verdict().filter(|_| CORRECT.contains(&name))) {
                 Some(number) => self.values.push((key, number)),
                 None if matches!(value, Scalar::Other(_)) || CORRECT.contains(&name) => self.others.push(key),
                 None => {}
             },
+        }
+    }
+
+    /// Sets the identifier if its key has priority. BLiMP numbers the pairs of each paradigm, so both keys form the identifier.
+    fn identify(&mut self, name: &str, text: Cow<'a, str>) {
+        let (uid, pair, rank) = (rank(&IDS, "uid"), rank(&IDS, "pair_id"), rank(&IDS, name));
+        match self.id.take() {
+            Some(first) if (self.rank, rank) == (uid, pair) => self.id = Some(format!("{first} {text}").into()),
+            Some(second) if (self.rank, rank) == (pair, uid) => {
+                (self.id, self.rank) = (Some(format!("{text} {second}").into()), rank);
+            }
+            Some(other) if self.rank >= rank => self.id = Some(other),
+            _ => (self.id, self.rank, self.is_doc_id) = (Some(text), rank, name == "doc_id"),
         }
     }
 
@@ -357,7 +386,16 @@ impl LineSeed {
             }
             "arguments" if self.detail => {
                 line.harness = true;
-                line.choices.continuations = choices::continuations(&map.next_value()?);
+                let value: serde_json::Value = map.next_value()?;
+                line.print.prompt = digest_of_text(&value.to_string());
+                line.choices.continuations = choices::continuations(&value);
+            }
+            name if TARGETS.contains(&name) => {
+                let value: serde_json::Value = map.next_value()?;
+                if rank(&TARGETS, name) > line.target_rank {
+                    line.targets = several(&value);
+                }
+                line.put(key, Scalar::deserialize(value).map_err(de::Error::custom)?, self);
             }
             "doc" => {
                 let digest = map.next_value_seed(Inner { line, detail: self.detail, is_doc: true })?;
@@ -439,34 +477,5 @@ impl<'de> Visitor<'de> for LineSeed {
             line.finish_detail();
         }
         Ok(line)
-    }
-}
-
-impl Print {
-    /// True if two rows with the same identifier cannot belong to the same item.
-    pub fn differs(&self, other: &Self) -> bool {
-        let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
-        // If both rows have a hash, the hash identifies the document.
-        let document = match self.hash != 0 && other.hash != 0 {
-            true => self.hash != other.hash,
-            false => unequal(self.doc, other.doc),
-        };
-        // Models may get different prompts for the same document.
-        let same = self.hash != 0 && self.hash == other.hash;
-        document || unequal(self.target, other.target) || (!same && unequal(self.input, other.input))
-    }
-
-    /// Returns the key in which two rows differ.
-    pub fn difference(&self, other: &Self) -> &'static str {
-        let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
-        if unequal(self.hash, other.hash) {
-            "doc_hash"
-        } else if unequal(self.target, other.target) {
-            "target"
-        } else if unequal(self.input, other.input) {
-            "input"
-        } else {
-            "doc"
-        }
     }
 }

@@ -12,7 +12,7 @@
 mod archive;
 mod choices;
 mod csv;
-mod document;
+pub(crate) mod document;
 mod evalplus;
 #[cfg(test)]
 mod formats;
@@ -21,19 +21,24 @@ pub mod ids;
 mod keys;
 mod line;
 mod nested;
-mod python;
-mod registry;
+mod print;
+pub(crate) mod python;
+pub(crate) mod registry;
 #[cfg(test)]
 mod tests;
 mod value;
+#[cfg(test)]
+mod variants;
 
 use std::path::{Path, PathBuf};
 
-pub use self::line::Print;
+pub use self::print::Print;
+pub use self::value::truth;
 
 use self::gather::Gather;
 use self::ids::{Names, Places};
 use self::registry::Read;
+use self::value::decimal;
 use super::readers::ReadError;
 use super::readers::source::open;
 
@@ -58,7 +63,9 @@ pub struct Wanted {
 
 impl Wanted {
     fn agrees(&self, prediction: &str, target: &str) -> bool {
-        prediction == target || self.lenient && alike(prediction, target)
+        prediction == target
+            || decimal(prediction).is_some_and(|number| decimal(target) == Some(number))
+            || self.lenient && alike(prediction, target)
     }
 }
 
@@ -155,6 +162,7 @@ pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
         Read::Packed(_) => {
             return Err(ReadError::file(path, format!("a compressed {}", reader.name), "the same file, decompressed"));
         }
+        Read::PandasTable(orient) => return Err(registry::pandas(path, orient)),
         Read::Rows(read) => read(&mut frames, &mut gather)?,
         Read::Document(layout) => document::whole(&mut frames, layout, &mut gather)?,
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::document::{Layout, rows};
+use super::document::{Layout, WRAPPERS, rows};
 use super::gather::Gather;
 use super::keys::{CORRECT, is_id, known};
 use super::line::Key;
@@ -30,16 +30,17 @@ pub(crate) enum Read {
     Rows(fn(&mut Frames, &mut Gather<'_>) -> Result<(), ReadError>),
     /// One JSON document.
     Document(Layout),
+    /// A table that pandas wrote with this orientation, which is not supported.
+    PandasTable(&'static str),
 }
 
 /// All formats. The first one that recognises a file is used.
-pub(crate) static READERS: [Reader; 14] = [
+pub(crate) static READERS: [Reader; 16] = [
     Reader {
         name: "Inspect archive",
         recognise: |head| head.begins(&[b"PK\x03\x04", b"PK\x05\x06"]),
         read: Read::Packed(archive::rows),
     },
-    Reader { name: "Parquet table", recognise: |head| head.begins(&[b"PAR1"]), read: Read::Packed(parquet) },
     Reader {
         name: "Inspect log",
         recognise: |head| {
@@ -93,6 +94,26 @@ pub(crate) static READERS: [Reader; 14] = [
         },
         read: Read::Document(Layout::Map),
     },
+    Reader {
+        name: "table of pandas (split)",
+        recognise: |head| head.sort("columns") == Some(Sort::List) && head.sort("data") == Some(Sort::List),
+        read: Read::PandasTable("split"),
+    },
+    Reader {
+        name: "table of pandas (columns)",
+        recognise: |head| {
+            head.all(Sort::Map) && head.keys.iter().any(|(key, _)| is_id(key) || CORRECT.contains(&key.as_str()))
+        },
+        read: Read::PandasTable("columns"),
+    },
+    Reader {
+        name: "rows in a list",
+        recognise: |head| {
+            WRAPPERS.iter().any(|key| head.sort(key) == Some(Sort::List))
+                && !["doc", "metric", "metrics", "prediction"].iter().any(|key| head.has(key))
+        },
+        read: Read::Document(Layout::Wrapped),
+    },
     // lm-evaluation-harness, lmms-eval, HELM, lighteval, BEAR and plain rows are distinguished by the keys of each row.
     Reader { name: "JSON lines", recognise: |head| head.begins(&[b"{"]), read: Read::Rows(rows) },
     Reader { name: "JSON array", recognise: |head| head.begins(&[b"["]), read: Read::Rows(rows) },
@@ -106,13 +127,14 @@ pub(crate) fn recognise(window: &[u8]) -> &'static Reader {
     READERS.iter().find(|reader| (reader.recognise)(&head)).unwrap_or(table)
 }
 
-fn parquet(path: &Path, _: &mut Gather<'_>) -> Result<(), ReadError> {
+/// Returns the error for a table of pandas, with the command that converts it.
+pub(crate) fn pandas(path: &Path, orient: &str) -> ReadError {
     let name = path.display();
     let expected = format!(
         "JSON lines: python3 -c \"import pandas; \
-         pandas.read_parquet('{name}').to_json('{name}.jsonl', orient='records', lines=True)\""
+         pandas.read_json('{name}', orient='{orient}').to_json('{name}.jsonl', orient='records', lines=True)\""
     );
-    Err(ReadError::file(path, "Parquet tables are not supported", expected))
+    ReadError::file(path, format!("a table of pandas with orient='{orient}'"), expected)
 }
 
 /// Beginning of a file.

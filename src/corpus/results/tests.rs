@@ -2,22 +2,22 @@
 
 use super::*;
 
-fn group(bytes: &[u8], wanted: &Wanted) -> Result<Group, String> {
+pub(super) fn group(bytes: &[u8], wanted: &Wanted) -> Result<Group, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.jsonl");
     std::fs::write(&path, bytes).unwrap();
     read(&path, wanted).map_err(|e| e.to_string())
 }
 
-fn of(text: &str, wanted: &Wanted) -> Result<Results, String> {
+pub(super) fn of(text: &str, wanted: &Wanted) -> Result<Results, String> {
     group(text.as_bytes(), wanted).map(|mut g| g.runs.remove(0))
 }
 
-fn plain(text: &str) -> Result<Results, String> {
+pub(super) fn plain(text: &str) -> Result<Results, String> {
     of(text, &Wanted::default())
 }
 
-fn values(results: &Results) -> Vec<f64> {
+pub(super) fn values(results: &Results) -> Vec<f64> {
     results.metrics[0].values.clone()
 }
 
@@ -89,7 +89,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
         ("id,correct\n1,nan\n", &["line 2", "not a finite number"]),
         ("id,correct\n1,1,1\n", &["line 2", "3 fields"]),
         ("id,correct\n\"1,1\n", &["line 2", "quoted field"]),
-        ("name,correct\n1,1\n", &["header without `id`"]),
+        ("length,correct\n1,1\n", &["header without `id`"]),
         ("{\"instance\": 0, \"answer_idx\": 9, \"pll_scores\": [1.0]}\n", &["line 1", "answer_idx"]),
         ("{\"doc_id\": 1, \"metrics\": [\"acc\"], \"acc\": \"high\"}\n", &["line 1", "`acc`"]),
     ] {
@@ -112,7 +112,7 @@ fn names(results: &Results) -> Vec<&str> {
     results.metrics.iter().map(|m| m.name.as_str()).collect()
 }
 
-fn ids(results: &Results) -> Vec<&str> {
+pub(super) fn ids(results: &Results) -> Vec<&str> {
     results.ids.iter().collect()
 }
 

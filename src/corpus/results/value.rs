@@ -25,30 +25,111 @@ pub(crate) fn digest_of_text(text: &str) -> u32 {
 }
 
 /// Interprets a word that means correct or wrong.
-pub(crate) fn truth(text: &str) -> Option<bool> {
+pub fn truth(text: &str) -> Option<bool> {
     let word = text.trim();
     let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
-    if any(&["yes", "true", "y", "t", "1", "1.0", "right", "correct", "pass", "passed", "resolved", "✓", "✔"]) {
+    if any(&RIGHT) {
         Some(true)
-    } else if any(&[
-        "no",
-        "false",
-        "n",
-        "f",
-        "0",
-        "0.0",
-        "wrong",
-        "incorrect",
-        "fail",
-        "failed",
-        "unresolved",
-        "✗",
-        "✘",
-    ]) {
+    } else if any(&WRONG) {
         Some(false)
     } else {
         None
     }
+}
+
+const RIGHT: [&str; 24] = [
+    "true",
+    "t",
+    "1",
+    "1.0",
+    "yes",
+    "y",
+    "right",
+    "correct",
+    "pass",
+    "passed",
+    "success",
+    "successful",
+    "succeeded",
+    "resolved",
+    "solved",
+    "accepted",
+    "accept",
+    "hit",
+    "ja",
+    "oui",
+    "wahr",
+    "vrai",
+    "✓",
+    "✔",
+];
+const WRONG: [&str; 24] = [
+    "false",
+    "f",
+    "0",
+    "0.0",
+    "no",
+    "n",
+    "wrong",
+    "incorrect",
+    "fail",
+    "failed",
+    "failure",
+    "unsuccessful",
+    "unresolved",
+    "unsolved",
+    "rejected",
+    "reject",
+    "miss",
+    "nein",
+    "non",
+    "falsch",
+    "faux",
+    "not correct",
+    "✗",
+    "✘",
+];
+
+/// The words, for error messages.
+pub(crate) const TRUTHS: &str = "0 or 1, true or false, yes or no, right or wrong, correct or incorrect, pass or fail, \
+     success or failure, accepted or rejected, resolved or unresolved, solved or unsolved, hit or miss";
+
+/// Sign, whole part and decimals of a number without superfluous zeros, so that `1`, `1.0`, `01` and `True` are equal; `None` for other
+/// texts.
+pub(crate) fn decimal(text: &str) -> Option<(&str, &str, &str)> {
+    let text = match text.trim() {
+        word if word.eq_ignore_ascii_case("true") => "1",
+        word if word.eq_ignore_ascii_case("false") => "0",
+        text => text,
+    };
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let plain = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() + part.len() == 0 || !plain(whole) || !plain(part) {
+        return None;
+    }
+    let (whole, part) = (whole.trim_start_matches('0'), part.trim_end_matches('0'));
+    Some((if whole.len() + part.len() == 0 { "" } else { sign }, whole, part))
+}
+
+/// Digests a text without surrounding spaces. Equal numbers have equal digests; `lenient` ignores case.
+pub(crate) fn digest_of_answer(text: &str, lenient: bool) -> u32 {
+    match decimal(text) {
+        Some((sign, whole, part)) => digest_of_text(&format!("{sign}{whole}.{part}")),
+        None if lenient => digest_of_text(&text.trim().to_lowercase()),
+        None => digest_of_text(text.trim()),
+    }
+}
+
+/// Returns the texts of a list of several answers; empty for any other value.
+pub(crate) fn several(value: &serde_json::Value) -> Vec<String> {
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Number(_) | serde_json::Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    };
+    let list = value.as_array().filter(|list| list.len() > 1);
+    list.and_then(|list| list.iter().map(text).collect()).unwrap_or_default()
 }
 
 #[derive(Debug)]
@@ -91,6 +172,23 @@ impl<'a> Scalar<'a> {
         }
     }
 
+    /// Interprets the letters that Inspect writes for correct and incorrect.
+    pub(crate) fn verdict(&self) -> Option<f64> {
+        match self {
+            Scalar::Text(text) if text.trim() == "C" => Some(1.0),
+            Scalar::Text(text) if text.trim() == "I" => Some(0.0),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_blank(&self) -> bool {
+        match self {
+            Scalar::Null => true,
+            Scalar::Text(text) => text.trim().is_empty(),
+            _ => false,
+        }
+    }
+
     /// True for values that are short enough for items to be grouped by them.
     pub(crate) fn is_short(&self) -> bool {
         match self {
@@ -105,8 +203,7 @@ impl<'a> Scalar<'a> {
         match self {
             Scalar::Null => 0,
             Scalar::Other(digest) => *digest,
-            value if lenient => digest_of_text(&value.shown().trim().to_lowercase()),
-            value => digest_of_text(value.shown().trim()),
+            value => digest_of_answer(&value.shown(), lenient),
         }
     }
 

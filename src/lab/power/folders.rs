@@ -70,6 +70,40 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
+/// Gives tasks the same name in all systems if no name is in common because file names contain the name of the model. Names lose what
+/// all names of their system begin with; with one task in every system, the tasks are taken to be the same. Returns a note on the names.
+pub fn align(systems: &mut [System]) -> Option<String> {
+    let names = |s: &System| s.tasks.keys().cloned().collect::<Vec<String>>();
+    let all: Vec<Vec<String>> = systems.iter().map(names).collect();
+    let (first, others) = all.split_first()?;
+    if others.iter().any(|other| other.iter().any(|name| first.contains(name))) || others.is_empty() {
+        return None;
+    }
+    let short: Vec<Vec<String>> = match all.iter().all(|names| names.len() == 1) {
+        true => vec![vec![first[0].clone()]; all.len()],
+        false => all.iter().map(|names| without_prefix(names)).collect(),
+    };
+    if short.iter().any(|names| *names != short[0]) {
+        return None;
+    }
+    for (system, names) in systems.iter_mut().zip(&short) {
+        system.tasks = names.iter().cloned().zip(std::mem::take(&mut system.tasks).into_values()).collect();
+    }
+    let example = all.iter().map(|names| names[0].as_str()).collect::<Vec<_>>().join(", ");
+    let how = if short[0].len() == 1 { "" } else { ", each without the common beginning of its folder" };
+    let example = base::text::shortened(&example, 300);
+    Some(format!("no file has the same name in all folders; compared as the same task{how}: {example}"))
+}
+
+/// Removes the common beginning of several names, up to a separator.
+fn without_prefix(names: &[String]) -> Vec<String> {
+    let [first, others @ ..] = names else { return Vec::new() };
+    let common = |name: &String| first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    let length = others.iter().map(common).min().unwrap_or(0);
+    let cut = first.as_bytes()[..length].iter().rposition(|b| b"_-. /".contains(b)).map_or(0, |at| at + 1);
+    names.iter().map(|name| name[cut..].to_owned()).collect()
+}
+
 /// Reads a file's runs by task. If the file has several filters, the filter becomes part of the task's name.
 fn groups(
     file: &Path,
@@ -135,7 +169,8 @@ fn name_of(path: &Path) -> String {
 }
 
 fn is_results(name: &str) -> bool {
-    let plain = name.strip_suffix(".gz").unwrap_or(name);
+    let name = name.to_lowercase();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
     let known = [".json", ".jsonl", ".csv", ".tsv", ".eval", ".parquet"].iter().any(|end| plain.ends_with(end));
     known && !name.starts_with("results_20")
 }
@@ -145,7 +180,8 @@ fn task_of(file: &Path) -> String {
     let name = name_of(file);
     let mut stem = name.as_str();
     for end in [".gz", ".jsonl", ".json", ".csv", ".tsv", ".eval"] {
-        stem = stem.strip_suffix(end).unwrap_or(stem);
+        let at = stem.len().saturating_sub(end.len());
+        stem = stem.get(at..).filter(|tail| tail.eq_ignore_ascii_case(end)).map_or(stem, |_| &stem[..at]);
     }
     // lmms-eval puts the time first: 20240501_120000_samples_task.
     let stem = stem.split_once("samples_").map_or(stem, |(_, task)| task);
@@ -179,6 +215,26 @@ fn is_time(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Regression: folders whose file names contain the model used to have no task in common.
+    #[test]
+    fn tasks_of_files_named_by_their_model_are_compared() {
+        let system = |name: &str, files: &[&str]| System {
+            name: name.to_owned(),
+            tasks: files.iter().map(|file| (task_of(Path::new(file)), Vec::new())).collect(),
+        };
+        let tasks = |systems: &[System]| {
+            systems.iter().map(|s| s.tasks.keys().cloned().collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        let mut one = [system("a", &["modelA.run.CSV"]), system("b", &["modelB.run.csv"])];
+        assert!(align(&mut one).is_some_and(|note| note.contains("modelB.run")));
+        assert_eq!(tasks(&one)[0], tasks(&one)[1]);
+        let mut two = [system("c", &["modelA_x.csv", "modelA_y.csv"]), system("d", &["modelB_x.csv", "modelB_y.csv"])];
+        assert!(align(&mut two).is_some());
+        assert_eq!(tasks(&two), [["x", "y"], ["x", "y"]]);
+        let mut other = [system("e", &["x.csv", "y.csv"]), system("f", &["v.csv", "w.csv"])];
+        assert!(align(&mut other).is_none() && tasks(&other)[1] == ["v", "w"]);
+    }
 
     #[test]
     fn tasks_are_named_alike_whenever_and_by_whom_they_were_run() {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::tally::Tally;
-use corpus::results::Results;
+use corpus::results::{Print, Results};
 use stats::estimate::Estimate;
 use stats::intervals::share;
 use stats::joint::Units;
@@ -181,6 +181,16 @@ pub struct Matched {
     pub unmatched_a: usize,
     /// Number of items only in the second side's files.
     pub unmatched_b: usize,
+    /// Number of items whose prompts differ and that have no text or hash to show that they are the same.
+    pub prompts: usize,
+}
+
+/// Describes items with different prompts; `None` if there are none.
+pub fn prompts_notice(prompts: usize, n: usize) -> Option<String> {
+    let text = format!(
+        "prompts differ for {prompts} of {n} items: compare only if they are the same items under other templates"
+    );
+    (prompts > 0).then_some(text)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -237,9 +247,13 @@ pub enum MatchError {
     },
 }
 
-/// Advice when targets differ only in form.
+/// Advice when values differ for another reason than different items.
 fn hint(key: &str) -> &'static str {
-    if key == "target" { " (or leave out the targets, if they differ only in form)" } else { "" }
+    match key {
+        "target" => " (or leave out the targets, if they differ only in form)",
+        "answer" => " (or rename `answer` to `prediction`, if it is the model's answer)",
+        _ => "",
+    }
 }
 
 fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchError> {
@@ -275,6 +289,10 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
             continue;
         }
         different.check(&files, &places, id);
+        different.check_answers(
+            [0, a.len()].map(|k| (files[k].prints[places[k] as usize], columns[k][places[k] as usize])),
+            id,
+        );
         for ((list, column), place) in values.iter_mut().zip(&columns).zip(&places) {
             list.push(column[*place as usize]);
         }
@@ -289,6 +307,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
         let shown = |r: &Results| base::text::shortened(r.ids.get(0).unwrap_or_default(), 60);
         return Err(MatchError::Disjoint { a: shown(&a[0]), b: shown(&b[0]) });
     }
+    let prompts = different.prompts;
     different.refuse(n)?;
     let unmatched = |side: &[Results]| {
         let mut left: std::collections::HashSet<&str> = std::collections::HashSet::new();
@@ -300,7 +319,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     };
     let (unmatched_a, unmatched_b) = (unmatched(a), unmatched(b));
     let second = values.split_off(a.len());
-    Ok(Matched { pairs: Pairs { a: values, b: second, clusters, apart: false }, unmatched_a, unmatched_b })
+    Ok(Matched { pairs: Pairs { a: values, b: second, clusters, apart: false }, unmatched_a, unmatched_b, prompts })
 }
 
 /// Items that differ between files.
@@ -309,12 +328,18 @@ struct Different<'r> {
     count: usize,
     key: &'static str,
     first: Vec<&'r str>,
+    /// Number of items whose prompts differ.
+    prompts: usize,
+    /// Items that both sides answer correctly although `answer` differs, and number of those with equal answers.
+    answers: Vec<&'r str>,
+    equal_answers: usize,
 }
 
 impl<'r> Different<'r> {
     fn check(&mut self, files: &[&'r Results], places: &[u32], id: &'r str) {
         let print = |k: usize| files[k].prints[places[k] as usize];
         let first = print(0);
+        self.prompts += usize::from((1..files.len()).map(print).any(|other| first.prompts_differ(&other)));
         let Some(other) = (1..files.len()).map(print).find(|other| first.differs(other)) else { return };
         if self.count == 0 {
             self.key = first.difference(&other);
@@ -325,7 +350,20 @@ impl<'r> Different<'r> {
         }
     }
 
-    fn refuse(self, n: usize) -> Result<(), MatchError> {
+    /// Compares `answer` where both sides are right. If it always differs, it is the expected answer of different items.
+    fn check_answers(&mut self, [(a, x), (b, y)]: [(Print, f64); 2], id: &'r str) {
+        match a.answers_differ(&b).filter(|_| x == 1.0 && y == 1.0) {
+            Some(true) => self.answers.push(id),
+            Some(false) => self.equal_answers += 1,
+            None => {}
+        }
+    }
+
+    fn refuse(mut self, n: usize) -> Result<(), MatchError> {
+        if self.count == 0 && self.equal_answers == 0 {
+            (self.count, self.key) = (self.answers.len(), "answer");
+            self.first = self.answers.into_iter().take(3).collect();
+        }
         if self.count == 0 {
             return Ok(());
         }

@@ -30,6 +30,8 @@ pub struct TaskComparison {
     pub n: usize,
     pub unmatched_a: usize,
     pub unmatched_b: usize,
+    /// Number of items that have different prompts and may be different items.
+    pub prompts: usize,
     /// Mean of each system.
     pub means: [f64; 2],
     pub finding: ComparisonFinding,
@@ -234,6 +236,7 @@ fn compare_task(
         n: found.pairs.n(),
         unmatched_a: found.unmatched_a,
         unmatched_b: found.unmatched_b,
+        prompts: found.prompts,
         means: [mean(true), mean(false)],
         finding: compare_with(&found.pairs, &names, terms, false),
         share: found.pairs.is_share(),

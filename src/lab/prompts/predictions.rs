@@ -2,11 +2,12 @@
 //! lab's answers: spread over prompts, stability, adjusted scores, rank consistency.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use corpus::readers::{ReadError, TextFile};
+use corpus::results::truth;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use super::adjust::{Weights, adjusted};
@@ -19,8 +20,6 @@ use super::published::ScoreTable;
 
 /// Maximum number of rows, which bounds memory.
 const MOST_ROWS: usize = 16_000_000;
-/// Maximum length of a line, in bytes.
-const MOST_BYTES: usize = 1 << 20;
 /// Maximum numbers of models, prompts per relation and mentions per instance, limited by the size of a key.
 const MOST_NAMES: usize = 1 << 12;
 /// Number that represents a missing word.
@@ -28,11 +27,14 @@ const UNSAID: u32 = u32::MAX >> 1;
 
 #[derive(Debug, Error)]
 pub enum PredictionError {
+    /// The file is not text, or a row is too long or incomplete.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error("{}, line {line}: {what}", file.display())]
     Line {
         file: PathBuf,
         /// Line number, from 1.
-        line: usize,
+        line: u64,
         /// The problem and the expected form.
         what: String,
     },
@@ -61,12 +63,30 @@ impl Name {
     }
 }
 
-/// Right or wrong, given as a boolean or number.
+/// Right or wrong, given as a boolean, a number or a word.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "`correct` must be true, false, 1 or 0")]
+#[serde(untagged, expecting = "`correct` must be true, false, 1, 0, yes or no")]
 enum Mark {
     Truth(bool),
     Number(f64),
+    Word(String),
+}
+
+impl Mark {
+    fn is_right(&self) -> Result<bool, String> {
+        let found = match self {
+            Mark::Truth(right) => return Ok(*right),
+            Mark::Number(x) => (x.to_string(), (*x == 0.0 || *x == 1.0).then_some(*x == 1.0)),
+            Mark::Word(word) => (base::text::shortened(word, 40), truth(word)),
+        };
+        let (shown, right) = found;
+        right.ok_or_else(|| format!("`correct` is {shown}; expected true or false, 1 or 0, or yes or no"))
+    }
+}
+
+/// Distinguishes null from a missing key.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Name>>, D::Error> {
+    Option::<Name>::deserialize(deserializer).map(Some)
 }
 
 /// A line of the file. Unknown keys are ignored.
@@ -84,7 +104,9 @@ struct Row {
     mention: Option<Name>,
     #[serde(alias = "obj_label")]
     object: Option<String>,
-    prediction: Option<String>,
+    /// Null or empty if the model did not answer.
+    #[serde(default, deserialize_with = "present")]
+    prediction: Option<Option<Name>>,
     correct: Option<Mark>,
 }
 
@@ -157,39 +179,29 @@ pub struct Predictions {
     /// The relations, restricted to instances that every model answered for every prompt.
     pub relations: Vec<Asked>,
     pub left_out: Vec<Missing>,
+    /// Number of empty predictions, which count as wrong.
+    pub unanswered: usize,
 }
 
 /// Parses predictions. `ignore_case` applies when predictions are compared with their objects.
 ///
 /// # Errors
 /// [`PredictionError`] with file, line, and the expected form.
-pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Predictions, PredictionError> {
-    let whole = |what: String| PredictionError::File { file: file.to_owned(), what };
+pub fn read(from: &mut TextFile, ignore_case: bool) -> Result<Predictions, PredictionError> {
+    let file = from.path().to_owned();
+    let whole = |what: String| PredictionError::File { file: file.clone(), what };
     let (mut models, mut words, mut relations) = (Names::default(), Names::default(), Names::default());
     let mut gathered: Vec<Gathered> = Vec::new();
-    let (mut number, mut rows, mut line) = (0, 0, Vec::new());
-    loop {
-        line.clear();
-        let read = (&mut *from).take(MOST_BYTES as u64 + 1).read_until(b'\n', &mut line);
-        if read.map_err(|e| whole(format!("cannot read it: {e}")))? == 0 {
-            break;
-        }
-        number += 1;
-        let wrong = |what: String| PredictionError::Line { file: file.to_owned(), line: number, what };
-        if line.len() > MOST_BYTES {
-            return Err(wrong(format!("longer than {MOST_BYTES} bytes; expected one object per line")));
-        }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8 text; save it as UTF-8".into()))?;
-        let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
-        if text.trim().is_empty() {
-            continue;
-        }
+    let (mut rows, mut unanswered) = (0, 0);
+    while let Some((line, text)) = from.next_row()? {
         rows += 1;
+        let wrong = |what: String| PredictionError::Line { file: file.clone(), line, what };
         if rows > MOST_ROWS {
             return Err(wrong(format!("more than {MOST_ROWS} rows; use fewer relations")));
         }
-        let row: Row = serde_json::from_str(text).map_err(|e| wrong(told(&e)))?;
+        let row: Row = serde_json::from_str(&text).map_err(|e| wrong(told(&e)))?;
         let row = Query::of(row, ignore_case).map_err(wrong)?;
+        unanswered += usize::from(row.is_unanswered);
         let model = models.number(&row.model);
         let relation = relations.number(&row.relation) as usize;
         gathered.resize_with(relations.list.len(), Gathered::default);
@@ -199,7 +211,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         let said = row.said.as_deref().map_or(UNSAID, |said| words.number(&folded(said, ignore_case)));
         gathered[relation].add(model, &row, said).map_err(wrong)?;
     }
-    let mut found = Predictions { models: models.list, ..Predictions::default() };
+    let mut found = Predictions { models: models.list, unanswered, ..Predictions::default() };
     for (relation, gathered) in relations.list.into_iter().zip(gathered) {
         gathered.finish(relation, &mut found);
     }
@@ -235,6 +247,7 @@ struct Query {
     subject: Option<String>,
     mention: Option<String>,
     said: Option<String>,
+    is_unanswered: bool,
     right: bool,
 }
 
@@ -244,17 +257,15 @@ impl Query {
             let text = name.map(Name::text).filter(|t| !t.trim().is_empty());
             text.ok_or_else(|| format!("no `{key}`; {fix}"))
         };
-        let right = match (&row.correct, &row.prediction, &row.object) {
-            (Some(Mark::Truth(right)), ..) => *right,
-            (Some(Mark::Number(x)), ..) if *x == 0.0 || *x == 1.0 => *x == 1.0,
-            (Some(Mark::Number(x)), ..) => {
-                return Err(format!("`correct` is {x}; expected true or false, or 1 or 0"));
-            }
+        let said = row.prediction.map(|said| said.map(Name::text).unwrap_or_default());
+        let right = match (&row.correct, &said, &row.object) {
+            (Some(mark), ..) => mark.is_right()?,
             (None, Some(said), Some(object)) => folded(said.trim(), ignore_case) == folded(object.trim(), ignore_case),
             _ => {
                 return Err("no result; give `correct`, or `prediction` and `object`".into());
             }
         };
+        let is_unanswered = row.correct.is_none() && said.as_ref().is_some_and(|said| said.trim().is_empty());
         let instance = match (row.instance, &row.subject) {
             (Some(name), _) => name.text(),
             // One subject can have several objects.
@@ -268,7 +279,8 @@ impl Query {
             instance,
             subject: row.subject,
             mention: row.mention.map(Name::text),
-            said: row.prediction.map(|p| p.trim().to_owned()),
+            said: said.map(|said| said.trim().to_owned()).filter(|said| !said.is_empty()),
+            is_unanswered,
             right,
         })
     }
@@ -377,6 +389,7 @@ impl Predictions {
             relations: self.relations.iter().map(of).collect(),
             fractions: true,
             missing: 0,
+            small: 0,
         }
     }
 

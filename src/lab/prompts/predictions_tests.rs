@@ -6,7 +6,16 @@ use super::*;
 use crate::consistency::Scoring;
 
 fn parse(text: &str) -> Result<Predictions, PredictionError> {
-    read(&mut text.as_bytes(), Path::new("p.jsonl"), false)
+    parse_with(text, false)
+}
+
+fn parse_with(text: &str, ignore_case: bool) -> Result<Predictions, PredictionError> {
+    bytes(text.as_bytes(), ignore_case)
+}
+
+fn bytes(bytes: &[u8], ignore_case: bool) -> Result<Predictions, PredictionError> {
+    let source = Box::new(std::io::Cursor::new(bytes.to_vec()));
+    read(&mut TextFile::stream(source, std::path::Path::new("p.jsonl"))?, ignore_case)
 }
 
 /// Two models, two prompts, and two instances, one of them with two mentions. `y` is right only with the second prompt.
@@ -70,11 +79,34 @@ fn marks_and_numbers_do_in_place_of_words_and_names() {
     assert_eq!(found.stability(), [None, None], "nothing is known of what was said");
 }
 
+/// Regression: arrays, words for right and wrong, and models without an answer used to be refused.
+#[test]
+fn arrays_words_and_empty_predictions_are_read() {
+    let row = |instance: u8, end: &str| {
+        format!("{{\"relation\":\"r\",\"model\":\"m\",\"prompt\":0,\"instance\":{instance},\"object\":\"o\",{end}}}")
+    };
+    for (first, second, unanswered) in [
+        ("\"correct\":\"yes\"", "\"correct\":\"no\"", 0),
+        ("\"prediction\":\"o\"", "\"prediction\":null", 1),
+        ("\"prediction\":\"o\"", "\"prediction\":NaN", 1),
+        ("\"prediction\":\"o\"", "\"prediction\":\" \"", 1),
+    ] {
+        let (first, second) = (row(1, first), row(2, second));
+        for text in [format!("{first}\n{second}\n"), format!("[\n {first},\n {second}\n]")] {
+            let found = parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!((found.adjusted(), found.unanswered), (vec![0.5], unanswered), "{text}");
+        }
+    }
+    let error = parse(&row(1, "\"correct\":\"perhaps\"")).unwrap_err().to_string();
+    assert!(error.contains("line 1") && error.contains("`correct` is perhaps"), "{error}");
+    assert!(parse(&row(1, "\"x\":1")).is_err(), "a row without an answer");
+}
+
 #[test]
 fn case_counts_unless_it_is_to_be_ignored() {
     let line = "{\"relation\":\"r\",\"model\":\"m\",\"prompt\":\"p\",\"subject\":\"s\",\"object\":\"Paris\",\"prediction\":\"paris\"}";
     assert_eq!(parse(line).unwrap().adjusted(), [0.0]);
-    assert_eq!(read(&mut line.as_bytes(), Path::new("p"), true).unwrap().adjusted(), [1.0]);
+    assert_eq!(parse_with(line, true).unwrap().adjusted(), [1.0]);
 }
 
 #[test]
@@ -109,8 +141,8 @@ fn what_is_wrong_names_file_line_and_what_was_expected() {
         assert!(error.contains(printed) && error.starts_with("p.jsonl, line 2: "), "{printed}: {error}");
     }
     assert!(parse("\n").unwrap_err().to_string().contains("contains no prediction"));
-    let long = format!("{{\"x\":\"{}\"}}", "a".repeat(MOST_BYTES));
-    assert!(parse(&long).unwrap_err().to_string().contains("line 1: longer than"));
-    let printed = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();
-    assert!(printed.contains("save it as UTF-8"), "{printed}");
+    let long = format!("{{\"x\":\"{}\"}}", "a".repeat(corpus::readers::MAX_LINE));
+    assert!(parse(&long).unwrap_err().to_string().contains("line 1: a line or value longer than"));
+    let printed = bytes(b"{\"x\": \"\xff\"}\n", false).unwrap_err().to_string();
+    assert!(printed.contains("iconv -f WINDOWS-1252"), "{printed}");
 }

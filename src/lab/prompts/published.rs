@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use corpus::readers::{MARKS, with_tabs};
+use corpus::readers::{MARKS, is_missing, with_tabs};
 use thiserror::Error;
 
 use super::places::Ties;
@@ -47,6 +47,8 @@ pub struct ScoreTable {
     pub fractions: bool,
     /// Number of cells without a score (empty or NaN).
     pub missing: usize,
+    /// Number of scores below 1 in a table of per cent without signs, which may be fractions.
+    pub small: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +96,7 @@ impl ScoreTable {
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }
-        let (mut signs, mut missing) = (false, 0);
+        let (mut signs, mut missing) = (None, 0);
         for (number, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
             let wrong = |what: String| TableError::Row { file: file.to_owned(), line: number + 1, what };
             let line = tabbed(line);
@@ -103,8 +105,14 @@ impl ScoreTable {
                 return Err(wrong(format!("{} fields, but the header has {}", fields.len(), names.len())));
             }
             let mut take = |model: &str, cell: &str| -> Result<(), TableError> {
-                signs |= cell.ends_with('%');
-                let score = score(cell).map_err(&wrong)?;
+                let score = score(cell, mark != Some(',')).map_err(&wrong)?;
+                let sign = score.map(|_| cell.ends_with('%'));
+                if signs.zip(sign).is_some_and(|(one, other)| one != other) {
+                    return Err(wrong(format!(
+                        "`{cell}`: some scores have a per cent sign and others do not; use one form"
+                    )));
+                }
+                signs = signs.or(sign);
                 missing += usize::from(score.is_none());
                 table.put(fields[relation], fields[prompt], model, score).map_err(&wrong)
             };
@@ -114,8 +122,10 @@ impl ScoreTable {
             }
         }
         let all = table.relations.iter().flat_map(|r| &r.1).flat_map(|p| &p.1).flatten();
-        let (fractions, none) = (!signs && all.clone().all(|s| *s <= 1.0), all.count() == 0);
+        let (fractions, none) = (signs != Some(true) && all.clone().all(|s| *s <= 1.0), all.clone().count() == 0);
+        let small = all.filter(|s| **s > 0.0 && **s < 1.0).count();
         (table.fractions, table.missing) = (fractions, missing);
+        table.small = if fractions || signs == Some(true) { 0 } else { small };
         if none {
             return Err(header("there is no row with a score".into()));
         }
@@ -186,13 +196,16 @@ impl ScoreTable {
     }
 }
 
-/// Parses a score. A per cent sign is removed; an empty cell or `nan` is `None`.
-fn score(cell: &str) -> Result<Option<f64>, String> {
-    if ["", "nan", "na", "n/a", "null", "none", "-"].contains(&cell.to_lowercase().as_str()) {
+/// Parses a score. A per cent sign is removed, and a comma in a table without commas as separators is a decimal mark.
+fn score(cell: &str, is_decimal_comma: bool) -> Result<Option<f64>, String> {
+    if is_missing(cell) {
         return Ok(None);
     }
-    let plain = cell.trim_end_matches('%');
-    let value = base::numbers::number(plain).map_err(|e| format!("`{cell}`: {e}"))?;
+    let mut plain = cell.trim_end_matches('%').trim_end().to_owned();
+    if is_decimal_comma && !plain.contains('.') {
+        plain = plain.replacen(',', ".", 1);
+    }
+    let value = base::numbers::number(&plain).map_err(|e| format!("`{cell}`: {e}"))?;
     if (0.0..=100.0).contains(&value) {
         return Ok(Some(value));
     }
@@ -231,6 +244,17 @@ mod tests {
         assert!(!parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t0.5%\n").unwrap().fractions);
     }
 
+    /// Regression: decimal commas and several words for a missing value used to be refused, and fractions among per cent passed in silence.
+    #[test]
+    fn decimal_commas_and_words_for_missing_values_are_read() {
+        for mark in ["\t", ";"] {
+            let text = "relation\tprompt\ta\nr\tp\t50,5\nr\tq\t0,3\nr\ts\t#N/A\nr\tt\t--\nr\tu\t—\nr\tv\t?\n"
+                .replace('\t', mark);
+            let table = parse(&text).unwrap();
+            assert_eq!((table.missing, table.small, table.relations[0].1[0].1[0]), (4, 1, Some(50.5)), "{mark}");
+        }
+    }
+
     #[test]
     fn what_is_missing_is_no_score_and_what_is_wrong_names_its_line() {
         let table = parse("relation\tprompt\ta\tb\nr\tp\t1\tnan\nr\tq\t2\t3\n").unwrap();
@@ -246,6 +270,7 @@ mod tests {
             ("relation\tprompt\ta\n", "no row with a score"),
             ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),
             ("relation\tprompt\ta\nr\tp\tx\n", "t.tsv, line 2: `x`"),
+            ("relation\tprompt\ta\nr\tp\t50%\nr\tq\t.3\n", "line 3: `.3`: some scores have a per cent sign"),
             ("relation\tprompt\ta\nr\tp\t-1\n", "not a score"),
             ("relation\tprompt\ta\nr\tp\t101\n", "not a score"),
             ("relation\tprompt\ta\nr\tp\t1\nr\tp\t2\n", "line 3: a has a second score"),

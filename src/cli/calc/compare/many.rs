@@ -16,6 +16,7 @@ use base::text::{printable_label, section};
 use figure::layers::grouped;
 use labs::power::compare::Terms;
 use labs::power::finding::ComparisonFinding;
+use labs::power::pairs::prompts_notice;
 use labs::power::summary::{few_values, p_value, points, span_of};
 use labs::power::systems::{FEWEST_TASKS, Mean, Pooled, System, TaskComparison, Versus, matrix};
 use labs::power::tasks::{TaskVerdict, few_clusters};
@@ -131,6 +132,8 @@ fn left_out(versus: &Versus, chosen: bool) {
             output::say(&printable_label(&format!("only in {name}: {} ({shown})", counted(tasks.len(), "task"))));
         }
     }
+    let prompts = versus.tasks.iter().filter_map(|t| Some((&t.task, prompts_notice(t.prompts, t.n)?)));
+    prompts.for_each(|(task, notice)| output::say(&printable_label(&format!("{task}: {notice}"))));
     let others: BTreeSet<&str> = versus.tasks.iter().flat_map(|t| &t.others).map(String::as_str).collect();
     if others.is_empty() || chosen {
         return;

@@ -23,7 +23,7 @@ use base::numbers::number;
 use base::text::printable_label;
 use corpus::results::{Wanted, metrics};
 use labs::power::compare::{MOST_LEVEL, Terms};
-use labs::power::folders::{Read, read_system};
+use labs::power::folders::{Read, align, read_system};
 use stats::mcnemar::Test;
 use stats::power::share;
 use stats::required::Aim;
@@ -230,6 +230,9 @@ fn systems(
         let Read { system, notes } = found.map_err(|e| CliError::Usage(e.to_string()))?;
         notes.iter().for_each(|note| output::say(&printable_label(note)));
         all.push(system);
+    }
+    if let Some(note) = align(&mut all) {
+        output::say(&printable_label(&note));
     }
     flips::check(args, all.iter().flat_map(|s| s.tasks.values()).flatten())?;
     let asked = Asked {

@@ -18,7 +18,7 @@ use corpus::results::{Group, NO_FILTER, Results, Wanted, metrics, read_all};
 use figure::layers::grouped;
 use labs::power::compare::{Names, Terms, adjust, compare};
 use labs::power::finding::{ComparisonFinding, Open};
-use labs::power::pairs::{Matched, matched};
+use labs::power::pairs::{Matched, matched, prompts_notice};
 use labs::power::pilot::Pilot;
 use labs::power::summary::{
     equivalent, evidence, exaggerated, few_values, lead, none_enough, p_value, seen, span, too_few, unbounded,
@@ -156,15 +156,20 @@ pub(super) fn files(
     let names = |metric: &str| Names { a: name(path_a, path_b), b: name(path_b, path_a), metric: metric.into() };
     let mut all: Vec<Compared<'_>> = Vec::new();
     let mut lacking = BTreeSet::new();
+    let mut prompts = None;
     for (filter, runs) in &filters {
         let [first, second] = runs;
         let (shared, others) = metrics(first.iter().chain(second));
         lacking.extend(others);
         for metric in &shared {
             let found = matched(first, second, metric).map_err(|e| CliError::Usage(e.to_string()))?;
+            prompts = prompts.or_else(|| prompts_notice(found.prompts, found.pairs.n()));
             let finding = compare(&found.pairs, &names(metric), terms);
             all.push(Compared { filter, runs, found, finding });
         }
+    }
+    if let Some(notice) = prompts {
+        output::say(&notice);
     }
     if all.is_empty() {
         return Err(CliError::Usage("the files have no metric in common".into()));

@@ -1,6 +1,6 @@
 //! Results that need predictions rather than a table: adjusted scores, stability, and rank consistency under three regimes.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -9,6 +9,7 @@ use super::{Answer, Ordered, PromptsArgs, answer, spread};
 use crate::error::CliError;
 use crate::output;
 use base::text::printable_label;
+use corpus::readers::TextFile;
 use labs::prompts::consistency::{Draws, Regime, Scoring};
 use labs::prompts::places::Ties;
 use labs::prompts::predictions::{Missing, Predictions, read};
@@ -116,10 +117,14 @@ struct Whole {
 }
 
 /// Fails with [`CliError::Usage`] for an invalid file, or a subset with more relations than the file contains.
-pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn predictions(args: &PromptsArgs, from: &mut TextFile, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
-    let found =
-        read(from, &args.table, wanted.ignore_case).map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
+    let found = read(from, wanted.ignore_case).map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
+    match found.unanswered {
+        0 => {}
+        1 => output::say("1 prediction is empty and counts as wrong"),
+        n => output::say(&format!("{n} predictions are empty and count as wrong")),
+    }
     let relations = found.relations.len();
     let subset = wanted.subset.map_or(SUBSET, |n| n as usize);
     if wanted.subset.is_some() && subset > relations {

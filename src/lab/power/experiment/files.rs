@@ -5,7 +5,7 @@ use super::report::Reporter;
 use crate::Host;
 use crate::compare::spread;
 use crate::finding::{ConfigurationFinding, Kind};
-use crate::pairs::{Pairs, matched};
+use crate::pairs::{Pairs, matched, prompts_notice};
 use crate::spec::Spec;
 use base::Problem;
 use base::numbers::count;
@@ -36,6 +36,9 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
             found.unmatched_a,
             found.unmatched_b
         );
+        host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
+    }
+    if let Some(what) = prompts_notice(found.prompts, found.pairs.n()) {
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
     }
     let pairs = found.pairs;

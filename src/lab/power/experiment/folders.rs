@@ -2,7 +2,7 @@
 
 use crate::Host;
 use crate::finding::Kind;
-use crate::folders::{Read, read_system};
+use crate::folders::{Read, align, read_system};
 use crate::spec::Spec;
 use crate::systems::{Pooled, System, Versus, matrix};
 use crate::tasks::{FlipFinding, PooledFinding, TaskFinding, items};
@@ -29,6 +29,9 @@ pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(
         }
         systems.push(system);
         host.progress(done + 1, paths.len());
+    }
+    if let Some(what) = align(&mut systems) {
+        host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
     }
     let tasks = systems.iter().map(|s| s.tasks.len()).max().unwrap_or(0);
     host.stage(format!("comparing {tasks} tasks"), "tasks", 1.0);
