@@ -180,7 +180,7 @@ pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// Default of each setting in the configuration classes of transformers 5, by `model_type`.
+/// Default of each setting in the configuration classes of transformers 5 and of those that only older releases have, by `model_type`.
 const DEFAULTS: &str = include_str!("defaults.json");
 
 /// Other names of settings, by `model_type`; as in transformers, they take precedence.
