@@ -154,7 +154,8 @@ fn facts(model: &Model) -> Vec<(String, String)> {
         facts.retain(|(key, _)| !absent.contains(key));
         facts.insert(1, ("network", network(arch)));
     }
-    facts.push(("sentence vector", model.sentence_pooling().to_string()));
+    let pooling = model.sentence_pooling().map_or_else(|e| format!("none by default; {e}"), |p| p.to_string());
+    facts.push(("sentence vector", pooling));
     if model.pooler().is_some() {
         facts.push(("pooler", "tanh of a linear map of the first token".into()));
     }

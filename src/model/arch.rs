@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use self::list::List;
 pub use self::list::{Parameter, Role};
 pub use self::scaling::Scaling;
+use super::batch::Batch;
 use super::hook::HookPoint;
 use super::offers::LogitsOnly;
 
@@ -99,11 +100,12 @@ impl Embedding {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Positions {
     None,
-    /// A table: token t of a row uses table row `offset + t`. Padding uses row `padding`; if that is `None`, it is treated like a token.
+    /// A table: token t of a row uses table row `offset + t`. With `padding`, padding and tokens with that id use the row `padding` and are
+    /// not counted.
     Learned {
         /// First row used by tokens.
         offset: usize,
-        /// Row used for padding (RoBERTa: the pad id).
+        /// Id of the pad token, and its row (RoBERTa); `None` if padding is treated like tokens.
         padding: Option<usize>,
     },
     /// Rotation of the first `fraction` of each head in half-split pairs (GPT-NeoX and Llama as stored by Hugging Face).
@@ -116,6 +118,19 @@ pub enum Positions {
         #[serde(default, skip_serializing_if = "Scaling::is_none")]
         scaling: Scaling,
     },
+}
+
+impl Positions {
+    /// Row of the position table for token `t` of sentence `b`.
+    pub(crate) fn row(self, batch: &Batch, b: usize, t: usize) -> usize {
+        let Positions::Learned { offset, padding } = self else { return t };
+        let Some(pad) = padding else { return offset + t };
+        let ids = &batch.ids()[b * batch.len()..][..=t];
+        if !batch.is_token(b, t) || ids[t] as usize == pad {
+            return pad;
+        }
+        offset + ids[..t].iter().filter(|id| **id as usize != pad).count()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -66,10 +66,11 @@ pub enum ModelError {
         family: String,
     },
     /// The request needs a tokenizer, but the model has none.
-    #[error("{model}: no tokenizer; add tokenizer.json (or vocab.txt, or vocab.json and merges.txt)")]
+    #[error("{model}: no tokenizer; {hint}")]
     NoTokenizer {
         /// Name of the model.
         model: String,
+        hint: String,
     },
     /// Logits were requested from a model without an output matrix.
     #[error("{model}: no {kind} head, which prompts need; probes of hidden states work without one")]

@@ -63,6 +63,7 @@ use self::arch::Network;
 use self::exec::logits::LogitsExecutor;
 use self::families::{ConfigFile, bilstm};
 use self::hub::OnTransfer;
+use self::sentence::SentenceFiles;
 use self::source::Files;
 use self::static_vectors::StaticVectors;
 use base::Problem;
@@ -73,10 +74,14 @@ pub struct Model {
     arch: Arch,
     executor: Box<dyn Executor>,
     tokenizer: Option<Tokenizer>,
-    pooling: Option<Pooling>,
+    sentence: SentenceFiles,
     pooler: Option<Pooler>,
     card: Option<Value>,
     ignored: Vec<String>,
+    /// Further notices of loading, each with its remedy.
+    remarks: Vec<(String, String)>,
+    /// A SentencePiece file, if there is no other tokenizer.
+    unread_tokenizer: Option<&'static str>,
     /// True if the stored output matrix differs from the embeddings to which the configuration ties it.
     untied: bool,
     hash: String,
@@ -104,14 +109,12 @@ impl Model {
             ModelSource::Builtin(_) | ModelSource::Dir(_) | ModelSource::Hub { .. } => {}
         }
         let files = Files::open(source, on)?;
-        let config = files.text("config.json")?.ok_or_else(|| {
-            files.missing("config.json", "a model folder contains config.json, model.safetensors and a tokenizer")
-        })?;
+        let config = files.config()?;
         let label = format!("{}/config.json", files.label());
         let file = ConfigFile::parse(&label, &config)?;
         let (family, mut arch) = file.describe()?;
         let ties = arch.is_tied();
-        let weights = files.weights()?;
+        let (weights, wrapper) = files.weights()?.unwrapped(file.model_type());
         let (tokenizer, given) = if arch.network == Network::BiLstm {
             let (tokenizer, words) = bilstm::words(&file, &mut arch, &files, &weights)?;
             (Some(tokenizer), words)
@@ -127,7 +130,7 @@ impl Model {
         given.hash_into(&mut hash);
         let served = matches!(arch.network, Network::LogitsOnly(_));
         let (executor, pooler, ignored): (Box<dyn Executor>, _, _) = if served {
-            let (executor, ignored) = LogitsExecutor::open(&file, &arch, &weights, (device, dtype))?;
+            let (executor, ignored) = LogitsExecutor::open(&file, &mut arch, &weights, (device, dtype))?;
             (Box::new(executor), None, ignored)
         } else {
             let params = Params::read_rest(&mut arch, family, &weights, given)?;
@@ -135,6 +138,9 @@ impl Model {
             let pooler = Pooler::read(&arch, family, &weights)?;
             (exec::open(&arch, params, device, dtype)?, pooler, ignored)
         };
+        let mut remarks = files.remarks(&file);
+        remarks.extend(tokenizer.iter().flat_map(|t| t.notices().to_vec()));
+        remarks.extend(weights.remarks(wrapper.as_deref()));
         drop(weights);
         let card = files.text("card.json")?.and_then(|t| serde_json::from_str(&t).ok());
         Ok(Model {
@@ -143,10 +149,12 @@ impl Model {
             untied: ties && !arch.is_tied() && arch.head != arch::Head::None,
             arch,
             tokenizer,
-            pooling: sentence::pooling(&files)?,
+            sentence: SentenceFiles::read(&files)?,
             pooler,
             card,
             ignored,
+            remarks,
+            unread_tokenizer: files.sentencepiece(),
             hash: identity(hash, dtype),
         })
     }
@@ -163,9 +171,7 @@ impl Model {
             return Ok(Arch::table(vectors.len() + 1, vectors.width()));
         }
         let files = Files::at_hand(source)?;
-        let config = files
-            .text("config.json")?
-            .ok_or_else(|| files.missing("config.json", "a model folder contains config.json and weights"))?;
+        let config = files.config()?;
         Ok(ConfigFile::parse(&format!("{}/config.json", files.label()), &config)?.describe()?.1)
     }
 
@@ -198,10 +204,12 @@ impl Model {
             executor: exec::open(&arch, params, device, dtype)?,
             arch,
             tokenizer,
-            pooling: None,
+            sentence: SentenceFiles::default(),
             pooler: None,
             card: None,
             ignored: Vec::new(),
+            remarks: Vec::new(),
+            unread_tokenizer: None,
             untied: false,
             hash: identity(hash, dtype),
         })
@@ -264,12 +272,21 @@ impl Model {
     }
 
     pub fn tokenizer(&self) -> Result<&Tokenizer> {
-        self.tokenizer.as_ref().ok_or_else(|| ModelError::NoTokenizer { model: self.name.clone() })
+        self.tokenizer.as_ref().ok_or_else(|| {
+            let hint = match self.unread_tokenizer {
+                Some(file) => format!(
+                    "{file} is a SentencePiece model, which is not supported; write tokenizer.json with transformers: \
+                     `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`"
+                ),
+                None => "add tokenizer.json (or vocab.txt, or vocab.json and merges.txt)".into(),
+            };
+            ModelError::NoTokenizer { model: self.name.clone(), hint }
+        })
     }
 
     /// Pooling of sentence vectors, if the folder specifies one.
     pub fn pooling(&self) -> Option<Pooling> {
-        self.pooling
+        self.sentence.pooling
     }
 
     /// Contents of `card.json`, if present.
@@ -296,6 +313,10 @@ impl Model {
                 "if it was trained, set `tie_word_embeddings` to false in config.json; otherwise remove it from the \
                  weights",
             );
+        }
+        self.remarks.iter().for_each(|(what, hint)| add(what.clone(), hint));
+        if let Some((file, what)) = &self.sentence.unsupported {
+            add(format!("no sentence vectors by default: {file}: {what}"), "choose a pooling in the settings");
         }
         notices
     }

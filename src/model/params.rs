@@ -198,6 +198,16 @@ const AS_ROW: &str = "final_logits_bias";
 /// treated as untied regardless of the configuration (as in transformers 5).
 fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
     let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
+    let tables: Vec<String> = family.locate(TABLE).names.into_iter().filter(|n| weights.contains(n)).collect();
+    for pair in tables.windows(2) {
+        if !weights.same(&pair[0], &pair[1])? {
+            let what = format!(
+                "'{}' and '{}' differ; '{}' runs only with one table of word embeddings: remove the one that was not trained",
+                pair[0], pair[1], arch.family
+            );
+            return Err(ModelError::Weights { file: weights.label(), what });
+        }
+    }
     let head = arch.head_parameters();
     if !head.is_empty() && !head.iter().any(|p| stored(&p.name)) {
         arch.head = match arch.head {

@@ -1,7 +1,6 @@
 //! Sentence vectors: pooling over tokens, normalization, and the pooler of BERT-like models.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::arch::Network;
 use super::array::Array;
@@ -12,7 +11,6 @@ use super::families::Family;
 use super::hook::HookPoint;
 use super::long::Long;
 use super::plan::{Plan, Sites};
-use super::source::Files;
 use super::weights::Checkpoint;
 use super::{Arch, Model};
 
@@ -147,11 +145,17 @@ impl Model {
 
     /// Default pooling of sentence vectors: the one that the folder specifies, otherwise the maximum for the LSTM encoder and the mean for
     /// all others.
-    pub fn sentence_pooling(&self) -> Pooling {
-        self.pooling.unwrap_or(Pooling::plain(match self.arch.network {
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if the folder specifies one that is not supported.
+    pub fn sentence_pooling(&self) -> Result<Pooling> {
+        if let Some((file, what)) = &self.sentence.unsupported {
+            return Err(ModelError::Config { file: file.clone(), what: what.clone() });
+        }
+        Ok(self.sentence.pooling.unwrap_or(Pooling::plain(match self.arch.network {
             Network::BiLstm => PoolOver::Max,
             Network::Transformer | Network::Table | Network::LogitsOnly(_) => PoolOver::Mean,
-        }))
+        })))
     }
 
     pub fn pooler(&self) -> Option<&Pooler> {
@@ -214,7 +218,7 @@ impl Model {
     /// # Errors
     /// Errors of [`Model::batch`] and [`Model::forward`], with text indices as rows.
     pub fn sentence_vectors<S: AsRef<str>>(&self, texts: &[S]) -> Result<Array> {
-        self.sentence_vectors_at(texts, self.top(), self.sentence_pooling())
+        self.sentence_vectors_at(texts, self.top(), self.sentence_pooling()?)
     }
 
     /// Returns one vector per text, `[B,W]`, from any hook point with any pooling. Texts of similar length run together.
@@ -235,15 +239,16 @@ impl Model {
         long: Long,
     ) -> Result<Array> {
         let tokenizer = self.tokenizer()?;
+        let max = self.sentence.longest.map_or(self.arch.max_positions, |n| n.min(self.arch.max_positions));
         let (mut ids, mut counts) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
         for (row, text) in texts.iter().enumerate() {
             let encoding = tokenizer.encode(text.as_ref())?;
             if encoding.ids.is_empty() {
                 return Err(ModelError::Empty { row });
             }
-            let parts = encoding.parts(self.arch.max_positions, long);
+            let parts = encoding.parts(max, long);
             if parts.is_empty() {
-                return Err(ModelError::TooLong { row, len: encoding.ids.len(), max: self.arch.max_positions });
+                return Err(ModelError::TooLong { row, len: encoding.ids.len(), max });
             }
             counts.push(parts.len());
             ids.extend(parts.into_iter().map(|p| p.ids));
@@ -327,57 +332,8 @@ fn normalise(row: &mut [f32]) {
     }
 }
 
-/// Parses the sentence-transformers files of a folder: `modules.json` and `1_Pooling/config.json`.
-///
-/// # Errors
-/// [`ModelError::Config`] for a pooling or module that is not supported, because the vectors would differ.
-pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
-    let Some(text) = files.text("1_Pooling/config.json")? else { return Ok(None) };
-    let label = format!("{}/1_Pooling/config.json", files.label());
-    let wrong = |what: String| ModelError::Config { file: label.clone(), what };
-    let config: Value = serde_json::from_str(&text).map_err(|e| wrong(format!("not valid JSON: {e}")))?;
-    let on = |key: &str| config.get(key).and_then(Value::as_bool).unwrap_or(false);
-    let known = [
-        ("pooling_mode_mean_tokens", PoolOver::Mean),
-        ("pooling_mode_cls_token", PoolOver::First),
-        ("pooling_mode_max_tokens", PoolOver::Max),
-        ("pooling_mode_lasttoken", PoolOver::Last),
-    ];
-    let others = ["pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"];
-    let chosen: Vec<PoolOver> = known.iter().filter(|(key, _)| on(key)).map(|k| k.1).collect();
-    let [over] = chosen[..] else {
-        return Err(wrong("set exactly one pooling: mean, cls, max or last token".into()));
-    };
-    if others.iter().any(|key| on(key)) {
-        return Err(wrong("only pooling by mean, cls, max or last token is supported".into()));
-    }
-    Ok(Some(Pooling { over, normalise: normalises(files)? }))
-}
-
-/// True if `modules.json` ends with a normalization; rejects modules that would change the vectors in any other way.
-fn normalises(files: &Files) -> Result<bool> {
-    let Some(text) = files.text("modules.json")? else { return Ok(false) };
-    let label = format!("{}/modules.json", files.label());
-    let wrong = |what: String| ModelError::Config { file: label.clone(), what };
-    let modules: Vec<Value> =
-        serde_json::from_str(&text).map_err(|e| wrong(format!("not a valid list of modules: {e}")))?;
-    let mut normalise = false;
-    for module in &modules {
-        let kind = module.get("type").and_then(Value::as_str).unwrap_or("");
-        match kind.rsplit('.').next() {
-            Some("Transformer" | "Pooling") => {}
-            Some("Normalize") => normalise = true,
-            _ => {
-                let kind: String = kind.chars().take(80).collect();
-                return Err(wrong(format!(
-                    "module '{}' is not supported; supported: Transformer, Pooling, Normalize",
-                    kind.escape_debug()
-                )));
-            }
-        }
-    }
-    Ok(normalise)
-}
-
+mod files;
 #[cfg(test)]
 mod tests;
+
+pub(super) use self::files::{Files as SentenceFiles, SETTINGS, transformer_folder};

@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use super::builtin::{self, BUILTINS, Builtin};
 use super::error::{ModelError, Result};
+use super::families::ConfigFile;
 use super::hub::{self, OnTransfer, Settings};
+use super::sentence::transformer_folder;
 use super::static_vectors::Address;
 use super::untrained;
 use super::weights::{self, Checkpoint};
@@ -184,7 +186,9 @@ impl Files {
                     hint: format!("there are: {}", known.join(", ")),
                 }
             }),
-            ModelSource::Dir(path) if path.is_dir() => Ok(Files::Dir(path.clone())),
+            ModelSource::Dir(path) if path.is_dir() => {
+                Ok(Files::Dir(transformer_folder(path).unwrap_or_else(|| path.clone())))
+            }
             ModelSource::Dir(path) if path.extension().is_some_and(|e| e == "safetensors") && path.is_file() => {
                 Ok(Files::Beside(path.clone()))
             }
@@ -311,9 +315,41 @@ impl Files {
             };
         }
         let pickled = dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
-        let hint =
-            if pickled { PICKLED } else { "a model folder contains config.json, model.safetensors and a tokenizer" };
-        Err(self.missing("model.safetensors", hint))
+        let hint = if pickled { PICKLED.to_owned() } else { nearby::hint(dir) };
+        Err(self.missing("model.safetensors", &hint))
+    }
+
+    /// Reads `config.json`.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingFile`], with what the folder contains instead; errors of [`Files::text`].
+    pub(super) fn config(&self) -> Result<String> {
+        const NAME: &str = "config.json";
+        self.text(NAME)?
+            .ok_or_else(|| self.missing(NAME, &self.folder().map_or_else(String::new, |dir| nearby::hint(&dir))))
+    }
+
+    /// Returns the name of a SentencePiece file, if there is one.
+    pub(super) fn sentencepiece(&self) -> Option<&'static str> {
+        let folder = self.folder()?;
+        nearby::SENTENCEPIECE.into_iter().find(|name| folder.join(name).is_file())
+    }
+
+    /// Returns notices about parts of the folder that are not applied, each with its remedy.
+    pub(super) fn remarks(&self, config: &ConfigFile) -> Vec<(String, String)> {
+        let mut remarks = Vec::new();
+        if config.is_quantized() {
+            let what = "config.json has a quantization_config, which is not applied: the weights are used as stored";
+            remarks.push((what.into(), "remove it, or interpret the results as those of the unquantized model".into()));
+        }
+        if self.folder().is_some_and(|dir| dir.join("adapter_config.json").is_file()) {
+            let what = "the folder contains a PEFT adapter (adapter_config.json), which is not applied";
+            remarks.push((
+                what.into(),
+                "merge it with `merge_and_unload` in PEFT and save the model, or remove it".into(),
+            ));
+        }
+        remarks
     }
 
     pub fn missing(&self, file: &str, hint: &str) -> ModelError {
@@ -378,6 +414,8 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
 pub(super) fn plain_text(path: &Path) -> Option<String> {
     base::read::text(path, LARGEST_TEXT).ok()
 }
+
+mod nearby;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Tests with whole model folders: some load, others are rejected with a message.
 
 mod bad_input;
+mod layouts;
 
 use std::path::Path;
 

@@ -1,15 +1,15 @@
 //! Conversion of text to token ids and back, as defined by the model's files.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::arch::Arch;
 use super::error::{ModelError, Result};
+use super::sentence::SETTINGS;
 use super::source::Files;
 
 pub use self::words::{Split, UNKNOWN, WordRules, split};
@@ -20,6 +20,8 @@ pub struct Tokenizer {
     file: String,
     special: Special,
     digest: [u8; 32],
+    /// Differences from transformers, each with its remedy.
+    notices: Vec<(String, String)>,
     /// True if tokens that are not in the vocabulary are dropped.
     drop_unknown: bool,
     /// Number of closing tokens that the tokenizer appends to a text but the model must not see.
@@ -69,6 +71,10 @@ pub struct Extras<'a> {
     pub tokenizer_config: Option<&'a str>,
     /// Text of `added_tokens.json`.
     pub added_tokens: Option<&'a str>,
+    /// Text of `config.json`, whose `model_type` decides if no tokenizer class is named.
+    pub config: Option<&'a str>,
+    /// Text of `sentence_bert_config.json` or of an older file of that kind.
+    pub sentence: Option<&'a str>,
 }
 
 impl Tokenizer {
@@ -79,7 +85,7 @@ impl Tokenizer {
     /// [`ModelError::Config`] if the text is not a tokenizer.
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
-        let text = outside::honoured(text, extras).map_err(wrong)?;
+        let (text, notices) = outside::honoured(text, extras).map_err(wrong)?;
         bounds::check(&text).map_err(wrong)?;
         let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(&text))
             .map_err(|e| wrong(format!("not a valid tokenizer: {}", e.escape_debug())))?;
@@ -91,80 +97,11 @@ impl Tokenizer {
             file: file.to_owned(),
             special,
             digest: Sha256::digest(&text).into(),
+            notices,
             drop_unknown: false,
             closing: 0,
             rows: usize::MAX,
         })
-    }
-
-    /// Creates a WordPiece tokenizer from a BERT `vocab.txt`; texts are lower-cased unless `tokenizer_config.json` specifies otherwise.
-    pub fn from_vocab_txt(file: &str, text: &str, extras: Extras<'_>) -> Result<Tokenizer> {
-        let vocab: BTreeMap<&str, usize> =
-            text.lines().map(str::trim_end).enumerate().map(|(id, token)| (token, id)).collect();
-        let id = |token: &str| {
-            vocab.get(token).copied().ok_or_else(|| ModelError::Config {
-                file: file.to_owned(),
-                what: format!("the vocabulary has no {token}"),
-            })
-        };
-        let (cls, sep) = (id("[CLS]")?, id("[SEP]")?);
-        let config = extras.tokenizer_config.and_then(|t| serde_json::from_str::<Value>(t).ok());
-        let flag = |key: &str| config.as_ref().and_then(|c| c.get(key)).and_then(Value::as_bool);
-        let lower = flag("do_lower_case").unwrap_or(true);
-        let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-        let added: Vec<Value> =
-            special.iter().filter_map(|t| vocab.get(t).map(|&i| added_token(i, t, false))).collect();
-        let frame = |id: &str, types: u8| json!({"SpecialToken": {"id": id, "type_id": types}});
-        let text = |id: &str, types: u8| json!({"Sequence": {"id": id, "type_id": types}});
-        let single = vec![frame("[CLS]", 0), text("A", 0), frame("[SEP]", 0)];
-        let pair = [&single[..], &[text("B", 1), frame("[SEP]", 1)]].concat();
-        let template = json!({
-            "type": "TemplateProcessing", "single": single, "pair": pair,
-            "special_tokens": {
-                "[CLS]": {"id": "[CLS]", "ids": [cls], "tokens": ["[CLS]"]},
-                "[SEP]": {"id": "[SEP]", "ids": [sep], "tokens": ["[SEP]"]},
-            },
-        });
-        let file_json = json!({
-            "version": "1.0",
-            "added_tokens": added,
-            "normalizer": {"type": "BertNormalizer", "clean_text": true,
-                "handle_chinese_chars": flag("tokenize_chinese_chars").unwrap_or(true),
-                "strip_accents": flag("strip_accents"), "lowercase": lower},
-            "pre_tokenizer": {"type": "BertPreTokenizer"},
-            "post_processor": template,
-            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
-            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-                "max_input_chars_per_word": 100, "vocab": vocab},
-        });
-        Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
-    }
-
-    /// Creates a byte-level BPE tokenizer from `vocab.json` and `merges.txt`. A vocabulary with `<s>`, `</s>` and `<mask>` is RoBERTa's,
-    /// with special tokens around each text; any other is GPT-2's, without them.
-    pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
-        let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
-        let vocab: BTreeMap<String, u32> =
-            serde_json::from_str(vocab).map_err(|e| wrong(format!("not a valid vocabulary: {e}")))?;
-        let merges: Vec<&str> = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty()).collect();
-        let roberta = ["<s>", "</s>", "<mask>"].iter().all(|t| vocab.contains_key(*t));
-        let special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"];
-        let added: Vec<Value> =
-            special.iter().filter_map(|t| vocab.get(*t).map(|&i| added_token(i as usize, t, *t == "<mask>"))).collect();
-        let post = if roberta {
-            json!({"type": "RobertaProcessing", "sep": ["</s>", vocab["</s>"]], "cls": ["<s>", vocab["<s>"]],
-                "trim_offsets": true, "add_prefix_space": false})
-        } else {
-            json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": true})
-        };
-        let byte_level =
-            json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
-        let file_json = json!({
-            "version": "1.0", "added_tokens": added, "normalizer": null,
-            "pre_tokenizer": byte_level, "post_processor": post, "decoder": byte_level,
-            "model": {"type": "BPE", "vocab": vocab, "merges": merges},
-        });
-        Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
     }
 
     /// Loads a folder's tokenizer in any supported format; `None` if there is none.
@@ -183,10 +120,14 @@ impl Tokenizer {
         let map = text("special_tokens_map.json")?;
         let config = text("tokenizer_config.json")?;
         let added = text("added_tokens.json")?;
+        let model = text("config.json")?;
+        let sentence = SETTINGS.iter().find_map(|name| text(name).transpose()).transpose()?;
         let extras = Extras {
             special_tokens_map: map.as_deref(),
             tokenizer_config: config.as_deref(),
             added_tokens: added.as_deref(),
+            config: model.as_deref(),
+            sentence: sentence.as_deref(),
         };
         if let Some(bytes) = read("tokenizer.json")? {
             return Tokenizer::from_json(&label("tokenizer.json"), &bytes, extras).map(Some);
@@ -208,6 +149,12 @@ impl Tokenizer {
         let rows = self.rows as u64;
         self.special.pad = self.special.pad.filter(|id| u64::from(*id) < rows);
         self.special.eos = self.special.eos.filter(|id| u64::from(*id) < rows);
+        if let Some(mask) = self.special.mask.take_if(|id| u64::from(*id) >= rows) {
+            let what = format!(
+                "the mask token has the id {mask}, but the model has only {rows} embeddings: masks cannot be predicted"
+            );
+            self.notices.push((what, "correct mask_token in tokenizer_config.json, or resize the embeddings".into()));
+        }
         if arch.is_causal() {
             self.closing = ["a", ".", "0"].iter().find_map(|t| self.closing_of(t)).unwrap_or(0);
         }
@@ -329,7 +276,12 @@ impl Tokenizer {
         self.len() == 0
     }
 
-    /// SHA-256 of the file that defines the tokenizer.
+    /// Differences from transformers, each with its remedy.
+    pub(crate) fn notices(&self) -> &[(String, String)] {
+        &self.notices
+    }
+
+    /// SHA-256 of the defining file.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
@@ -348,15 +300,11 @@ fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> std::result::Resu
     }
 }
 
-fn added_token(id: usize, content: &str, lstrip: bool) -> Value {
-    json!({"id": id, "content": content, "single_word": false, "lstrip": lstrip, "rstrip": false,
-        "normalized": false, "special": true})
-}
-
 impl Special {
     /// Determines the roles from `special_tokens_map.json`, then `tokenizer_config.json`, then common spellings.
     fn find(inner: &tokenizers::Tokenizer, extras: Extras<'_>) -> serde_json::Result<Special> {
         let parse = |t: Option<&str>| t.map(serde_json::from_str::<Value>).transpose();
+        let added = inner.get_added_tokens_decoder();
         let sources = [parse(extras.special_tokens_map)?, parse(extras.tokenizer_config)?];
         let role = |key: &str, common: &[&str]| {
             let named = sources.iter().flatten().find_map(|s| {
@@ -367,8 +315,8 @@ impl Special {
             named.or_else(|| common.iter().find_map(|t| inner.token_to_id(t)))
         };
         Ok(Special {
-            // T5's first sentinel also serves as a mask.
-            mask: role("mask_token", &["[MASK]", "<mask>", "<extra_id_0>"]),
+            // T5's first sentinel also serves as a mask. A plain entry of the vocabulary is not a mask.
+            mask: role("mask_token", &["[MASK]", "<mask>", "<extra_id_0>"]).filter(|id| added.contains_key(id)),
             cls: role("cls_token", &["[CLS]", "<s>"]),
             sep: role("sep_token", &["[SEP]", "</s>"]),
             pad: role("pad_token", &["[PAD]", "<pad>"]),
@@ -383,4 +331,5 @@ mod bounds;
 mod outside;
 #[cfg(test)]
 mod tests;
+mod vocabulary;
 mod words;

@@ -53,11 +53,11 @@ pub(super) fn load(
         return Err(ModelError::Config { file: name, what });
     }
     let sd = initializer_range(of)?;
-    let Model { arch, tokenizer, pooling, pooler, .. } = trained;
+    let Model { arch, tokenizer, sentence, pooler, .. } = trained;
     let params = initial(&arch, seed, sd);
     let d = arch.hidden;
     let mut twin = Model::from_params_with(&name, arch, params, tokenizer, kept)?;
-    twin.pooling = pooling;
+    twin.sentence = sentence;
     twin.pooler = pooler.map(|_| {
         let mut rng = stream(seed, "untrained pooler");
         Pooler { weight: Array::new([d, d], deviates(&mut rng, d * d, sd)), bias: Array::zeros([d]) }

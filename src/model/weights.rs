@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::array::Array;
 use super::error::{ModelError, Result};
+use super::families;
 use base::text::shortened;
 
 /// Maximum header length: the limit of the reference implementation.
@@ -122,6 +123,48 @@ impl Checkpoint {
         self.find(name).map(|(part, info)| part.numbers(name, info))
     }
 
+    /// Removes the prefixes that wrappers of PyTorch add to every name, such as `module.`; returns what was removed. `model.` is removed
+    /// only if it is not the model's own.
+    pub(crate) fn unwrapped(mut self, model_type: &str) -> (Checkpoint, Option<String>) {
+        let mut removed = String::new();
+        let on_all = |c: &Checkpoint, p: &str| c.names().next().is_some() && c.names().all(|n| n.starts_with(p));
+        let inner = |c: &Checkpoint| {
+            let roots = families::all().flat_map(|f| f.prefixes).copied().chain(["deberta.", "backbone."]);
+            let mut roots = roots.chain((model_type == "t5").then_some("shared."));
+            roots.any(|root| c.names().any(|n| n.strip_prefix("model.").is_some_and(|n| n.starts_with(root))))
+        };
+        while let Some(prefix) = ["module.", "_orig_mod.", "model."]
+            .into_iter()
+            .find(|p| on_all(&self, p) && (*p != "model." || inner(&self)))
+        {
+            removed.push_str(prefix);
+            let short = |name: String| name.strip_prefix(prefix).map_or(name.clone(), str::to_owned);
+            for shard in &mut self.shards {
+                shard.tensors = std::mem::take(&mut shard.tensors).into_iter().map(|(n, t)| (short(n), t)).collect();
+                let aliases = std::mem::take(&mut shard.aliases).into_iter();
+                shard.aliases = aliases.map(|(n, stored)| (short(n), short(stored))).collect();
+            }
+        }
+        let removed = Some(removed).filter(|r| !r.is_empty());
+        (self, removed)
+    }
+
+    /// Returns notices about the stored form, each with its remedy; `wrapper` is the removed prefix.
+    pub(crate) fn remarks(&self, wrapper: Option<&str>) -> Vec<(String, String)> {
+        let mut remarks = Vec::new();
+        if let Some(prefix) = wrapper {
+            let what = format!(
+                "all tensor names begin with '{prefix}', which was removed; transformers does not find such tensors"
+            );
+            remarks.push((what, "save the state dict of the model inside its wrapper".into()));
+        }
+        if self.shards.iter().any(|p| p.tensors.values().any(|t| t.dtype == Dtype::F64)) {
+            let what = "weights stored in F64 were rounded to F32".to_owned();
+            remarks.push((what, "expect differences in the last digits from a run in double precision".into()));
+        }
+        remarks
+    }
+
     /// Hashes all bytes, file by file.
     pub fn hash_into(&self, hash: &mut Sha256) {
         self.shards.iter().for_each(|p| hash.update(p.bytes.as_slice()));
@@ -167,7 +210,7 @@ impl Shard {
     fn parse(label: String, bytes: Bytes) -> Result<Shard> {
         let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
         let all = bytes.as_slice();
-        if let Some(what) = base::read::git_lfs_pointer(all) {
+        if let Some(what) = base::read::git_lfs_pointer(all).or_else(|| other_format(all).map(str::to_owned)) {
             return wrong(what);
         }
         let Some((first, rest)) = all.split_first_chunk::<8>() else {
@@ -235,9 +278,10 @@ impl Shard {
             Dtype::F32 => stored::from_f32(bytes),
             Dtype::F16 => stored::from_f16(bytes),
             Dtype::BF16 => stored::from_bf16(bytes),
+            Dtype::F64 => self.numbers(name, info)?.1.into_iter().map(|v| v as f32).collect(),
             other => {
                 return Err(self.wrong(format!(
-                    "tensor '{}' has element type {other:?}; supported: F32, F16, BF16",
+                    "tensor '{}' has element type {other:?}; supported: F32, F16, BF16, F64",
                     printable(name)
                 )));
             }
@@ -247,6 +291,30 @@ impl Shard {
         }
         Ok(Array::new(info.shape.clone(), data))
     }
+}
+
+/// Recognises files of another format by their first bytes; returns what the file is, with the remedy.
+fn other_format(bytes: &[u8]) -> Option<&'static str> {
+    let starts: [(&[u8], &str); 9] = [
+        (b"# xet version", "a pointer of Git Xet, not the file; fetch the file with `hf download`"),
+        (b"/annex/objects/", "a pointer of git-annex, not the file; fetch it with `git annex get`"),
+        (b"../.git/annex/", "a pointer of git-annex, not the file; fetch it with `git annex get`"),
+        (b".git/annex/", "a pointer of git-annex, not the file; fetch it with `git annex get`"),
+        (
+            b"PK\x03\x04",
+            "a ZIP archive; if PyTorch wrote it, name it pytorch_model.bin and run `probity models convert`",
+        ),
+        (b"\x80\x02", "a Python pickle; name it pytorch_model.bin and run `probity models convert`"),
+        (b"GGUF", "a GGUF file, which is not supported; fetch the model in safetensors format"),
+        (b"\x89HDF", "an HDF5 file of TensorFlow; convert it to safetensors with transformers"),
+        (b"\x1f\x8b", "compressed with gzip; decompress it"),
+    ];
+    let trimmed = bytes.trim_ascii_start();
+    let page = [&b"<!doctype"[..], b"<html", b"<?xml"];
+    if page.iter().any(|start| trimmed.get(..start.len()).is_some_and(|b| b.eq_ignore_ascii_case(start))) {
+        return Some("a web page, perhaps the error page of a download; fetch the file again");
+    }
+    starts.iter().find(|(start, _)| bytes.starts_with(start)).map(|s| s.1)
 }
 
 /// Tensors by name, and aliases: entries of `__metadata__` whose value is the name of a stored tensor.

@@ -241,8 +241,13 @@ const MERGES: &str = "#version: 0.2\na b\nĠ ab\n";
 
 /// Reads the old tokenizer files, any of which may be broken.
 fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
-    let extras =
-        Extras { special_tokens_map: Some(config), tokenizer_config: Some(config), added_tokens: Some(config) };
+    let extras = Extras {
+        special_tokens_map: Some(config),
+        tokenizer_config: Some(config),
+        added_tokens: Some(config),
+        config: Some(config),
+        sentence: Some(config),
+    };
     let read = [
         timed(|| Tokenizer::from_vocab_txt("fuzz", vocabulary, extras)),
         timed(|| Tokenizer::from_bpe("fuzz", bpe, merges, extras)),

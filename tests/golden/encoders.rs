@@ -168,7 +168,7 @@ fn every_reference_model_has_an_untrained_twin(root: &Path) {
         }
         let finite = untrained.logits.as_ref().is_none_or(|l| l.data.iter().all(|v| v.is_finite()));
         assert!(finite, "{address}: logits");
-        let sentence = Readout::Sentence(twin.sentence_pooling());
+        let sentence = Readout::Sentence(twin.sentence_pooling().unwrap());
         assert!(twin.read(&batch, twin.top(), &sentence).unwrap().data.iter().all(|v| v.is_finite()));
         say!("ok   {address}: {} parameters", twin.arch().parameter_count());
     }

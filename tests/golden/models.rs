@@ -168,8 +168,10 @@ impl Case {
 
     /// Tokenizers built from `vocab.txt`, or from vocabulary and merges, must behave like `tokenizer.json`.
     fn old_tokenizer_files(&self, dir: &Path, report: &mut Report) {
-        let config = std::fs::read_to_string(dir.join("tokenizer_config.json")).ok();
-        let extras = Extras { tokenizer_config: config.as_deref(), ..Extras::default() };
+        let [map, config] = ["special_tokens_map.json", "tokenizer_config.json"]
+            .map(|name| std::fs::read_to_string(dir.join(name)).ok());
+        let extras =
+            Extras { special_tokens_map: map.as_deref(), tokenizer_config: config.as_deref(), ..Extras::default() };
         let file = json(&dir.join("tokenizer.json"));
         let family = self.model.arch().family.as_str();
         let rebuilt = if let Ok(vocab) = std::fs::read_to_string(dir.join("vocab.txt")) {

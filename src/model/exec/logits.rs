@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Executor;
 use super::candle::open_device;
-use crate::arch::Arch;
+use crate::arch::{Arch, Head};
 use crate::array::Array;
 use crate::batch::Batch;
 use crate::device::Device;
@@ -23,10 +23,12 @@ use crate::weights::Checkpoint;
 /// Maximum number of tokens that run together, padding excluded.
 const GROUP_TOKENS: usize = 2048;
 
-/// Output matrices of the logits-only families, with the embeddings to which each may be tied.
-const OUTPUTS: [(&str, &str); 4] = [
+/// Output matrices of these families, with the embeddings to which each may be tied.
+const OUTPUTS: [(&str, &str); 6] = [
     ("lm_head.weight", "model.embed_tokens.weight"),
     ("lm_head.weight", "shared.weight"),
+    ("lm_head.weight", "backbone.embeddings.weight"),
+    ("lm_head.weight", "backbone.embedding.weight"),
     ("decoder.weight", "model.embeddings.tok_embeddings.weight"),
     ("cls.predictions.decoder.weight", "deberta.embeddings.word_embeddings.weight"),
 ];
@@ -43,10 +45,11 @@ pub(crate) struct LogitsExecutor {
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
-    /// Builds the network for a configuration; also returns the names of unused block tensors.
+    /// Builds the network for a configuration; also returns the names of unused block tensors. If the stored output matrix differs from the
+    /// embeddings to which the configuration ties it, `arch` becomes untied.
     pub(crate) fn open(
         file: &ConfigFile,
-        arch: &Arch,
+        arch: &mut Arch,
         weights: &Checkpoint,
         (device, dtype): (Device, Dtype),
     ) -> Result<(LogitsExecutor, Vec<String>)> {
@@ -61,7 +64,12 @@ impl LogitsExecutor {
         })?;
         if arch.is_tied() {
             for (output, table) in OUTPUTS {
-                if !weights.same(output, table)? {
+                if weights.same(output, table)? {
+                    continue;
+                }
+                if family.untied {
+                    arch.head = Head::Causal { tied: false, bias: false };
+                } else {
                     let what = format!(
                         "'{output}' differs from the embeddings to which config.json ties it; '{}' runs only if they \
                          are the same",
@@ -71,7 +79,7 @@ impl LogitsExecutor {
                 }
             }
         }
-        let stored = Stored::new(weights, &arch.family, &device);
+        let stored = Stored::new(weights, arch, &device);
         let net = (family.open)(file, &stored)?;
         let ignored = stored.ignored();
         Ok((LogitsExecutor { net: Mutex::new(net), arch: arch.clone(), device }, ignored))

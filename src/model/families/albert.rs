@@ -37,24 +37,10 @@ const NAMES: &[Entry] = &[
 
 #[derive(Deserialize)]
 struct Fields {
-    #[serde(default = "narrow")]
     embedding_size: usize,
-    #[serde(default = "one")]
     num_hidden_groups: usize,
-    #[serde(default = "one")]
     inner_group_num: usize,
-    #[serde(default = "gelu_new")]
     hidden_act: String,
-}
-
-fn narrow() -> usize {
-    128
-}
-fn one() -> usize {
-    1
-}
-fn gelu_new() -> String {
-    "gelu_new".into()
 }
 
 fn describe(file: &ConfigFile) -> Result<Arch> {

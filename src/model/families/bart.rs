@@ -61,13 +61,10 @@ struct Fields {
     decoder_attention_heads: usize,
     decoder_ffn_dim: usize,
     max_position_embeddings: usize,
-    #[serde(default = "bert::gelu")]
     activation_function: String,
     #[serde(default)]
     scale_embedding: bool,
-    #[serde(default = "bert::yes")]
     tie_word_embeddings: bool,
-    #[serde(default = "two")]
     decoder_start_token_id: u32,
     #[serde(default)]
     normalize_before: bool,
@@ -75,12 +72,7 @@ struct Fields {
     add_final_layer_norm: bool,
     #[serde(default)]
     static_position_embeddings: bool,
-    #[serde(default = "bert::yes")]
     normalize_embedding: bool,
-}
-
-fn two() -> u32 {
-    2
 }
 
 /// Number of rows in the position table before the row of the first position, regardless of the pad id.

@@ -47,16 +47,12 @@ pub(super) struct Fields {
     /// Rows of the position table.
     pub max_position_embeddings: usize,
     /// Number of token types; default 2. All defaults follow the reference implementation.
-    #[serde(default = "two")]
     pub(crate) type_vocab_size: usize,
     /// Name of the activation; default `gelu`.
-    #[serde(default = "gelu")]
     pub(crate) hidden_act: String,
     /// Epsilon of norms; default 1e-12.
-    #[serde(default = "eps")]
     pub(crate) layer_norm_eps: f64,
     /// True if the head shares the token table; default true.
-    #[serde(default = "yes")]
     pub(crate) tie_word_embeddings: bool,
     /// True for a decoder, which is rejected; default false.
     #[serde(default)]
@@ -65,17 +61,8 @@ pub(super) struct Fields {
     pub position_embedding_type: Option<String>,
 }
 
-fn two() -> usize {
-    2
-}
-pub(super) fn gelu() -> String {
-    "gelu".into()
-}
 fn eps() -> f64 {
     1e-12
-}
-pub(super) fn yes() -> bool {
-    true
 }
 
 /// Creates a post-norm encoder with these fields: BERT itself.

@@ -34,9 +34,7 @@ struct Fields {
     n_heads: usize,
     hidden_dim: usize,
     max_position_embeddings: usize,
-    #[serde(default = "bert::gelu")]
     activation: String,
-    #[serde(default = "bert::yes")]
     tie_word_embeddings: bool,
 }
 

@@ -18,12 +18,7 @@ const OWN: &[Entry] = &[
 
 #[derive(Deserialize)]
 struct Fields {
-    #[serde(default = "narrow")]
     embedding_size: usize,
-}
-
-fn narrow() -> usize {
-    128
 }
 
 fn describe(file: &ConfigFile) -> Result<Arch> {

@@ -20,12 +20,7 @@ const TASKS: &[Entry] = &[plain("embed.tasks", &["embeddings.task_type_embedding
 struct Fields {
     #[serde(default)]
     use_task_id: bool,
-    #[serde(default = "three")]
     task_type_vocab_size: usize,
-}
-
-fn three() -> usize {
-    3
 }
 
 fn describe(file: &ConfigFile) -> Result<Arch> {

@@ -44,13 +44,9 @@ struct Fields {
     n_head: usize,
     n_positions: usize,
     n_inner: Option<usize>,
-    #[serde(default = "gelu_new")]
     activation_function: String,
-    #[serde(default = "eps")]
     layer_norm_epsilon: f64,
-    #[serde(default = "bert::yes")]
     tie_word_embeddings: bool,
-    #[serde(default = "bert::yes")]
     scale_attn_weights: bool,
     #[serde(default)]
     scale_attn_by_inverse_layer_idx: bool,
@@ -58,9 +54,6 @@ struct Fields {
     add_cross_attention: bool,
 }
 
-fn gelu_new() -> String {
-    "gelu_new".into()
-}
 fn eps() -> f64 {
     1e-5
 }

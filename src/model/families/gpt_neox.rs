@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{ConfigFile, Entry, Family, Size, bert, gpt2, plain, rotary};
+use super::{ConfigFile, Entry, Family, Size, gpt2, plain, rotary};
 use crate::arch::{Arch, Attention, Head, Mlp, Norm, Place};
 use crate::error::Result;
 use crate::params::{Layout, Rows};
@@ -27,7 +27,7 @@ const NAMES: &[Entry] = &[
     plain("blocks.{l}.mlp.up", &["layers.{l}.mlp.dense_h_to_4h"]),
     plain("blocks.{l}.mlp.down", &["layers.{l}.mlp.dense_4h_to_h"]),
     plain("final_norm", &["final_layer_norm"]),
-    plain("head.decoder", &["embed_out"]),
+    plain("head.decoder", &["embed_out", "lm_head"]),
 ];
 
 #[derive(Deserialize)]
@@ -38,20 +38,12 @@ struct Fields {
     num_attention_heads: usize,
     intermediate_size: usize,
     max_position_embeddings: usize,
-    #[serde(default = "bert::gelu")]
     hidden_act: String,
-    #[serde(default = "eps")]
     layer_norm_eps: f64,
-    #[serde(default = "bert::yes")]
     use_parallel_residual: bool,
-    #[serde(default = "bert::yes")]
     attention_bias: bool,
     #[serde(default)]
     tie_word_embeddings: bool,
-}
-
-fn eps() -> f64 {
-    1e-5
 }
 
 fn describe(file: &ConfigFile) -> Result<Arch> {

@@ -34,9 +34,7 @@ struct Fields {
     head_dim: Option<usize>,
     intermediate_size: usize,
     max_position_embeddings: usize,
-    #[serde(default = "silu")]
     hidden_act: String,
-    #[serde(default = "eps")]
     rms_norm_eps: f64,
     #[serde(default)]
     attention_bias: bool,
@@ -46,13 +44,6 @@ struct Fields {
     tie_word_embeddings: bool,
     #[serde(default)]
     use_sliding_window: bool,
-}
-
-fn silu() -> String {
-    "silu".into()
-}
-fn eps() -> f64 {
-    1e-6
 }
 
 fn describe(file: &ConfigFile) -> Result<Arch> {

@@ -16,10 +16,10 @@ mod roberta;
 mod rotary;
 pub(crate) mod served;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::arch::{Activation, Arch};
 use super::error::{ModelError, Result};
@@ -180,7 +180,57 @@ pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// A parsed `config.json`.
+/// Default of each setting in the configuration classes of transformers 5 and of those that only older releases have, by `model_type`.
+const DEFAULTS: &str = include_str!("defaults.json");
+
+/// Other names of settings, by `model_type`; as in transformers, they take precedence.
+const ALIASES: [(&str, &[(&str, &str)]); 4] = [
+    ("distilbert", &[("hidden_size", "dim"), ("num_attention_heads", "n_heads"), ("num_hidden_layers", "n_layers")]),
+    (
+        "gpt2",
+        &[
+            ("hidden_size", "n_embd"),
+            ("max_position_embeddings", "n_positions"),
+            ("num_attention_heads", "n_head"),
+            ("num_hidden_layers", "n_layer"),
+        ],
+    ),
+    (
+        "t5",
+        &[
+            ("hidden_size", "d_model"),
+            ("num_attention_heads", "num_heads"),
+            ("num_hidden_layers", "num_layers"),
+            ("head_dim", "d_kv"),
+        ],
+    ),
+    (
+        "bart",
+        &[
+            ("hidden_size", "d_model"),
+            ("num_attention_heads", "encoder_attention_heads"),
+            ("num_hidden_layers", "encoder_layers"),
+        ],
+    ),
+];
+
+/// Adds the settings that a configuration omits or states under another name.
+fn completed(mut value: Value) -> Value {
+    let model_type = value.get("model_type").and_then(Value::as_str).unwrap_or("").to_owned();
+    let defaults: BTreeMap<String, Map<String, Value>> = serde_json::from_str(DEFAULTS).unwrap_or_default();
+    let Some(settings) = value.as_object_mut() else { return value };
+    for (alias, name) in ALIASES.iter().filter(|a| a.0 == model_type).flat_map(|a| a.1) {
+        if let Some(given) = settings.get(*alias).cloned() {
+            settings.insert((*name).to_owned(), given);
+        }
+    }
+    for (name, default) in defaults.get(&model_type).into_iter().flatten() {
+        settings.entry(name).or_insert_with(|| default.clone());
+    }
+    value
+}
+
+/// A parsed `config.json`, completed with the defaults of its model type.
 pub struct ConfigFile {
     label: String,
     value: Value,
@@ -197,7 +247,7 @@ impl ConfigFile {
         if !value.is_object() {
             return Err(wrong("expected a JSON object".into()));
         }
-        Ok(ConfigFile { label: label.to_owned(), value })
+        Ok(ConfigFile { label: label.to_owned(), value: completed(value) })
     }
 
     /// Returns the family of `model_type` and the architecture.
@@ -210,6 +260,11 @@ impl ConfigFile {
         let arch = (family.describe)(self)?;
         arch.validate().map_err(|what| self.wrong(what))?;
         Ok((family, arch))
+    }
+
+    /// True if the weights were meant to be quantized when loaded.
+    pub(super) fn is_quantized(&self) -> bool {
+        self.value.get("quantization_config").is_some_and(|q| !q.is_null())
     }
 
     pub fn model_type(&self) -> &str {

@@ -24,12 +24,7 @@ const HEAD: &[Entry] = &[
 
 #[derive(Deserialize)]
 struct Fields {
-    #[serde(default = "one")]
     pad_token_id: usize,
-}
-
-fn one() -> usize {
-    1
 }
 
 fn describe(file: &ConfigFile) -> Result<Arch> {

@@ -1,5 +1,7 @@
 //! Tests of pooling against its definition.
 
+use serde_json::json;
+
 use super::*;
 use crate::Device;
 use crate::testing::{archs, batch, distance, model};
@@ -59,39 +61,78 @@ fn the_pooler_is_tanh_of_a_linear_map() {
     assert_eq!(pooler.apply(&[1.0, 3.0]), want);
 }
 
-fn folder(pooling: &str, modules: Option<&str>) -> Result<Option<Pooling>> {
+fn folder(pooling: &str, modules: Option<&str>) -> std::result::Result<Pooling, String> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("1_Pooling")).unwrap();
     std::fs::write(dir.path().join("1_Pooling/config.json"), pooling).unwrap();
     if let Some(modules) = modules {
         std::fs::write(dir.path().join("modules.json"), modules).unwrap();
     }
-    super::pooling(&Files::Dir(dir.path().to_owned()))
+    let read = SentenceFiles::read(&crate::source::Files::Dir(dir.path().to_owned())).unwrap();
+    read.pooling.ok_or_else(|| read.unsupported.map_or_else(String::new, |(file, what)| format!("{file}: {what}")))
+}
+
+fn listed(kinds: &[(&str, &str)]) -> String {
+    let module =
+        |(kind, path): &(&str, &str)| json!({"type": format!("sentence_transformers.models.{kind}"), "path": path});
+    json!(kinds.iter().map(module).collect::<Vec<_>>()).to_string()
 }
 
 #[test]
 fn folders_say_how_they_pool() {
-    let on = |mode: &str| format!("{{\"pooling_mode_{mode}\": true}}");
+    let on = |mode: &str| {
+        let mut config = json!({"pooling_mode_mean_tokens": false});
+        config[format!("pooling_mode_{mode}")] = json!(true);
+        config.to_string()
+    };
     for (mode, over) in [
         ("mean_tokens", PoolOver::Mean),
         ("cls_token", PoolOver::First),
         ("max_tokens", PoolOver::Max),
         ("lasttoken", PoolOver::Last),
     ] {
-        assert_eq!(folder(&on(mode), None).unwrap(), Some(Pooling::plain(over)));
+        assert_eq!(folder(&on(mode), None), Ok(Pooling::plain(over)));
     }
-    let normalised = folder(&on("mean_tokens"), Some("[{\"type\": \"sentence_transformers.models.Normalize\"}]"));
-    assert_eq!(normalised.unwrap(), Some(Pooling { over: PoolOver::Mean, normalise: true }));
-    let dense = folder(&on("mean_tokens"), Some("[{\"type\": \"sentence_transformers.models.Dense\"}]"));
-    assert!(dense.unwrap_err().to_string().contains("Dense"));
-    for bad in [
-        "{}",
-        "{\"pooling_mode_mean_sqrt_len_tokens\": true}",
-        "[",
-        "{\"pooling_mode_mean_tokens\": true, \"pooling_mode_cls_token\": true}",
+    assert_eq!(
+        folder("{\"embedding_dimension\": 8, \"pooling_mode\": \"cls\"}", None),
+        Ok(Pooling::plain(PoolOver::First))
+    );
+    assert_eq!(folder("{}", None), Ok(Pooling::plain(PoolOver::Mean)), "the mean is on by default");
+    let normalised = folder(&on("mean_tokens"), Some(&listed(&[("Pooling", "1_Pooling"), ("Normalize", "")])));
+    assert_eq!(normalised, Ok(Pooling { over: PoolOver::Mean, normalise: true }));
+    let dense = folder(&on("mean_tokens"), Some(&listed(&[("Pooling", "1_Pooling"), ("Dense", "2_Dense")])));
+    assert!(dense.unwrap_err().contains("Dense"));
+    for (bad, why) in [
+        ("{\"pooling_mode\": \"weightedmean\"}", "pooling 'weightedmean' is not supported"),
+        ("[", "not valid JSON"),
+        ("{\"pooling_mode_cls_token\": true}", "a concatenation of several poolings (mean, cls)"),
+        (&on("none"), "no supported pooling"),
     ] {
-        assert!(matches!(folder(bad, None), Err(ModelError::Config { .. })), "{bad}");
+        let said = folder(bad, None).unwrap_err();
+        assert!(said.contains("1_Pooling/config.json") && said.contains(why), "{said}");
     }
+    for outside in ["../pool", "/pool", ""] {
+        assert!(folder("{}", Some(&listed(&[("Pooling", outside)]))).unwrap_err().contains("not a folder below"));
+    }
+}
+
+/// Regression: only `1_Pooling` was read, whatever folder `modules.json` named, and a model below its folder was not found.
+#[test]
+fn modules_say_where_the_pooling_and_the_model_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("pool/config.json", "{\"pooling_mode\": \"max\"}");
+    write("0_Transformer/config.json", "{}");
+    write("0_Transformer/sentence_bert_config.json", "{\"max_seq_length\": 8}");
+    write("modules.json", &listed(&[("Transformer", "0_Transformer"), ("Pooling", "pool")]));
+    let inner = transformer_folder(dir.path()).unwrap();
+    assert!(inner.ends_with("0_Transformer"));
+    let read = SentenceFiles::read(&crate::source::Files::Dir(inner)).unwrap();
+    assert_eq!((read.pooling, read.longest), (Some(Pooling::plain(PoolOver::Max)), Some(8)));
 }
 
 /// Regression: long texts used to be an error in every lab. Their windows are now pooled like one text.

@@ -11,9 +11,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Extras;
+use crate::families::python_json;
 
 /// Keys that name special tokens.
-const ROLES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+pub(super) const ROLES: [&str; 7] =
+    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
 /// Parts of a `tokenizer.json` that other files can override.
 #[derive(Deserialize)]
@@ -38,20 +40,29 @@ struct Outside {
     token: Map<String, Value>,
 }
 
+/// Text of a tokenizer with everything merged, and notices with remedies.
+type Merged<'a> = (Cow<'a, [u8]>, Vec<(String, String)>);
+
 /// Merges all external tokens and settings into the text.
 ///
 /// # Errors
 /// A sentence that names the file and the token or setting that cannot be applied.
-pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a, [u8]>, String> {
+pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Merged<'a>, String> {
     // The library has a better error for text that is not a tokenizer.
-    let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok(Cow::Borrowed(text)) };
+    let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok((Cow::Borrowed(text), Vec::new())) };
     let files = Files::parse(extras)?;
     let mut tokens = files.tokens()?;
     tokens.retain(|t| !parts.added_tokens.iter().any(|a| Some(a.content.as_str()) == t.content()));
-    let normalizer = files.normalizer(&parts.normalizer);
+    let mut normalizer = files.normalizer(&parts.normalizer);
+    if files.sentence.get("do_lower_case") == Some(&Value::Bool(true)) {
+        let own = Some(normalizer.unwrap_or(parts.normalizer.clone())).filter(|n| !n.is_null());
+        let steps: Vec<Value> = std::iter::once(json!({"type": "Lowercase"})).chain(own).collect();
+        normalizer = Some(json!({"type": "Sequence", "normalizers": steps}));
+    }
     let pre_tokenizer = files.pre_tokenizer(&parts.pre_tokenizer);
+    let mut notices: Vec<_> = files.disagreement(&parts.normalizer).into_iter().collect();
     if tokens.is_empty() && normalizer.is_none() && pre_tokenizer.is_none() {
-        return Ok(Cow::Borrowed(text));
+        return Ok((Cow::Borrowed(text), notices));
     }
     let mut whole: Value = serde_json::from_slice(text).map_err(|e| e.to_string())?;
     for (key, changed) in [("normalizer", normalizer), ("pre_tokenizer", pre_tokenizer)] {
@@ -59,19 +70,36 @@ pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a,
             whole[key] = changed;
         }
     }
-    tokens.into_iter().try_for_each(|t| t.put(&mut whole))?;
-    Ok(Cow::Owned(whole.to_string().into_bytes()))
+    for token in tokens {
+        notices.extend(token.put(&mut whole)?);
+    }
+    Ok((Cow::Owned(whole.to_string().into_bytes()), notices))
 }
 
+/// Tokenizer classes that apply the options of BERT's normalizer in `tokenizer_config.json`.
+const WORDPIECE: [&str; 9] = [
+    "BertTokenizer",
+    "DistilBertTokenizer",
+    "ElectraTokenizer",
+    "FunnelTokenizer",
+    "LayoutLMTokenizer",
+    "LxmertTokenizer",
+    "MPNetTokenizer",
+    "MobileBertTokenizer",
+    "SqueezeBertTokenizer",
+];
+
 /// Parsed accompanying files; null if missing.
-struct Files {
+pub(super) struct Files {
     config: Value,
     map: Value,
+    model: Value,
+    sentence: Value,
     added: BTreeMap<String, u64>,
 }
 
 impl Files {
-    fn parse(extras: Extras<'_>) -> Result<Files, String> {
+    pub(super) fn parse(extras: Extras<'_>) -> Result<Files, String> {
         let parse = |name: &str, text: Option<&str>| match text {
             None => Ok(Value::Null),
             Some(t) => serde_json::from_str(t).map_err(|e| format!("special tokens: {name}: {e}")),
@@ -82,8 +110,50 @@ impl Files {
         Ok(Files {
             config: parse("tokenizer_config.json", extras.tokenizer_config)?,
             map: parse("special_tokens_map.json", extras.special_tokens_map)?,
+            sentence: extras.sentence.and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default(),
+            model: extras.config.and_then(|t| python_json(t).ok()).unwrap_or_default(),
             added: added.unwrap_or_default(),
         })
+    }
+
+    /// Tokenizer class, without the suffix of fast tokenizers.
+    pub(super) fn class(&self) -> Option<&str> {
+        let class = self.config.get("tokenizer_class")?.as_str()?;
+        Some(class.strip_suffix("Fast").unwrap_or(class))
+    }
+
+    pub(super) fn model_type(&self) -> Option<&str> {
+        self.model.get("model_type")?.as_str()
+    }
+
+    /// Returns a switch in `tokenizer_config.json`.
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        self.config.get(key)?.as_bool()
+    }
+
+    /// Returns the spelling of the token with a role; `Some(None)` if a file says that there is none.
+    pub(super) fn role(&self, role: &str) -> Option<Option<String>> {
+        let named = [&self.map, &self.config].into_iter().find_map(|file| file.get(role))?;
+        Some(named.as_str().or_else(|| named.get("content")?.as_str()).map(str::to_owned))
+    }
+
+    /// True if transformers builds BERT's normalizer from `tokenizer_config.json`.
+    fn is_wordpiece(&self) -> bool {
+        self.class().is_none_or(|class| WORDPIECE.contains(&class))
+    }
+
+    /// Returns a notice if transformers 5 lower-cases texts, but the stored normalizer does not.
+    fn disagreement(&self, stored: &Value) -> Option<(String, String)> {
+        let cased = stored.get("type")? == "BertNormalizer" && stored.get("lowercase")? == &Value::Bool(false);
+        let bert = self.class().is_some() || ["bert", "distilbert", "electra", "ernie"].contains(&self.model_type()?);
+        if !cased || !bert || !self.is_wordpiece() || self.flag("do_lower_case").is_some() {
+            return None;
+        }
+        let what = "tokenizer.json keeps upper case and is used, but transformers 5 lower-cases texts unless do_lower_case is set";
+        Some((
+            what.into(),
+            "set do_lower_case in tokenizer_config.json: false for a cased model, true for an uncased one".into(),
+        ))
     }
 
     /// Returns all named tokens: those with ids first, in order of id.
@@ -117,9 +187,8 @@ impl Files {
 
     /// Returns BERT's normalizer with the options of `tokenizer_config.json`, if they change it.
     fn normalizer(&self, stored: &Value) -> Option<Value> {
-        // transformers uses the stored normalizer unchanged for these classes.
-        let as_stored = |class: &Value| class == "PreTrainedTokenizerFast" || class == "TokenizersBackend";
-        if stored.get("type")? != "BertNormalizer" || self.config.get("tokenizer_class").is_some_and(as_stored) {
+        // transformers uses the stored normalizer unchanged for other classes.
+        if stored.get("type")? != "BertNormalizer" || !self.is_wordpiece() {
             return None;
         }
         let switches = [
@@ -162,30 +231,31 @@ fn special_tokens(file: &Value) -> impl Iterator<Item = &Value> {
     }))
 }
 
+/// Parses a token in a file's notation as an entry of `added_tokens`, without id.
+pub(super) fn added(written: &Value, special: bool) -> Option<Map<String, Value>> {
+    let content = written.as_str().or_else(|| written.get("content")?.as_str()).filter(|c| !c.is_empty())?;
+    let flag = |key: &str, default: bool| written.get(key).and_then(Value::as_bool).unwrap_or(default);
+    let token = json!({
+        "content": content, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),
+        "rstrip": flag("rstrip", false), "normalized": flag("normalized", !special), "special": special,
+    });
+    token.as_object().cloned()
+}
+
 impl Outside {
     /// Parses a token in a file's notation; `None` for anything other than a string or an object with a `content`.
     fn read(file: &'static str, id: Option<u64>, written: &Value, is_special: bool) -> Option<Outside> {
-        let flags = match written {
-            Value::Object(flags) => flags.clone(),
-            _ => Map::new(),
-        };
-        let content = written.as_str().or_else(|| flags.get("content")?.as_str()).filter(|c| !c.is_empty())?;
-        let flag = |key: &str, default: bool| flags.get(key).and_then(Value::as_bool).unwrap_or(default);
         // Tokens that have a role are special even without the flag.
-        let special = if id.is_some() { flag("special", is_special) } else { is_special };
-        let token = json!({
-            "content": content, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),
-            "rstrip": flag("rstrip", false), "normalized": flag("normalized", !special), "special": special,
-        });
-        Some(Outside { file, id, token: token.as_object()?.clone() })
+        let flag = written.get("special").and_then(Value::as_bool).filter(|_| id.is_some());
+        Some(Outside { file, id, token: added(written, flag.unwrap_or(is_special))? })
     }
 
     fn content(&self) -> Option<&str> {
         self.token.get("content")?.as_str()
     }
 
-    /// Adds the token to the text of a `tokenizer.json`, with its id if given.
-    fn put(self, whole: &mut Value) -> Result<(), String> {
+    /// Adds the token to the text of a `tokenizer.json`. Returns a notice if a file gives it a different id.
+    fn put(self, whole: &mut Value) -> Result<Option<(String, String)>, String> {
         let content = self.content().unwrap_or_default().to_owned();
         let vocabulary = Vocabulary::of(whole);
         let known = vocabulary.id(&content);
@@ -204,9 +274,18 @@ impl Outside {
                     content.escape_debug()
                 ));
             }
-            (Some(id), _) | (None, Some(id)) => id,
-            (None, None) => vocabulary.next(),
+            (_, Some(id)) => id,
+            // As in transformers, new tokens are numbered without gaps, whatever their ids in files.
+            (_, None) => vocabulary.next(),
         };
+        let notice = self.id.filter(|wanted| *wanted != id).map(|wanted| {
+            let what = format!(
+                "{} gives '{}' the id {wanted}; like transformers, this program gives it the next free id, {id}",
+                self.file,
+                content.escape_debug()
+            );
+            (what, format!("set the id to {id} if the model was trained with it"))
+        });
         let mut token = self.token;
         token.insert("id".into(), id.into());
         if !whole["added_tokens"].is_array() {
@@ -219,7 +298,7 @@ impl Outside {
         if let Some(vocab) = whole["model"]["vocab"].as_object_mut() {
             vocab.insert(content, id.into());
         }
-        Ok(())
+        Ok(notice)
     }
 }
 

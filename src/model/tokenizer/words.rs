@@ -90,6 +90,7 @@ impl Tokenizer {
             file: file.to_owned(),
             special: Special { unk: Some(0), pad: Some(0), ..Special::default() },
             digest: digest.finalize().into(),
+            notices: Vec::new(),
             drop_unknown: rules.drop_unknown,
             closing: 0,
             rows: usize::MAX,

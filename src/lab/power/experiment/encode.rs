@@ -40,7 +40,7 @@ impl Reader {
             LayerRef::Last => (layers, model.top()),
             LayerRef::At(l) => (l, model.layer_point(l)?),
         };
-        let pooling = spec.pooling.map_or(model.sentence_pooling(), Pooling::plain);
+        let pooling = spec.pooling.map_or_else(|| model.sentence_pooling(), |over| Ok(Pooling::plain(over)))?;
         Ok(Self { model, layer, at, pooling, long, noise: spec.noise, side })
     }
 

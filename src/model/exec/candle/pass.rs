@@ -6,7 +6,7 @@ use super::net::{AttentionWeights, Block, Network, NormWeights, Stack};
 use super::tap::Tap;
 use super::value::Value;
 use super::{from_host, ops};
-use crate::arch::{Decoder, Place, Positions};
+use crate::arch::{Decoder, Place};
 use crate::array::Array;
 use crate::batch::Batch;
 use crate::error::Result;
@@ -94,14 +94,8 @@ impl Network {
     fn place(&self, stack: &Stack, batch: &Batch, words: Value) -> Result<Value> {
         let a = &self.arch;
         let x = if a.embedding.scale == 1.0 { words } else { ops::scale(&words, a.embedding.scale)? };
-        let (Some(table), Positions::Learned { offset, padding }) = (&stack.positions, a.positions) else {
-            return Ok(x);
-        };
-        let row = |i: usize| {
-            let (b, t) = (i / batch.len(), i % batch.len());
-            let place = if batch.is_token(b, t) { None } else { padding };
-            place.unwrap_or(offset + t) as u32
-        };
+        let Some(table) = &stack.positions else { return Ok(x) };
+        let row = |i: usize| a.positions.row(batch, i / batch.len(), i % batch.len()) as u32;
         ops::add(&x, &ops::rows(table, (0..batch.rows() * batch.len()).map(row).collect())?)
     }
 

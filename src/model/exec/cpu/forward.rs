@@ -5,7 +5,7 @@ use super::stack::{BlockPoint, Stack};
 use super::state::{CrossSpans, Inputs, Keep, Kept, KeptNorm, StackState, add, gather, spaced};
 use super::tap::Tap;
 use super::weights::{Block, Cross, Linear, NormWeights, Table, Weights};
-use crate::arch::{Arch, Place, Positions};
+use crate::arch::{Arch, Place};
 use crate::hook::HookPoint;
 use crate::plan::{Plan, Start};
 use kernels::attention::{Attention, attend};
@@ -153,11 +153,7 @@ impl Climb<'_> {
 
     /// Row of the position table used by token t of sentence b.
     pub(crate) fn position_row(&self, b: usize, t: usize) -> usize {
-        match self.pass.arch.positions {
-            Positions::Learned { padding: Some(row), .. } if !self.stack.batch.is_token(b, t) => row,
-            Positions::Learned { offset, .. } => offset + t,
-            _ => t,
-        }
+        self.pass.arch.positions.row(self.stack.batch, b, t)
     }
 
     fn block(&self, l: usize, s: &mut StackState, memory: Memory<'_>) {

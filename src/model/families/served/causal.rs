@@ -5,7 +5,7 @@ use candle_core::{Device, Tensor};
 use candle_transformers::models::{gemma2, mistral, phi3, qwen3};
 use serde::Deserialize;
 
-use super::super::rotary;
+use super::super::rotary::{self, Rotary};
 use super::stored::{Change, Rules};
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family};
 use crate::arch::{Arch, Head, Positions, Scaling};
@@ -13,11 +13,13 @@ use crate::error::Result;
 use crate::offers::Limit;
 
 pub(super) const MISTRAL: Served =
-    Served { family: family(&["mistral"], |f| mistral_fields(f)?.arch(f)), open: open_mistral };
+    Served { family: family(&["mistral"], |f| mistral_fields(f)?.arch(f)), open: open_mistral, untied: true };
 pub(super) const GEMMA2: Served =
-    Served { family: family(&["gemma2"], |f| gemma2_fields(f)?.arch(f)), open: open_gemma2 };
-pub(super) const QWEN3: Served = Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
-pub(super) const PHI3: Served = Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
+    Served { family: family(&["gemma2"], |f| gemma2_fields(f)?.arch(f)), open: open_gemma2, untied: false };
+pub(super) const QWEN3: Served =
+    Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3, untied: true };
+pub(super) const PHI3: Served =
+    Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3, untied: true };
 
 /// Settings shared by all four families, named as in published files.
 #[derive(Deserialize)]
@@ -29,12 +31,7 @@ struct Common {
     num_attention_heads: usize,
     num_key_value_heads: Option<usize>,
     max_position_embeddings: usize,
-    #[serde(default = "eps")]
     rms_norm_eps: f64,
-}
-
-fn eps() -> f64 {
-    1e-6
 }
 
 impl Common {
@@ -101,19 +98,10 @@ struct Mistral {
     #[serde(flatten)]
     common: Common,
     head_dim: Option<usize>,
-    #[serde(default = "silu")]
     hidden_act: String,
-    #[serde(default = "window")]
     sliding_window: Option<usize>,
     #[serde(default)]
     tie_word_embeddings: bool,
-}
-
-fn silu() -> String {
-    "silu".into()
-}
-fn window() -> Option<usize> {
-    Some(4096)
 }
 
 fn mistral_fields(file: &ConfigFile) -> Result<Mistral> {
@@ -152,7 +140,7 @@ fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn Logits
         sliding_window: f.sliding_window.map(|w| w - 1),
         use_flash_attn: false,
     };
-    let renamed = if f.tie_word_embeddings { vec![TIED] } else { vec![] };
+    let renamed = if stored.is_tied() { vec![TIED] } else { vec![] };
     let builder = stored.builder(Rules { renamed, ..Rules::default() });
     let model = stored.built(mistral::Model::new(&config, builder))?;
     Ok(Box::new(Causal { model, device: stored.device().clone(), window: f.sliding_window }))
@@ -167,35 +155,15 @@ const TIED: (&str, &str) = ("lm_head.weight", "model.embed_tokens.weight");
 struct Gemma2 {
     #[serde(flatten)]
     common: Common,
-    #[serde(default = "gemma_width")]
     head_dim: usize,
     #[serde(default)]
     attention_bias: bool,
-    #[serde(default = "gelu_tanh")]
     hidden_activation: String,
-    #[serde(default = "gemma_width")]
     query_pre_attn_scalar: usize,
-    #[serde(default = "window")]
     sliding_window: Option<usize>,
-    #[serde(default = "final_cap")]
     final_logit_softcapping: Option<f64>,
-    #[serde(default = "attention_cap")]
     attn_logit_softcapping: Option<f64>,
-    #[serde(default = "super::super::bert::yes")]
     tie_word_embeddings: bool,
-}
-
-fn gemma_width() -> usize {
-    256
-}
-fn gelu_tanh() -> String {
-    "gelu_pytorch_tanh".into()
-}
-fn final_cap() -> Option<f64> {
-    Some(30.0)
-}
-fn attention_cap() -> Option<f64> {
-    Some(50.0)
 }
 
 fn gemma2_fields(file: &ConfigFile) -> Result<Gemma2> {
@@ -270,20 +238,14 @@ fn open_gemma2(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsN
 struct Qwen3 {
     #[serde(flatten)]
     common: Common,
-    #[serde(default = "qwen_width")]
     head_dim: usize,
     #[serde(default)]
     attention_bias: bool,
-    #[serde(default = "silu")]
     hidden_act: String,
     #[serde(default)]
     use_sliding_window: bool,
     #[serde(default)]
     tie_word_embeddings: bool,
-}
-
-fn qwen_width() -> usize {
-    128
 }
 
 fn qwen3_fields(file: &ConfigFile) -> Result<Qwen3> {
@@ -318,7 +280,7 @@ fn open_qwen3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNe
         max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
         sliding_window: None,
         max_window_layers: c.num_hidden_layers,
-        tie_word_embeddings: f.tie_word_embeddings,
+        tie_word_embeddings: stored.is_tied(),
         rope_theta: plain_theta(file)?,
         rms_norm_eps: c.rms_norm_eps,
         use_sliding_window: false,
@@ -334,46 +296,59 @@ fn open_qwen3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNe
 struct Phi3 {
     #[serde(flatten)]
     common: Common,
-    #[serde(default = "silu")]
     hidden_act: String,
     #[serde(default)]
     sliding_window: Option<usize>,
     #[serde(default)]
     tie_word_embeddings: bool,
-    rope_theta: Option<f64>,
-    partial_rotary_factor: Option<f64>,
-    rope_scaling: Option<LongRope>,
-    original_max_position_embeddings: Option<usize>,
-    rope_parameters: Option<serde_json::Value>,
+    original_max_position_embeddings: usize,
+    #[serde(skip)]
+    rotary: Rotary,
+    #[serde(skip)]
+    scaling: Option<LongRope>,
 }
 
-/// Keys in published files. Any other key changes the results of transformers and is rejected.
+/// Factors of rotary frequencies, one for each pair of dimensions.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct LongRope {
-    #[serde(alias = "rope_type")]
-    r#type: String,
     short_factor: Vec<f32>,
     long_factor: Vec<f32>,
 }
 
+/// Keys of longrope in published files. Any other key changes the results of transformers and is rejected.
+const LONGROPE: [&str; 7] = [
+    "type",
+    "rope_type",
+    "short_factor",
+    "long_factor",
+    "rope_theta",
+    "partial_rotary_factor",
+    "original_max_position_embeddings",
+];
+
 fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
-    let f: Phi3 = file.fields()?;
-    let given = f.rope_parameters.is_none();
-    file.only(given, "rope_parameters instead of rope_theta and rope_scaling")?;
+    let mut f: Phi3 = file.fields()?;
+    f.rotary = Rotary::read(file)?;
     let head_dim = f.common.head_dim(file, None)?;
     let rotated = f.rotated(head_dim);
     let even = rotated > 0 && rotated.is_multiple_of(2) && rotated <= head_dim;
     file.only(even, "a partial_rotary_factor that does not give an even number of rotated dimensions")?;
     file.only(f.sliding_window != Some(0), "a sliding_window of 0")?;
-    if let Some(long) = &f.rope_scaling {
-        let name: String = long.r#type.chars().take(40).collect::<String>().escape_debug().to_string();
-        file.only(long.r#type == "longrope", &format!("rotary scaling '{name}'"))?;
+    if let Some(kind) = f.rotary.kind().filter(|kind| *kind != "default") {
+        let name: String = kind.chars().take(40).collect::<String>().escape_debug().to_string();
+        file.only(kind == "longrope", &format!("rotary scaling '{name}'"))?;
+        let settings = &f.rotary.settings;
+        file.only(
+            settings.keys().all(|k| LONGROPE.contains(&k.as_str())),
+            "settings of longrope other than its factors",
+        )?;
+        let long = LongRope::deserialize(serde_json::Value::from(settings.clone()));
+        let long = long.map_err(|e| file.wrong(format!("rotary scaling 'longrope': {e}")))?;
         let whole = |list: &[f32]| list.len() == rotated / 2 && list.iter().all(|v| *v > 0.0);
         let sound = whole(&long.short_factor) && whole(&long.long_factor);
         file.only(sound, "rotary factors other than one positive number for each pair of dimensions")?;
-        let original = f.original_max_position_embeddings;
-        file.only(original.is_some_and(|n| n > 1), "longrope without original_max_position_embeddings")?;
+        file.only(f.original_max_position_embeddings > 1, "an original_max_position_embeddings below 2")?;
+        f.scaling = Some(long);
     }
     Ok(f)
 }
@@ -381,7 +356,7 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
 impl Phi3 {
     /// Number of rotated dimensions per head, as in transformers.
     fn rotated(&self, head_dim: usize) -> usize {
-        self.partial_rotary_factor.map_or(head_dim, |share| (head_dim as f64 * share) as usize)
+        self.rotary.fraction.map_or(head_dim, |share| (head_dim as f64 * share) as usize)
     }
 
     fn arch(self, file: &ConfigFile) -> Result<Arch> {
@@ -391,9 +366,9 @@ impl Phi3 {
         let mut sizes = c.sizes(head_dim);
         // The library ignores the window.
         let mut limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
-        if self.rope_scaling.is_some() {
+        if self.scaling.is_some() {
             // In longer texts, the long factors apply to all tokens.
-            let shorter = shorten(&mut sizes, self.original_max_position_embeddings, Limit::Rotary);
+            let shorter = shorten(&mut sizes, Some(self.original_max_position_embeddings), Limit::Rotary);
             limit = if shorter == Limit::Rotary { shorter } else { limit };
         }
         let head = Head::Causal { tied: self.tie_word_embeddings, bias: false };
@@ -402,7 +377,7 @@ impl Phi3 {
 
     /// Factor of sines and cosines in longrope (Ding et al., 2024), as in transformers.
     fn attention_factor(&self) -> f64 {
-        let original = self.original_max_position_embeddings.unwrap_or(1).max(2) as f64;
+        let original = self.original_max_position_embeddings as f64;
         let factor = self.common.max_position_embeddings as f64 / original;
         if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() }
     }
@@ -414,7 +389,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
     let head_dim = c.head_dim(file, None)?;
     let rotated = f.rotated(head_dim);
     let mut changed = Vec::new();
-    let rope_scaling = f.rope_scaling.as_ref().map(|long| {
+    let rope_scaling = f.scaling.as_ref().map(|long| {
         // Scores of rotated dimensions contain the factor twice: once for the query and once for the key.
         let by = f.attention_factor().powi(2);
         let rows = c.num_attention_heads * head_dim;
@@ -434,14 +409,14 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
         num_attention_heads: c.num_attention_heads,
         num_key_value_heads: c.kv_heads(),
         rms_norm_eps: c.rms_norm_eps,
-        rope_theta: f.rope_theta.unwrap_or(10_000.0),
+        rope_theta: f.rotary.theta,
         bos_token_id: None,
         eos_token_id: None,
         rope_scaling,
         max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
         original_max_position_embeddings: None,
-        partial_rotary_factor: f.partial_rotary_factor.filter(|_| rotated < head_dim),
-        tie_word_embeddings: f.tie_word_embeddings,
+        partial_rotary_factor: f.rotary.fraction.filter(|_| rotated < head_dim),
+        tie_word_embeddings: stored.is_tied(),
     };
     let builder = stored.builder(Rules { changed, ..Rules::default() });
     let model = stored.built(phi3::Model::new(&config, builder))?;

@@ -6,14 +6,13 @@ use candle_transformers::models::debertav2::{Config, DebertaV2Model, HiddenAct};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::bert::gelu;
 use super::stored::Rules;
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family, positions};
 use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-pub(super) const SERVED: Served = Served { family: family(&["deberta-v2"], describe), open };
+pub(super) const SERVED: Served = Served { family: family(&["deberta-v2"], describe), open, untied: false };
 
 #[derive(Deserialize)]
 struct Fields {
@@ -22,18 +21,14 @@ struct Fields {
     num_hidden_layers: usize,
     num_attention_heads: usize,
     intermediate_size: usize,
-    #[serde(default = "gelu")]
     hidden_act: String,
     max_position_embeddings: usize,
     #[serde(default)]
     type_vocab_size: usize,
-    #[serde(default = "eps")]
     layer_norm_eps: f64,
     #[serde(default)]
     relative_attention: bool,
-    #[serde(default = "none")]
     max_relative_positions: i64,
-    #[serde(default = "super::super::bert::yes")]
     position_biased_input: bool,
     #[serde(default)]
     pos_att_type: Value,
@@ -49,9 +44,6 @@ struct Fields {
     conv_kernel_size: usize,
 }
 
-fn eps() -> f64 {
-    1e-7
-}
 fn none() -> i64 {
     -1
 }

@@ -5,14 +5,13 @@ use candle_transformers::models::mamba::{Config, Model, State};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::bert::yes;
 use super::stored::Rules;
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family};
 use crate::arch::{Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-pub(super) const SERVED: Served = Served { family: family(&["mamba"], describe), open };
+pub(super) const SERVED: Served = Served { family: family(&["mamba"], describe), open, untied: false };
 
 /// State size, fixed in the library.
 const STATE: usize = 16;
@@ -24,41 +23,18 @@ struct Fields {
     vocab_size: usize,
     hidden_size: usize,
     num_hidden_layers: usize,
-    #[serde(default = "two")]
     expand: usize,
     intermediate_size: Option<usize>,
-    #[serde(default = "state")]
     state_size: usize,
-    #[serde(default = "convolution")]
     conv_kernel: usize,
     #[serde(default)]
     time_step_rank: Value,
-    #[serde(default = "eps")]
     layer_norm_epsilon: f64,
     #[serde(default)]
     use_bias: bool,
-    #[serde(default = "yes")]
     use_conv_bias: bool,
-    #[serde(default = "yes")]
     tie_word_embeddings: bool,
-    #[serde(default = "silu")]
     hidden_act: String,
-}
-
-fn two() -> usize {
-    2
-}
-fn state() -> usize {
-    STATE
-}
-fn convolution() -> usize {
-    CONVOLUTION
-}
-fn eps() -> f64 {
-    1e-5
-}
-fn silu() -> String {
-    "silu".into()
 }
 
 fn fields(file: &ConfigFile) -> Result<Fields> {

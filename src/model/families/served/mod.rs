@@ -29,6 +29,8 @@ pub(crate) struct Served {
     /// Description of the family; its name tables are empty because the library uses its own names.
     pub family: Family,
     pub open: Open,
+    /// True if the output matrix may differ from the word embeddings.
+    pub untied: bool,
 }
 
 /// Creates the description of a logits-only family.

@@ -6,14 +6,13 @@ use candle_core::{DType, Device, Tensor};
 use candle_transformers::models::modernbert::{Config, ModernBertForMaskedLM};
 use serde::Deserialize;
 
-use super::super::bert::{gelu, yes};
 use super::stored::Rules;
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family, positions};
 use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-pub(super) const SERVED: Served = Served { family: family(&["modernbert"], describe), open };
+pub(super) const SERVED: Served = Served { family: family(&["modernbert"], describe), open, untied: false };
 
 #[derive(Deserialize)]
 struct Fields {
@@ -23,7 +22,6 @@ struct Fields {
     num_attention_heads: usize,
     intermediate_size: usize,
     max_position_embeddings: usize,
-    #[serde(default = "eps")]
     norm_eps: f64,
     global_attn_every_n_layers: Option<usize>,
     global_rope_theta: Option<f64>,
@@ -43,13 +41,9 @@ struct Fields {
     norm_bias: bool,
     #[serde(default)]
     classifier_bias: bool,
-    #[serde(default = "yes")]
     decoder_bias: bool,
-    #[serde(default = "yes")]
     tie_word_embeddings: bool,
-    #[serde(default = "gelu")]
     hidden_activation: String,
-    #[serde(default = "gelu")]
     classifier_activation: String,
 }
 
@@ -60,9 +54,6 @@ struct Rope {
     rope_type: String,
 }
 
-fn eps() -> f64 {
-    1e-5
-}
 fn unscaled() -> String {
     "default".into()
 }
@@ -91,7 +82,8 @@ impl Fields {
 fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
     let biases = [f.attention_bias, f.mlp_bias, f.norm_bias, f.classifier_bias];
-    file.only(!biases.contains(&true) && f.decoder_bias, "biases other than that of the decoder")?;
+    file.only(!biases.contains(&true), "biases other than that of the decoder")?;
+    file.only(f.decoder_bias, "decoder_bias is false")?;
     file.only(f.tie_word_embeddings, "a separate output matrix")?;
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;

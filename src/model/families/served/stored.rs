@@ -7,6 +7,7 @@ use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
 
+use crate::arch::Arch;
 use crate::array::Array;
 use crate::error::{ModelError, Result};
 use crate::weights::Checkpoint;
@@ -34,7 +35,7 @@ pub(super) enum Change {
 /// Conversion of names and values to the library's form.
 #[derive(Default)]
 pub(super) struct Rules {
-    /// Name suffixes in the library and in checkpoints.
+    /// Name suffixes in the library and in checkpoints; the first that is stored takes precedence over the library's own name.
     pub renamed: Vec<(&'static str, &'static str)>,
     /// Name suffixes of tensors to modify, with the modifications.
     pub changed: Vec<(&'static str, Change)>,
@@ -45,6 +46,8 @@ pub(crate) struct Stored<'a> {
     weights: &'a Checkpoint,
     family: String,
     device: Device,
+    /// True if the output matrix is the word-embedding table.
+    tied: bool,
     memory: Mutex<Memory>,
 }
 
@@ -58,8 +61,17 @@ struct Memory {
 }
 
 impl<'a> Stored<'a> {
-    pub(crate) fn new(weights: &'a Checkpoint, family: &str, device: &Device) -> Stored<'a> {
-        Stored { weights, family: family.to_owned(), device: device.clone(), memory: Mutex::default() }
+    pub(crate) fn new(weights: &'a Checkpoint, arch: &Arch, device: &Device) -> Stored<'a> {
+        let (family, device, tied) = (arch.family.clone(), device.clone(), arch.is_tied());
+        Stored { weights, family, device, tied, memory: Mutex::default() }
+    }
+
+    pub(super) fn is_tied(&self) -> bool {
+        self.tied
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.weights.contains(name)
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -104,11 +116,8 @@ struct View<'s, 'a> {
 }
 
 impl View<'_, '_> {
-    /// Returns the name under which the library's tensor `name` is stored: the name itself, or its renamed form.
+    /// Returns the stored name for the library's `name`.
     fn name(&self, name: &str) -> String {
-        if self.stored.weights.contains(name) {
-            return name.to_owned();
-        }
         let other = |(wanted, stored): &(&str, &str)| Some(format!("{}{stored}", name.strip_suffix(wanted)?));
         let mut others = self.rules.renamed.iter().filter_map(other);
         others.find(|n| self.stored.weights.contains(n)).unwrap_or_else(|| name.to_owned())

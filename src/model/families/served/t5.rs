@@ -9,14 +9,19 @@ use candle_transformers::models::t5::{
 };
 use serde::Deserialize;
 
-use super::super::bert::yes;
 use super::stored::{Change, Rules};
 use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family};
 use crate::arch::{Arch, Decoder, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-pub(super) const SERVED: Served = Served { family: family(&["t5"], describe), open };
+pub(super) const SERVED: Served = Served { family: family(&["t5"], describe), open, untied: true };
+
+/// Word embeddings of both stacks; a table stored for one stack takes precedence there.
+const SHARED: &str = "shared.weight";
+const ENCODER: &str = "encoder.embed_tokens.weight";
+const DECODER: &str = "decoder.embed_tokens.weight";
+const OUTPUT: &str = "lm_head.weight";
 
 #[derive(Deserialize)]
 struct Fields {
@@ -27,38 +32,16 @@ struct Fields {
     num_layers: usize,
     num_decoder_layers: Option<usize>,
     num_heads: usize,
-    #[serde(default = "positions")]
     n_positions: usize,
-    #[serde(default = "buckets")]
     relative_attention_num_buckets: usize,
-    #[serde(default = "distance")]
     relative_attention_max_distance: usize,
-    #[serde(default = "eps")]
     layer_norm_epsilon: f64,
-    #[serde(default = "relu")]
     feed_forward_proj: String,
-    #[serde(default = "yes")]
     tie_word_embeddings: bool,
-    #[serde(default = "yes")]
+    scale_decoder_outputs: Option<bool>,
     is_encoder_decoder: bool,
     #[serde(default)]
     decoder_start_token_id: u32,
-}
-
-fn positions() -> usize {
-    512
-}
-fn buckets() -> usize {
-    32
-}
-fn distance() -> usize {
-    128
-}
-fn eps() -> f64 {
-    1e-6
-}
-fn relu() -> String {
-    "relu".into()
 }
 
 fn fields(file: &ConfigFile) -> Result<Fields> {
@@ -140,21 +123,30 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         relative_attention_max_distance: f.relative_attention_max_distance,
         layer_norm_epsilon: f.layer_norm_epsilon,
         feed_forward_proj: gelu,
-        tie_word_embeddings: f.tie_word_embeddings,
+        // The output matrix is chosen, and its input scaled, below.
+        tie_word_embeddings: false,
         use_cache: false,
         ..Config::default()
     };
-    let encoder = stored.built(T5EncoderModel::load(stored.builder(Rules::default()), &config))?;
+    let renamed = vec![(SHARED, ENCODER), (SHARED, SHARED), (SHARED, DECODER)];
+    let encoder = stored.builder(Rules { renamed, ..Rules::default() });
+    let encoder = stored.built(T5EncoderModel::load(encoder, &config))?;
     // The library's decoder reserves half of its buckets for later tokens, as an encoder does, but a decoder needs all of them for earlier
     // tokens. With twice as many buckets, the half that is used is the whole table, and the causal mask hides the other half. The encoder
     // that comes with the decoder has no blocks.
     let twice = 2 * f.relative_attention_num_buckets;
     let config = Config { num_layers: 0, relative_attention_num_buckets: twice, ..config };
     let changed = vec![("relative_attention_bias.weight", Change::PadRows(twice))];
-    let builder = stored.builder(Rules { changed, ..Rules::default() });
+    let mut renamed = vec![(SHARED, DECODER), (SHARED, SHARED), (SHARED, ENCODER)];
+    if stored.is_tied() || !stored.contains(OUTPUT) {
+        // The output matrix is tied to `shared`, even where a separate table is stored for the decoder.
+        renamed.extend([(OUTPUT, SHARED), (OUTPUT, DECODER), (OUTPUT, ENCODER)]);
+    }
+    let builder = stored.builder(Rules { changed, renamed });
     let decoder = stored.built(T5ForConditionalGeneration::load(builder, &config))?;
-    // With a tied output, the library multiplies by the root of the width; transformers divides by it.
-    let scale = if f.tie_word_embeddings { 1.0 / f.d_model as f64 } else { 1.0 };
+    // T5 1.1 does not scale. Files of transformers 4 show this only by an untied output.
+    let scaled = f.scale_decoder_outputs.unwrap_or(f.tie_word_embeddings);
+    let scale = if scaled { 1.0 / (f.d_model as f64).sqrt() } else { 1.0 };
     let (device, start) = (stored.device().clone(), f.decoder_start_token_id);
     Ok(Box::new(T5 { encoder, decoder, scale, start, device }))
 }
