@@ -266,12 +266,12 @@ fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     let top: Vec<String> =
         v.top.iter().take(4).map(|g| format!("{} {}", g.answer, probability(g.probability))).collect();
     let right = match v.top1 {
-        Some(true) => "  right".to_owned(),
-        Some(false) => format!("  wrong (gold: {gold})"),
+        Some(true) => "right: ".to_owned(),
+        Some(false) => format!("wrong, right is {gold}: "),
         None => String::new(),
     };
     let mark = if v.top1.is_some() { super::sentences::sign(state, v.top1) } else { " " };
-    format!("{mark}{name} {}{right}", top.join(" · "))
+    format!("{mark}{name} {right}{}", top.join(" · "))
 }
 
 /// A prediction, or why there is none, and the gold answers.
