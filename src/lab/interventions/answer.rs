@@ -229,7 +229,7 @@ fn best_sentence(
     let v = &best.value;
     let basis = basis(best, results.counts(best));
     let first = before.is_none();
-    let [r, c, s] = if first { ["reliability R", "completeness C", "selectivity S"] } else { ["R", "C", "S"] };
+    let r = if first { "reliability R" } else { "R" };
     let distance = match spec.distance.is_papers() || !first {
         true => String::new(),
         false => format!(", by {}", spec.distance.title()),
@@ -238,7 +238,7 @@ fn best_sentence(
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
     let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     format!(
-        "Best{on} at {}{of}{so_far}: {} at {}, {r} {}, {c} {}, {s} {}{distance}{tail}.",
+        "Best{on} at {}{of}{so_far}: {} at {}, {r} {}, C {}, S {}{distance}{tail}.",
         doing(goal_of(&v.method)),
         v.method_key().title(),
         strength(v),

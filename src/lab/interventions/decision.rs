@@ -70,7 +70,7 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     let full = first.iter().all(|(_, (verdict, _))| *verdict == Verdict::Yes);
     let bar = if full { FULLY } else { MOSTLY };
     Some(format!(
-        "{} (criterion: C and S at least {} by the {}, S above a constant answer's).{second}",
+        "{} (criterion: completeness C and selectivity S at least {} by the {}, S above a constant answer's).{second}",
         capital(&head),
         score(bar),
         oracle_name(oracle)

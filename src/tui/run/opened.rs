@@ -160,7 +160,7 @@ mod tests {
         let (name, session) = crate::example::session(lab).unwrap();
         let mut over = Over::new(&top, None, &name, session.clone());
         assert_eq!(over.left_for(), None);
-        let other = ScreenId("models");
+        let other = crate::screens::SCREENS.iter().find(|screen| screen.setup().is_none()).unwrap().id();
         over.state.show(other);
         assert_eq!(over.left_for(), Some(other));
         let mut replay = Over::new(&top, Some("/s".into()), &name, session);

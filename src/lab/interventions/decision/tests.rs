@@ -36,7 +36,11 @@ fn leak(results: &mut Results, [lo, hi]: [f64; 2]) {
 #[test]
 fn the_first_sentence_is_yes_no_or_undecided_as_the_intervals_are() {
     for (c, s, begins) in [
-        ([0.92, 0.96], [0.91, 0.95], "Yes: PGD sets another value and keeps the rest (criterion: C and S at least .90"),
+        (
+            [0.92, 0.96],
+            [0.91, 0.95],
+            "Yes: PGD sets another value and keeps the rest (criterion: completeness C and selectivity S at least .90",
+        ),
         ([0.92, 0.96], [0.8, 0.95], "Yes, mostly: PGD sets another value and keeps most of the rest"),
         ([0.7, 0.8], [0.8, 0.95], "Undecided: the intervals of PGD contain the limit"),
         ([0.92, 0.96], [0.5, 0.7], "No: not even PGD sets another value and keeps the rest"),

@@ -164,11 +164,14 @@ impl Setup for InterventionsSetup {
                 let before = marker(state);
                 view_mut(state).oracle = oracle;
                 let now = marker(state);
-                if let Some(reason) = methods::reason(state) {
-                    state.view.toast = Some(format!("by the {}, {reason}", oracle_name(oracle)));
-                }
+                let reason = methods::reason(state);
+                let said = reason.as_ref().map(|reason| format!("by the {}, {reason}", oracle_name(oracle)));
+                state.view.toast = said.or(state.view.toast.take());
                 if now == before {
                     return Ok(Vec::new());
+                }
+                if reason.is_some() {
+                    return Ok(ask_point(state));
                 }
                 let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str()).to_owned();
                 let by = oracle_name(oracle);
