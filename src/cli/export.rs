@@ -149,7 +149,8 @@ fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
     names.dedup();
     let why = match known().find(|(_, table, _)| **table == name) {
         Some((lab, _, needs)) => {
-            format!("this session has no table {name}: it needs {needs} (lab {}); --list shows its tables", lab.id())
+            let own = if names.is_empty() { String::new() } else { format!("; its tables: {}", names.join(", ")) };
+            format!("this session has no table {name}: it needs {needs} ({} lab){own}", lab.id())
         }
         None if names.is_empty() => "none of its runs has a table".into(),
         None => unknown("table", name, &names),

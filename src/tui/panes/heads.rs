@@ -39,7 +39,7 @@ pub(crate) const HEADS: &[Term] = &[
     head("Holm p", "", "Tasks, pairs: p-value corrected for all comparisons in the list."),
     head("set", "", "Known sets: name of a published data set; for UD its sizes are in words."),
     head("test", "", "Known sets: number of test items; of a set without parts, all items."),
-    head("this comparison", "", "Known sets: whether the test items suffice for the target power of this comparison."),
+    head("this comparison", "", "Known sets: whether there are as many test items as this comparison needs."),
     head("train", "", "Known sets: number of training items."),
     head("the bound", "", "Known sets: whether the training items suffice by the bound."),
     head("item", "", "Changed items: number of the item, which only one side gets right."),

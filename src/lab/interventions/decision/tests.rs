@@ -75,9 +75,11 @@ fn no_method_needs_all_of_them_to_fail_and_final_scores() {
 #[test]
 fn a_constant_answer_raises_the_bar_of_selectivity() {
     let (mut results, spec) = scored("pgd", [0.92, 0.96], [0.78, 0.82]);
-    assert!(said(&results, &spec).starts_with("Yes, mostly"), "{}", said(&results, &spec));
+    let text = said(&results, &spec);
+    assert!(text.starts_with("Yes, mostly") && !text.contains("constant answer"), "{text}");
     results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.beside.s_floor = Some(0.85));
-    assert!(said(&results, &spec).starts_with("No: "), "{}", said(&results, &spec));
+    let text = said(&results, &spec);
+    assert!(text.starts_with("No: ") && text.contains(", S above that of a constant answer)"), "{text}");
 }
 
 #[test]

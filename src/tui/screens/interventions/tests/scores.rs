@@ -71,12 +71,13 @@ fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
     let mut results = sample::results();
     let mut none = without_optima(400).without;
     none.iter_mut().for_each(|w| w.value.oracle = OracleKind::Linear);
-    results.without = none;
+    (results.without, results.point) = (none, None);
     let mut state = with(results, (120, 40));
     let Job { spec, .. } = &mut state.board.runs[0].job;
     let mut own = own(spec).unwrap().clone();
     own.probe.oracles = vec![OracleKind::Mlp, OracleKind::Linear];
     *spec = own.into();
+    (view_mut(&mut state).method, view_mut(&mut state).picked) = ("pgd".into(), true);
     setup::other_oracle(&mut state);
     let toast = state.view.toast.clone().unwrap_or_default();
     assert!(toast.starts_with("by the linear oracle, PGD: no best strength"), "{toast}");
