@@ -64,22 +64,21 @@ fn the_scores_below_the_figure_say_that_they_are_on_all_examples() {
 /// Regression: after `o`, the scores of an oracle without a best strength used to be shown without a word.
 #[test]
 fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
-    let mut state = with(sample::results(), (120, 40));
-    setup::other_oracle(&mut state);
-    let toast = state.view.toast.clone().unwrap_or_default();
+    let mut results = without_optima(400);
+    results.without.iter_mut().for_each(|w| w.value.oracle = OracleKind::Linear);
+    let told = |oracles: Vec<OracleKind>| {
+        let mut state = with(results.clone(), (120, 40));
+        let Job { spec, .. } = &mut state.board.runs[0].job;
+        let mut own = own(spec).unwrap().clone();
+        own.probe.oracles = oracles;
+        *spec = own.into();
+        (view_mut(&mut state).method, view_mut(&mut state).picked) = ("pgd".into(), true);
+        setup::other_oracle(&mut state);
+        state.view.toast.clone().unwrap_or_default()
+    };
+    let toast = told(vec![OracleKind::Mlp]);
     assert!(toast.contains("this run has only the MLP oracle"), "{toast}");
-    let mut results = sample::results();
-    let mut none = without_optima(400).without;
-    none.iter_mut().for_each(|w| w.value.oracle = OracleKind::Linear);
-    (results.without, results.point) = (none, None);
-    let mut state = with(results, (120, 40));
-    let Job { spec, .. } = &mut state.board.runs[0].job;
-    let mut own = own(spec).unwrap().clone();
-    own.probe.oracles = vec![OracleKind::Mlp, OracleKind::Linear];
-    *spec = own.into();
-    (view_mut(&mut state).method, view_mut(&mut state).picked) = ("pgd".into(), true);
-    setup::other_oracle(&mut state);
-    let toast = state.view.toast.clone().unwrap_or_default();
+    let toast = told(vec![OracleKind::Mlp, OracleKind::Linear]);
     assert!(toast.starts_with("by the linear oracle, PGD: no best strength"), "{toast}");
 }
 
