@@ -164,10 +164,11 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     let fits = |part: &Vec<String>| part.iter().all(|line| width(line) <= room);
     let all = forms.into_iter().map(|(cut, breaks)| parts(&fewest[..cut], breaks)).find(fits);
     out.extend(all.unwrap_or_else(|| parts(&fewest, false)));
-    if !same.is_empty() {
-        out.push(String::new());
-        out.push("The same in both:".into());
-        out.extend(same.iter().map(|c| format!("  {}: {}", full_name(&c.a), value_of(&c.a, c.a.value.mean))));
+    for of_group in same.chunk_by(|c, d| c.a.group == d.a.group) {
+        let group = &of_group[0].a.group;
+        let of = if group.is_empty() { String::new() } else { format!(", {group}") };
+        out.extend([String::new(), format!("{SAME_IN_BOTH}{of}:")]);
+        out.extend(of_group.iter().map(|c| format!("  {}: {}", c.a.name, value_of(&c.a, c.a.value.mean))));
     }
     if rows.is_empty() {
         return out;
@@ -187,6 +188,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
+const SAME_IN_BOTH: &str = "The same in both";
 const DISTRUSTED: &str = "No star where the answer distrusts the oracle: its scores may differ for other reasons.";
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";

@@ -72,9 +72,9 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     // An oracle with a constant answer can have an S above the bar.
     let judged = results.optima.iter().filter(|o| o.value.oracle == oracle && spec.models.contains(&o.model));
     let is_higher = judged.filter_map(|o| constant_answer(results, o)).any(|floor| floor > bar);
-    let floor = if is_higher { ", S above that of a constant answer" } else { "" };
+    let floor = if is_higher { ", S above a constant answer" } else { "" };
     Some(format!(
-        "{} (criterion: completeness C and selectivity S at least {} by the {}{floor}).{second}",
+        "{} (needs completeness C and selectivity S of {} or more by the {}{floor}).{second}",
         capital(&head),
         score(bar),
         oracle_name(oracle)

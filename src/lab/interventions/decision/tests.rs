@@ -39,7 +39,7 @@ fn the_first_sentence_is_yes_no_or_undecided_as_the_intervals_are() {
         (
             [0.92, 0.96],
             [0.91, 0.95],
-            "Yes: PGD sets another value and keeps the rest (criterion: completeness C and selectivity S at least .90",
+            "Yes: PGD sets another value and keeps the rest (needs completeness C and selectivity S of .90 or more",
         ),
         ([0.92, 0.96], [0.8, 0.95], "Yes, mostly: PGD sets another value and keeps most of the rest"),
         ([0.7, 0.8], [0.8, 0.95], "Undecided: the intervals of PGD contain the limit"),
@@ -79,7 +79,7 @@ fn a_constant_answer_raises_the_bar_of_selectivity() {
     assert!(text.starts_with("Yes, mostly") && !text.contains("constant answer"), "{text}");
     results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.beside.s_floor = Some(0.85));
     let text = said(&results, &spec);
-    assert!(text.starts_with("No: ") && text.contains(", S above that of a constant answer)"), "{text}");
+    assert!(text.starts_with("No: ") && text.contains(", S above a constant answer)"), "{text}");
 }
 
 #[test]
