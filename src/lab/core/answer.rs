@@ -59,8 +59,7 @@ pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String
     let times = half(n) / half(enough);
     let few = if times >= VERY_FEW { "very few" } else { "few" };
     Some(format!(
-        "{n} {units} are {few}: intervals are about {times:.1} times as wide as with {enough}, and in simulations 95 % intervals held in \
-         only {covered}"
+        "{n} {units} are {few}: intervals are {times:.1} times as wide as with {enough}; simulated 95 % intervals held in only {covered}"
     ))
 }
 
@@ -100,9 +99,9 @@ mod tests {
         let told = |n: usize| few(n, 20, "originals", "x").unwrap();
         assert!(told(1).starts_with("1 original gives no interval"), "{}", told(1));
         for (n, begins) in [
-            (5, "5 originals are very few: intervals are about 2.7 times as wide as with 20"),
-            (8, "8 originals are few: intervals are about 1.8 times"),
-            (15, "15 originals are few: intervals are about 1.2 times"),
+            (5, "5 originals are very few: intervals are 2.7 times as wide as with 20"),
+            (8, "8 originals are few: intervals are 1.8 times"),
+            (15, "15 originals are few: intervals are 1.2 times"),
         ] {
             assert!(told(n).starts_with(begins), "{}", told(n));
         }
