@@ -319,8 +319,32 @@ fn n_stands_beside_the_scores_at_every_width() {
         let mut h = Harness::finished(c, r);
         h.state.focus_on(probity::tui::screens::interventions::CURVES);
         let screen = h.screen();
-        assert!(screen.lines().any(|l| l.contains("  R .") && l.contains("  n ")), "{c}x{r}:\n{screen}");
+        // n is in the title, and with the second number below the scores.
+        let n = screen.contains("on all 2,400 examples, not held out");
+        assert!(n && screen.lines().any(|l| l.contains(" R .")), "{c}x{r}:\n{screen}");
     }
+}
+
+/// Regression: `n 2,400 (C), 36` used to end in the middle of 369.
+#[test]
+fn no_number_ends_in_the_middle_in_any_pane() {
+    let mut cut = Vec::new();
+    for (name, finished) in LABS {
+        for (c, r) in [(80, 24), (120, 40)] {
+            let mut h = finished(c, r);
+            for p in h.state.screen().slots().iter().copied().flatten() {
+                h.state.focus_on(*p);
+                h.act(Action::Paste(String::new()));
+                let screen = h.screen();
+                let is_cut = |line: &&str| {
+                    let chars: Vec<char> = line.chars().collect();
+                    chars.windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1] == '…')
+                };
+                cut.extend(screen.lines().filter(is_cut).map(|line| format!("{name} {} {c}x{r}: {line}", p.0)));
+            }
+        }
+    }
+    assert!(cut.is_empty(), "{}", cut.join("\n"));
 }
 
 /// Regression: the number of dominated settings used to be cut to `12 of 128 settings domin`.

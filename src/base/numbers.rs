@@ -112,11 +112,6 @@ pub fn probability(x: f64) -> String {
     }
 }
 
-/// Formats half the width of a score's interval with three decimals: `±.006`.
-pub fn plus_minus(half: f64) -> String {
-    format!("±{}", decimals(half, 3))
-}
-
 /// Formats a number of absolute value near or below 1 with a given number of decimals and no leading zero: `.012`.
 pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
@@ -261,7 +256,6 @@ mod tests {
             assert_eq!(short(x), text);
         }
         assert_eq!((score(0.871), score(1.0), score(-0.0004)), (".87".into(), "1.00".into(), ".00".into()));
-        assert_eq!(plus_minus(0.0061), "±.006");
         assert_eq!([0.0, 0.0001, 0.0123, 0.5].map(probability), ["<.001", "<.001", ".012", ".50"]);
         assert_eq!((count(41_234.0), count(11.2e6), count(0.42)), ("41k".into(), "11.2M".into(), "0.4".into()));
         assert_eq!((seconds(0.42), seconds(185.0)), ("0.4 s".into(), "3 min 05 s".into()));

@@ -138,7 +138,24 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::wrap(&printable(text), options).into_iter().map(Cow::into_owned).collect()
+    let whole = with_whole_numbers(&printable(text));
+    textwrap::wrap(&whole, options).into_iter().map(|line| line.replace(KEPT, " ")).collect()
+}
+
+/// A blank at which no line ends.
+const KEPT: char = '\u{a0}';
+
+/// Replaces the blanks inside `[.34, .64]`, `(.48, .64)` and `95 %`, so that no line ends there.
+fn with_whole_numbers(text: &str) -> String {
+    let in_number = |c: char| c.is_ascii_digit() || "+-.−".contains(c);
+    let is_inside = |before: &str, after: &str| {
+        let opens = before.strip_suffix(',').is_some_and(|b| b.trim_end_matches(in_number).ends_with(['[', '(']));
+        opens && after.trim_start_matches(in_number).starts_with([']', ')'])
+    };
+    let is_percent =
+        |before: &str, after: &str| after.starts_with('%') && before.ends_with(|c: char| c.is_ascii_digit());
+    let kept = |i: usize| is_inside(&text[..i], &text[i + 1..]) || is_percent(&text[..i], &text[i + 1..]);
+    text.char_indices().map(|(i, c)| if c == ' ' && kept(i) { KEPT } else { c }).collect()
 }
 
 /// Appends a table with a header, and columns as wide as their widest cell. Appends nothing if there are no rows.
@@ -222,6 +239,14 @@ mod tests {
         assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
         assert_eq!(wrapped("中", 1), ["中"], "a character wider than the line gets a line");
         assert_eq!(wrapped("", 5), [""]);
+    }
+
+    /// Regression: answers used to break within an interval.
+    #[test]
+    fn no_line_ends_within_an_interval_or_a_percentage() {
+        assert_eq!(wrapped("S .49 [.34, .64]", 11), ["S .49", "[.34, .64]"]);
+        assert_eq!(wrapped("R (.48, .64); 95 % of", 12), ["R", "(.48, .64);", "95 % of"]);
+        assert_eq!(wrapped("see (this, that)", 11), ["see (this,", "that)"]);
     }
 
     /// Regression: tables and the progress line used to show the full path of a model folder.

@@ -143,9 +143,18 @@ fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
     if let Some(at) = there.iter().position(|t| t.name == name) {
         return Ok(there.swap_remove(at));
     }
+    let known =
+        || labs::LABS.iter().flat_map(|lab| lab.table_needs().iter().map(move |(table, needs)| (lab, table, needs)));
     let mut names: Vec<&str> = there.iter().map(|t| t.name.as_str()).collect();
     names.dedup();
-    let why = if names.is_empty() { "none of its runs has a table".into() } else { unknown("table", name, &names) };
+    let why = match known().find(|(_, table, _)| **table == name) {
+        Some((lab, _, needs)) => {
+            let own = if names.is_empty() { String::new() } else { format!("; its tables: {}", names.join(", ")) };
+            format!("this session has no table {name}: it needs {needs} ({} lab){own}", lab.id())
+        }
+        None if names.is_empty() => "none of its runs has a table".into(),
+        None => unknown("table", name, &names),
+    };
     Err(CliError::Usage(format!("{session}: {why}")))
 }
 
@@ -207,6 +216,15 @@ fn named(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Regression: a table of another run or lab used to be called unknown.
+    #[test]
+    fn a_table_that_the_session_lacks_is_named_with_what_it_needs() {
+        let told = |name: &str| table(&Board::default(), name, "mine").map(|_| ()).unwrap_err().message().unwrap();
+        let text = told("selectivity");
+        assert!(text.contains("no table selectivity: it needs a run with further properties to keep"), "{text}");
+        assert!(told("selectivty").contains("none of its runs has a table"), "{}", told("selectivty"));
+    }
 
     #[test]
     fn tables_go_by_the_extension_and_replace_nothing_unasked() {

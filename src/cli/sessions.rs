@@ -154,7 +154,18 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if a != b {
         return Err(CliError::Usage(format!("a run of the {a} lab cannot be compared with one of the {b} lab")));
     }
-    let lines = beside::lines((n, &first), (m, &second), output::room());
+    let room = output::room();
+    let mut lines = beside::lines((n, &first), (m, &second), room);
+    let (a, b) = ((n, &first.results, &first.job.spec), (m, &second.results, &second.job.spec));
+    for figures in labs::figures_of_both(a, b, None) {
+        let title = format!("Figure {}: {}", figures.0.name, figures.0.title);
+        let differs = labs::values_of_both(a, b, &figures, room);
+        // Values that are the same in both runs need no table.
+        match differs.iter().any(|line| line.starts_with("Numbers of both")) {
+            true => lines.extend([String::new(), title].into_iter().chain(differs)),
+            false => lines.extend([String::new(), format!("{title}: the same values in both")]),
+        }
+    }
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 

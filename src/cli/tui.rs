@@ -10,7 +10,7 @@ use clap::Args;
 
 use self::files::{export, load, save};
 use super::error::CliError;
-use super::names;
+use super::{names, output};
 use base::Problem;
 use base::text::printable_label;
 use base::{signals, size};
@@ -284,6 +284,11 @@ pub(super) fn open_with(
         // A failure to save affects only the next start, so it is ignored.
         let _ = memory.map(|memory| memory.write(&path));
     }
+    if let Ok(report) = &report
+        && let Some(line) = report.saved.as_deref().and_then(|name| saved(name, &name::folder().ok()?))
+    {
+        output::say(&line);
+    }
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
@@ -291,6 +296,14 @@ pub(super) fn open_with(
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }
+}
+
+/// The line after the screen has closed: where the session is, and how to return to it. `None` if there is no such file.
+fn saved(name: &str, folder: &Path) -> Option<String> {
+    let path = name::file(folder, name);
+    let path = path.exists().then(|| output::full(&path))?;
+    let name = printable_label(name);
+    Some(format!("session saved: {path}; `probity replay {name}` shows it, `probity` offers to go on with it"))
 }
 
 pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
@@ -352,4 +365,20 @@ fn sessions(change: Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Reco
 
 fn problem(error: &SessionError, hint: &str) -> Problem {
     Problem::new(error.to_string(), "session", hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: after quitting, nothing used to say where the session was.
+    #[test]
+    fn after_quitting_one_line_names_the_session_and_how_to_return_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(saved("mine", folder.path()), None, "nothing was kept");
+        std::fs::write(name::file(folder.path(), "mine"), "").unwrap();
+        let line = saved("mine", folder.path()).unwrap();
+        assert!(line.contains("mine.probity.jsonl") && line.contains("`probity replay mine`"), "{line}");
+        assert_eq!(line.lines().count(), 1);
+    }
 }

@@ -18,8 +18,11 @@ use labs::Answer;
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and fewest when the
-/// first start's strip is shown.
+/// Number of rows from which a screen has another answer line.
+const HIGH: u16 = 40;
+
+/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
+/// to the first start's strip.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
@@ -27,7 +30,8 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let small = is_small(state);
     let low = state.view.size.1 < 24;
     let (most, of_doubts) = match (small, low, state.view.opening) {
-        (false, ..) => (LINES, DOUBTS),
+        (false, ..) if state.view.size.1 < HIGH => (LINES, DOUBTS),
+        (false, ..) => (LINES + 1, DOUBTS),
         (true, true, _) => (4, 1),
         (true, false, Opening::First) => (6, 2),
         (true, false, _) => (7, DOUBTS),

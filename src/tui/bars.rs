@@ -94,6 +94,11 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
         };
         let end = if replay.ended { " end" } else { "" };
         let speed = if replay.speed == 1.0 { String::new() } else { format!(" ×{}", short(replay.speed)) };
+        if replay.example {
+            let back = state.keymap.short_label("back");
+            let forms = [format!("EXAMPLE, not your run: {back} returns"), format!("EXAMPLE: {back} returns")];
+            return (forms.into_iter().chain(["EXAMPLE".to_owned()]).collect(), Role::Recording);
+        }
         let (at, length) = (clock(replay.at), clock(replay.length));
         let forms = [
             format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)),

@@ -108,7 +108,7 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         return Vec::new();
     };
     let side = if body.width >= 150 { 44 } else { SIDE };
-    let wanted = setup::shown(state, of, &of.rows(state)).len() as u16 + 3;
+    let wanted = setup::height(state, of) as u16 + 3;
     let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
     let rows = wanted.min(body.height * 3 / 5);
     let [a, b] = Split::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(left);

@@ -23,7 +23,7 @@ pub use input::translate;
 
 use self::input::add;
 use self::link::{Feed, Item, Link};
-use self::opened::{called, error, on_top_of, resumed, worth_keeping};
+use self::opened::{Over, called, error, resumed, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
 use super::example;
@@ -32,7 +32,7 @@ pub use super::outside::Outside;
 use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
-use super::screens::SCREENS;
+use super::screens::{SCREENS, screen};
 use super::state::{Opening, Start, State, View};
 use base::Problem;
 use base::text::printable;
@@ -152,13 +152,7 @@ where
     };
 
     let memory = Memory::of(&app.state);
-    Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board, memory })
-}
-
-/// A replay on top of the live program, which continues beneath it.
-struct Over {
-    state: State,
-    recorded: Recorded,
+    Ok(ExitReport { reason: app.finish(reason)?, saved: app.saved, board: app.state.board, memory })
 }
 
 enum Done {
@@ -182,6 +176,8 @@ struct App {
     /// True if the terminal's contents are unknown, so that the next frame is drawn in full.
     repaint: bool,
     quit: bool,
+    /// Name of the session once its recording has ended, if it is kept.
+    saved: Option<String>,
 }
 
 impl App {
@@ -203,6 +199,7 @@ impl App {
             results,
             repaint: false,
             quit: false,
+            saved: None,
         };
         for notice in notices {
             app.dispatch(Action::Notice(notice));
@@ -219,7 +216,10 @@ impl App {
             // The recording of a killed program is kept.
             match (self.asked, &reason) {
                 (false, Ok(ExitReason::User)) => recorder.discard(),
-                _ => recorder.finish(),
+                _ => {
+                    recorder.finish();
+                    self.saved = self.state.recording.name();
+                }
             }
         }
         reason
@@ -300,6 +300,15 @@ impl App {
         let effects = reduce(self.over.as_mut().map_or(&mut self.state, |over| &mut over.state), action);
         self.asked |= by_user && !over && effects.iter().any(worth_keeping);
         self.carry_out(effects, over);
+        self.leave_example();
+    }
+
+    /// Shows a screen that was chosen in an example in the program beneath: in the example, runs in other labs would seem lost.
+    fn leave_example(&mut self) {
+        if let Some(chosen) = self.over.as_ref().and_then(Over::left_for) {
+            self.leave_over();
+            self.dispatch(Action::Command(screen(chosen).tab().name));
+        }
     }
 
     fn carry_out(&mut self, mut effects: Vec<Effect>, over: bool) {
@@ -426,20 +435,16 @@ impl App {
             Done::Action(action) => self.on_top(*action),
             Done::Opened(file, name, session) => {
                 let losses = session.losses.sentences();
-                let (state, mut recorded) = on_top_of(self.top(), file, &name, *session);
-                *feed = recorded.take_steps().map_or(Feed::Closed, Feed::Steps);
-                self.over = Some(Over { state, recorded });
+                let mut over = Over::new(self.top(), file, &name, *session);
+                *feed = over.recorded.take_steps().map_or(Feed::Closed, Feed::Steps);
+                self.over = Some(over);
                 for what in losses {
                     let hint = "the rest of the recording is shown".into();
                     let problem = Problem { what, r#where: name.clone(), hint };
                     self.on_top(Action::Notice(Notice { level: NoticeLevel::Warning, problem }));
                 }
-                let leave = self.top().keymap.label(if self.top().replay.as_ref().is_some_and(|r| r.example) {
-                    "example"
-                } else {
-                    "quit"
-                });
                 if let Some(over) = &mut self.over {
+                    let leave = over.state.keymap.label(if over.example.is_some() { "example" } else { "quit" });
                     over.state.view.toast = Some(format!("replay of {}; {leave} leaves it", printable(&name)));
                 }
             }

@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 
 pub(crate) use draw::about_cursor;
 pub use draw::draw;
-pub(crate) use form::{close as close_form, group, toggle as toggle_form};
+pub(crate) use form::{close as close_form, group, step_group, toggle as toggle_form};
 pub(crate) use history::{History, can_redo, can_undo, undo};
 pub(crate) use model_list::{lacks_models, models, next_run, picks_models, tick_model};
 pub use row::Row;
@@ -157,7 +157,7 @@ pub struct RowLine {
     pub mark: usize,
 }
 
-/// Maximum number of a row's checkboxes in the pane; the form shows all.
+/// Maximum number of a row's checkboxes that the pane draws at once; the form draws all.
 const MARKS: usize = 3;
 
 /// One line per row, or one per checkbox.
@@ -172,7 +172,7 @@ fn rank(row: &Row, filter: &str) -> Option<usize> {
     search::rank_of_name(&row.label, filter).or_else(|| elsewhere().then_some(search::NAMES))
 }
 
-/// Visible lines: in the form all, by group; in the pane the most-used rows with their first checkboxes, checked ones first.
+/// Lines that the cursor reaches: in the form all, by group; in the pane those of the most-used rows.
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     let place = state.place(state.view.lab);
     if place.form {
@@ -185,19 +185,15 @@ pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
         all.sort_by_cached_key(|line| (best(group(&rows[line.row])), group(&rows[line.row]), ranks[line.row]));
         return all;
     }
-    let mut out = Vec::new();
-    for key in setup.short() {
-        let Some(row) = rows.iter().position(|row| row.key == *key) else { continue };
-        let on =
-            |mark: &usize| matches!(&rows[row].value, Value::Marks(on) if !on.get(*mark).copied().unwrap_or(false));
-        let mut marks: Vec<usize> = (0..rows[row].lines()).collect();
-        marks.sort_by_key(on);
-        let mut first: Vec<usize> = marks.into_iter().take(MARKS).collect();
-        // In the order of the form, so that a checkbox stays where it is when it is toggled.
-        first.sort_unstable();
-        out.extend(first.into_iter().map(|mark| RowLine { row, mark }));
-    }
-    out
+    let of = |key: &&str| rows.iter().position(|row| row.key == **key);
+    let short = setup.short().iter().filter_map(of);
+    short.flat_map(|row| (0..rows[row].lines()).map(move |mark| RowLine { row, mark })).collect()
+}
+
+/// Number of lines that the pane draws.
+pub(crate) fn height(state: &State, setup: &dyn Setup) -> usize {
+    let rows = setup.rows(state);
+    form::drawn(state, &rows, &shown(state, setup, &rows)).len()
 }
 
 /// Number of rows in the form that the pane hides, in full or in part.

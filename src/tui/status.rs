@@ -307,8 +307,8 @@ fn items(state: &State, room: usize) -> Vec<Item> {
     entries.sort_by_key(|(rank, _, _)| *rank);
     let mut items: Vec<Item> = Vec::new();
     for (_, mut word, e) in entries {
-        if let (Some(Popup::Pick { picker, .. }), "popup-accept") = (&state.view.popup, e.name) {
-            word = picker.does();
+        if let (Some(Popup::Pick { picker, selected, .. }), "popup-accept") = (&state.view.popup, e.name) {
+            word = picker.does(*selected);
         }
         // Keys overridden by another context are not shown.
         let mine = |k: &&Key| command_of(state, **k).is_some_and(|other| other.name == e.name);

@@ -68,7 +68,7 @@ fn a_set_that_is_added_joins_the_list_with_its_rows() {
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor goes there");
     h.event(common::held(TICKET));
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
-    assert!(h.screen().contains("12000  plain JSON lines"), "{}", h.screen());
+    assert!(h.screen().contains("12,000  plain JSON lines"), "{}", h.screen());
     assert!(h.keys("space").is_empty(), "there is nothing to select");
 }
 

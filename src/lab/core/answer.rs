@@ -1,8 +1,9 @@
 //! A run's answer to its question: sentences for readers from another field, and doubts.
 
 use base::text::last_part;
+use stats::special::student_quantile;
 
-const SENTENCES: usize = 4;
+const SENTENCES: usize = 6;
 /// Maximum number of doubts in the sentence after the results.
 const DOUBTS: usize = 2;
 
@@ -15,7 +16,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Keeps the first four results and makes external text printable.
+    /// Keeps the first six results and makes external text printable.
     pub fn new(mut says: Vec<String>, doubts: Vec<String>) -> Self {
         says.truncate(SENTENCES);
         let clean = |all: Vec<String>| all.iter().map(|text| base::text::printable_message(text)).collect();
@@ -39,13 +40,27 @@ impl Answer {
     }
 }
 
-/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level. `covered` is the share of
-/// simulated cases in which one contained the true value, with the number of units (guide, page on intervals).
+/// Ratio of the width of an interval to that with enough units, from which the units are very few.
+const VERY_FEW: f64 = 2.0;
+
+/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level, with their width relative to those of
+/// `enough` units. `covered` is the share of simulated cases in which one contained the true value, with the number of units (guide, page
+/// on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
-    let one = units.strip_suffix('s').filter(|one| n == 1 && !one.contains(' '));
-    let few = one.map_or_else(|| format!("{n} {units} are"), |one| format!("1 {one} is"));
-    (n < enough)
-        .then(|| format!("{few} few: in simulations a 95 % interval contained the true value in only {covered}"))
+    if n >= enough {
+        return None;
+    }
+    if n < 2 {
+        let one = units.strip_suffix('s').filter(|one| !one.contains(' ')).unwrap_or(units);
+        return Some(format!("1 {one} gives no interval: {enough} or more would"));
+    }
+    // Half-width of Student's t interval, in standard deviations of a unit.
+    let half = |n: usize| student_quantile(0.975, n as f64 - 1.0) / (n as f64).sqrt();
+    let times = half(n) / half(enough);
+    let few = if times >= VERY_FEW { "very few" } else { "few" };
+    Some(format!(
+        "{n} {units} are {few}: intervals are {times:.1} times as wide as with {enough}; simulated 95 % intervals held in only {covered}"
+    ))
 }
 
 /// Formats names for prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.
@@ -69,21 +84,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_keeps_four_sentences_and_says_two_doubts_first() {
+    fn an_answer_keeps_six_sentences_and_says_two_doubts_first() {
         let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
-        let answer = Answer::new(many(6), many(3));
-        assert_eq!((answer.says.len(), answer.further_doubts().count(), answer.lines().len()), (4, 1, 5));
+        let answer = Answer::new(many(8), many(3));
+        assert_eq!((answer.says.len(), answer.further_doubts().count(), answer.lines().len()), (6, 1, 7));
         assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "two of three doubts");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
         assert_eq!(Answer::default().doubt(), None);
     }
 
-    /// Regression: the doubt used to begin "1 relations are few".
+    /// Regression: the doubt used to begin "1 relations are few", and to be the same with 8 and with 15 units.
     #[test]
-    fn one_unit_is_few_and_two_are() {
-        let told = |n: usize| few(n, 3, "relations", "x").unwrap();
-        assert!(told(1).starts_with("1 relation is few") && told(2).starts_with("2 relations are few"));
-        assert_eq!(few(3, 3, "relations", "x"), None);
+    fn few_units_are_named_with_the_width_that_they_cost() {
+        let told = |n: usize| few(n, 20, "originals", "x").unwrap();
+        assert!(told(1).starts_with("1 original gives no interval"), "{}", told(1));
+        for (n, begins) in [
+            (5, "5 originals are very few: intervals are 2.7 times as wide as with 20"),
+            (8, "8 originals are few: intervals are 1.8 times"),
+            (15, "15 originals are few: intervals are 1.2 times"),
+        ] {
+            assert!(told(n).starts_with(begins), "{}", told(n));
+        }
+        assert_eq!(few(20, 20, "originals", "x"), None);
     }
 
     #[test]

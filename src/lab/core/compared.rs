@@ -23,6 +23,8 @@ pub struct Number {
     pub level: f64,
     /// Factor and unit for display: 100 and ` points` for proportions.
     pub unit: (f64, &'static str),
+    /// True if the answer distrusts what measured the number. Its difference then never counts as significant.
+    pub distrusted: bool,
 }
 
 /// A number measured in both runs.
@@ -93,8 +95,10 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
         (0, n) => return format!("Nothing differs: {} the same in both runs.", counted(n, "number is", "numbers are")),
         _ => {}
     }
-    let p: Vec<f64> = adjusted(&tested).into_iter().flatten().collect();
-    let apart = p.iter().filter(|p| **p <= ALPHA).count();
+    let p: Vec<(f64, bool)> =
+        tested.iter().zip(adjusted(&tested)).filter_map(|(c, p)| Some((p?, c.is_trusted()))).collect();
+    let of = |trusted: bool| p.iter().filter(|(p, is_trusted)| *p <= ALPHA && *is_trusted == trusted).count();
+    let (apart, doubtful) = (of(true), of(false));
     let all = counted(p.len(), "number", "numbers");
     let count = match apart {
         _ if p.is_empty() => "Nothing is tested: no number has an interval in both runs".to_owned(),
@@ -104,7 +108,11 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     };
     let how = if p.is_empty() { "" } else { " significantly after Holm's adjustment" };
     let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
-    format!("{count}{how}{same}.")
+    let doubtful = match doubtful {
+        0 => String::new(),
+        n => format!("; {n} more by an oracle that the answer distrusts"),
+    };
+    format!("{count}{how}{doubtful}{same}.")
 }
 
 /// Names the numbers that only this run has, which are not compared. `of` selects this run's side.
@@ -156,17 +164,22 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     let fits = |part: &Vec<String>| part.iter().all(|line| width(line) <= room);
     let all = forms.into_iter().map(|(cut, breaks)| parts(&fewest[..cut], breaks)).find(fits);
     out.extend(all.unwrap_or_else(|| parts(&fewest, false)));
-    if !same.is_empty() {
-        out.push(String::new());
-        out.push("The same in both runs:".into());
-        out.extend(same.iter().map(|c| format!("  {}: {}", full_name(&c.a), value_of(&c.a, c.a.value.mean))));
+    for of_group in same.chunk_by(|c, d| c.a.group == d.a.group) {
+        let group = &of_group[0].a.group;
+        let of = if group.is_empty() { String::new() } else { format!(", {group}") };
+        out.extend([String::new(), format!("{SAME_IN_BOTH}{of}:")]);
+        out.extend(of_group.iter().map(|c| format!("  {}: {}", c.a.name, value_of(&c.a, c.a.value.mean))));
     }
     if rows.is_empty() {
         return out;
     }
     out.push(String::new());
-    if rows.iter().any(|(_, p)| p.is_some_and(|p| p <= ALPHA)) {
+    let differs = |trusted: bool| rows.iter().any(|(c, p)| c.is_trusted() == trusted && p.is_some_and(|p| p <= ALPHA));
+    if differs(true) {
         out.push("* significant after Holm's adjustment for all numbers tested here.".into());
+    }
+    if differs(false) {
+        out.push(DISTRUSTED.into());
     }
     if rows.iter().any(|(c, _)| c.difference.lo.is_nan()) {
         out.push(NO_INTERVAL.into());
@@ -175,6 +188,8 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
+const SAME_IN_BOTH: &str = "The same in both";
+const DISTRUSTED: &str = "No star where the answer distrusts the oracle: its scores may differ for other reasons.";
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";
 /// Explains the comparison of runs that differ only in their models.
@@ -183,6 +198,10 @@ const SAME_EXAMPLES: &str = "Both runs test the same examples but store no resul
 const OTHER_EXAMPLES: &str = "The settings that differ may change the examples, so the runs are compared as independent samples (Newcombe 1998).";
 
 impl Common {
+    fn is_trusted(&self) -> bool {
+        !self.a.distrusted && !self.b.distrusted
+    }
+
     /// True if both runs made the same measurement on the same examples.
     fn is_same(&self, shared: bool) -> bool {
         let Self { a, b, .. } = self;
@@ -232,7 +251,7 @@ fn section_of(
         let signed = |x: f64| format!("{}{}", if x < 0.0 { "-" } else { "+" }, show(x.abs()));
         let d = c.difference;
         let n = if c.a.n == c.b.n { c.a.n.to_string() } else { format!("{}, {}", c.a.n, c.b.n) };
-        let mark = |p: f64| format!("{}{}", probability(p), if p <= ALPHA { " *" } else { "" });
+        let mark = |p: f64| format!("{}{}", probability(p), if p <= ALPHA && c.is_trusted() { " *" } else { "" });
         let unit = if shared { "" } else { c.a.unit.1 };
         vec![
             c.a.name.clone(),
@@ -287,7 +306,15 @@ mod tests {
 
     fn number(name: &str, mean: f64, half: f64) -> Number {
         let value = Estimate { mean, lo: mean - half, hi: mean + half };
-        Number { name: name.into(), group: String::new(), value, n: 100.into(), level: 0.95, unit: (1.0, "") }
+        Number {
+            name: name.into(),
+            group: String::new(),
+            value,
+            n: 100.into(),
+            level: 0.95,
+            unit: (1.0, ""),
+            distrusted: false,
+        }
     }
 
     #[test]
@@ -348,6 +375,21 @@ mod tests {
         };
         // Holm's adjustment of two p-values: the smaller one is doubled, the larger one is unchanged.
         assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
+    }
+
+    /// Regression: the comparison used to star scores of an oracle that the answer called poorly calibrated.
+    #[test]
+    fn numbers_of_a_distrusted_oracle_have_no_star() {
+        let (a, mut b) = ([number("x", 0.5, 0.03)], [number("x", 0.6, 0.04)]);
+        b[0].distrusted = true;
+        let both = common((&a, &[]), (&b, &[]));
+        let printed = table((1, 2), &both, false, usize::MAX);
+        assert!(!printed.iter().any(|line| line.contains('*')), "{printed:?}");
+        assert!(printed.iter().any(|line| line.starts_with("No star where")), "{printed:?}");
+        assert_eq!(
+            verdict(&both, false),
+            "None of 1 number differs significantly after Holm's adjustment; 1 more by an oracle that the answer distrusts."
+        );
     }
 
     #[test]
@@ -423,14 +465,7 @@ mod tests {
     /// Regression: if most methods of a run had no best strength, the table used to name three numbers without giving a reason.
     #[test]
     fn numbers_of_one_run_alone_are_named() {
-        let number = |name: &str, mean: f64| Number {
-            name: name.into(),
-            group: String::new(),
-            value: Estimate { mean, lo: mean - 0.1, hi: mean + 0.1 },
-            n: 9.into(),
-            level: 0.95,
-            unit: (1.0, ""),
-        };
+        let number = |name: &str, mean: f64| Number { n: 9.into(), ..number(name, mean, 0.1) };
         let (a, b) = (["C", "S", "R", "flips", "n"].map(|name| number(name, 0.5)), [number("C", 0.4)]);
         let both = common((&a, &[]), (&b, &[]));
         assert_eq!(

@@ -45,6 +45,8 @@ pub trait Instrument: Send + Sync + 'static {
     const PICK: Pick<Self::Results>;
     /// The tables of a run, in the layout of the papers.
     const TABLES: fn(&Self::Results) -> Vec<Table>;
+    /// All tables by name, and what a run needs for each.
+    const TABLE_NEEDS: &'static [(&'static str, &'static str)];
     /// The kinds of finding that can make a comparison.
     const COMPARES: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections across the session.

@@ -8,6 +8,7 @@ pub mod answer;
 pub mod asked;
 pub mod axis;
 pub mod columns;
+pub mod common_figures;
 pub mod compared;
 pub mod demand;
 pub mod examples;

@@ -141,7 +141,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "outer and inner band",
-        "±",
+        "",
         &[],
         "The outer interval covers the choice of examples and the randomness of training, the inner one only the examples.",
     ),

@@ -1,11 +1,12 @@
-//! The answer of the lab in sentences: the most reliable method that sets another value, and that removes the property; how
-//! each compares with others of its kind, and reasons for doubt.
+//! The answer of the lab in sentences: the decision, the most reliable method that sets another value, and that removes the property;
+//! how each compares with others of its kind, and reasons for doubt.
 
 use std::cmp::Ordering;
 
 use super::Results;
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
-use super::doubts::{doubts, is_unmoved};
+use super::decision::decision;
+use super::doubts::{distrusts, doubts, is_unmoved};
 use super::finding::{BehaviourFinding, OptimumFinding};
 use super::key::MethodKey;
 use super::method::Goal;
@@ -15,6 +16,7 @@ use super::settings::examples_for;
 use super::spec::Spec;
 use super::verdict::{NoOptimumFinding, VersusFinding};
 use base::numbers::{percent, probability, score, short};
+use figure::capital;
 use figure::layers::{Count, grouped};
 use lab::answer::asked_of;
 use lab::compared::Number;
@@ -52,22 +54,23 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// `rank 2`, `ε .84 (halves chose .41 to 1.71)`: the strength that is best on all examples, and those chosen
+/// `rank 2`, `ε .84 (.41 to 1.71 on halves)`: the strength that is best on all examples, and those chosen
 /// on halves of them, to which the scores belong.
 fn strength(v: &OptimumFinding) -> String {
     let name = if v.parameter == "epsilon" { "ε".to_owned() } else { words(&v.parameter) };
     format!("{name} {}{}", short(v.value), on_halves(v))
 }
 
-/// The strengths chosen on halves of the examples, if there are several.
-pub(crate) fn on_halves(v: &OptimumFinding) -> String {
+/// The smallest and the largest strength chosen on halves of the examples, if there are several.
+pub(crate) fn chosen_range(v: &OptimumFinding) -> Option<(f64, f64)> {
     let chosen = || v.how.choices.iter().map(|(value, _)| *value);
-    match (chosen().reduce(f64::min), chosen().reduce(f64::max)) {
-        (Some(least), Some(most)) if least < most => {
-            format!(" (halves chose {} to {})", short(least), short(most))
-        }
-        _ => String::new(),
-    }
+    chosen().reduce(f64::min).zip(chosen().reduce(f64::max)).filter(|(least, most)| least < most)
+}
+
+/// ` (.41 to 1.71 on halves)`; empty for a single strength.
+pub(crate) fn on_halves(v: &OptimumFinding) -> String {
+    let range = chosen_range(v);
+    range.map_or(String::new(), |(least, most)| format!(" ({} to {} on halves)", short(least), short(most)))
 }
 
 /// The answer of a run so far, for each of its models, as judged by its first oracle. Methods are compared only with
@@ -76,13 +79,14 @@ pub(crate) fn on_halves(v: &OptimumFinding) -> String {
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let mut says: [Vec<String>; 3] = Default::default();
+    let decided = decision(results, spec, oracle);
     let mut before = None;
     for model in &spec.models {
         let on = on_model(spec, model);
         for goal in GOALS {
             let order = ranked_for(results, model, oracle, goal);
             let Some(best) = order.first().copied() else {
-                says[1].extend(without(results, spec, (model, oracle), Some(goal)));
+                says[1].extend(without(results, spec, (model, oracle), Some(goal)).map(|text| capital(&text)));
                 continue;
             };
             let of = among(results, spec, (model, oracle, goal), order.len());
@@ -91,11 +95,13 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         }
         says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
+    says[0].extend(before.map(|basis| format!("{}.", capital(&basis))));
     if says[0].is_empty() {
-        let none = |model: &String| without(results, spec, (model, oracle), None);
-        says = [spec.models.iter().filter_map(none).collect(), Vec::new(), Vec::new()];
+        let none = |model: &String| Some(format!("Undecided: {}", without(results, spec, (model, oracle), None)?));
+        let says = spec.models.iter().filter_map(none).collect();
+        return Answer::new(says, doubts(results, spec, oracle));
     }
-    Answer::new(says.concat(), doubts(results, spec, oracle))
+    Answer::new(decided.into_iter().chain(says.concat()).collect(), doubts(results, spec, oracle))
 }
 
 /// Example: ` on bert-mini`; empty for a single model.
@@ -194,7 +200,7 @@ fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKin
 
 /// True if a method of the run that is not a control, and has this goal if one is given, has neither a score nor a reason
 /// for having none.
-fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
+pub(crate) fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
         let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
         none.any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
@@ -211,7 +217,8 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. Only the first sentence, and any for which they change, names the oracle, the examples and the intervals.
+/// The best method of a goal. The examples and the intervals of the first one have a sentence of their own; others name theirs if they
+/// differ. The decision names the oracle.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
@@ -224,18 +231,16 @@ fn best_sentence(
     let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
     let basis = basis(best, results.counts(best), texts);
     let first = before.is_none();
-    let [r, c, s] = if first { ["reliability R", "completeness C", "selectivity S"] } else { ["R", "C", "S"] };
-    let by = if first { format!(", by the {}", oracle_name(v.oracle)) } else { String::new() };
+    let r = if first { "reliability R" } else { "R" };
     let distance = match spec.distance.is_papers() || !first {
         true => String::new(),
         false => format!(", by {}", spec.distance.title()),
     };
-    let tail = if before.as_ref() == Some(&basis) { String::new() } else { format!("; {basis}") };
-    *before = Some(basis);
+    let tail = if before.get_or_insert_with(|| basis.clone()) == &basis { String::new() } else { format!("; {basis}") };
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
     let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     format!(
-        "Best{on} at {}{of}{so_far}{by}: {} at {}, {r} {}, {c} {}, {s} {}{distance}{tail}.",
+        "Best{on} at {}{of}{so_far}: {} at {}, {r} {}, C {}, S {}{distance}{tail}.",
         doing(goal_of(&v.method)),
         v.method_key().title(),
         strength(v),
@@ -371,7 +376,7 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     });
     let what = goal.map_or(String::new(), |goal| format!(" for {}", doing(goal)));
     let on = on_model(spec, model);
-    Some(format!("No method{what} has a best strength{on}{so_far}, by the {}: {few}{reasons}.", oracle_name(oracle)))
+    Some(format!("no method{what} has a best strength{on}{so_far}, by the {}: {few}{reasons}.", oracle_name(oracle)))
 }
 
 /// R, C and S of every method at its best strength.
@@ -381,6 +386,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         let method = v.method_key().title();
         let (c, s) = results.counts(o);
         let both = if c == s { Count::from(c) } else { (c, s).into() };
+        let distrusted = distrusts(results, &o.model, v.oracle);
         let parts = [("R", v.reliability, both), ("C", v.completeness, c.into()), ("S", v.selectivity, s.into())];
         parts.map(|(name, value, n)| Number {
             name: format!("{name} of {method}"),
@@ -389,6 +395,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
             n,
             level: o.level.unwrap_or(0.95),
             unit: (1.0, ""),
+            distrusted,
         })
     };
     results.optima.iter().flat_map(of).collect()

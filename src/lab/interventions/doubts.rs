@@ -1,7 +1,9 @@
 //! Reasons to doubt the answer, the most serious first: one sentence each, with a remedy.
 
 use super::Results;
-use super::answer::{GOALS, behaviour_at, compared, control, goal_of, on_model, oracle_name, ranked_for, words};
+use super::answer::{
+    GOALS, behaviour_at, chosen_range, compared, control, goal_of, on_model, oracle_name, ranked_for, words,
+};
 use super::behaviour::BehaviourFinding;
 use super::finding::{OptimumFinding, ProbeFinding, ProbeRole};
 use super::method::Goal;
@@ -13,6 +15,7 @@ use base::numbers::{percent, score, short};
 use lab::Tagged;
 use lab::answer::listed;
 use lab::family::ALPHA;
+use stats::Estimate;
 
 /// Calibration error above which an oracle counts as poorly calibrated.
 pub(crate) const MISCALIBRATED: f64 = 0.1;
@@ -24,6 +27,9 @@ const LEFT: f64 = 0.1;
 const MOSTLY_LEFT: f64 = 0.5;
 /// How far R under other probe settings must lie outside its interval to be a doubt.
 const MOVED: f64 = 0.02;
+/// Ratio of the largest to the smallest strength chosen on halves from which the best one is roughly known, and from which it is not known.
+const ROUGHLY: f64 = 2.0;
+const UNKNOWN: f64 = 5.0;
 /// Largest change of the model's predictions and probabilities that counts as none.
 const UNMOVED: f64 = 0.01;
 
@@ -55,6 +61,7 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
             (8, others),
             (12, at_end(best, &on)),
         ];
+        ranked_doubts.extend(wide_choice(best, &on));
         ranked_doubts.extend(each.into_iter().filter_map(|(rank, text)| Some((rank, text?))));
     }
     let [useless, weak, uncalibrated] = oracles(results, spec, oracle);
@@ -76,11 +83,7 @@ fn below_control(
         return (None, None);
     };
     let (key, least) = (control.value.method_key(), control.value.reliability.mean);
-    let beats = |o: &&Best<'_>| {
-        let tested = compared(results, model, o.value.oracle, [&o.value.method_key(), &key]);
-        let shown = tested.and_then(|v| v.deciding_p()).is_none_or(|p| p <= ALPHA);
-        o.value.reliability.mean > least && shown
-    };
+    let beats = |o: &&Best<'_>| beats(results, o, control);
     let names: Vec<String> = order.iter().filter(|o| !beats(o)).map(|o| o.value.method_key().title()).collect();
     if names.is_empty() {
         return (None, None);
@@ -96,11 +99,24 @@ fn below_control(
     if order.first().is_some_and(|best| !beats(&best)) { (Some(text), None) } else { (None, Some(text)) }
 }
 
+/// True if a method scores above the control, by the test of the two if there is one.
+pub(crate) fn beats(results: &Results, best: Best<'_>, control: Best<'_>) -> bool {
+    let both = [&best.value.method_key(), &control.value.method_key()];
+    let tested = compared(results, &best.model, best.value.oracle, both);
+    let shown = tested.and_then(|v| v.deciding_p()).is_none_or(|p| p <= ALPHA);
+    best.value.reliability.mean > control.value.reliability.mean && shown
+}
+
+/// Selectivity of an oracle with a constant answer, at the best strength of a method.
+pub(crate) fn constant_answer(results: &Results, best: Best<'_>) -> Option<f64> {
+    let curve = results.curve(&best.model, &best.value.method_key(), best.value.oracle)?;
+    curve.points.iter().find(|p| p.value.value == best.value.value)?.value.beside.s_floor
+}
+
 /// Doubt: the best selectivity is below that of an oracle with a constant answer.
 fn below_constant(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
-    let curve = results.curve(&best.model, &key, v.oracle)?;
-    let floor = curve.points.iter().find(|p| p.value.value == v.value)?.value.beside.s_floor?;
+    let floor = constant_answer(results, best)?;
     (v.selectivity.mean < floor).then(|| {
         format!(
             "selectivity {} of {}{on} is below that of an oracle that always gives the same answer ({}): look at smaller strengths",
@@ -171,6 +187,23 @@ fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
 
+/// True if an oracle is not shown to be better than the most frequent answer.
+pub(crate) fn reads_nothing(probe: &ProbeFinding) -> bool {
+    probe.accuracy.lo <= probe.majority
+}
+
+/// True if an oracle of a model is doubted for what it reads or for its calibration.
+pub(crate) fn distrusts(results: &Results, model: &str, oracle: OracleKind) -> bool {
+    let of = |p: &&Tagged<ProbeFinding>| p.model == model && p.value.oracle == Some(oracle);
+    let mut judges = results.probes.iter().filter(of).map(|p| &p.value).filter(|p| p.role == ProbeRole::Oracle);
+    judges.any(|p| reads_nothing(p) || learned(p) < LEARNED || p.calibration_error > MISCALIBRATED)
+}
+
+/// Share of the gap between majority and perfect accuracy that a probe closes.
+fn learned(p: &ProbeFinding) -> f64 {
+    (p.accuracy.mean - p.majority) / (1.0 - p.majority).max(f64::EPSILON)
+}
+
 /// The worst oracle with each fault: no better than the most frequent answer, little better, or poorly calibrated.
 fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String>; 3] {
     let judges = || {
@@ -180,10 +213,6 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     let name = |p: &Tagged<ProbeFinding>| {
         format!("the {} of {}{}", oracle_name(oracle), words(&p.value.property), on_model(spec, &p.model))
     };
-    let learned = |p: &&Tagged<ProbeFinding>| {
-        let v = &p.value;
-        (v.accuracy.mean - v.majority) / (1.0 - v.majority).max(f64::EPSILON)
-    };
     let shares = |p: &Tagged<ProbeFinding>| {
         let (e, majority) = (p.value.accuracy, percent(p.value.majority));
         let ends = format!("[{:.1}, {:.1}]", 100.0 * e.lo, 100.0 * e.hi);
@@ -191,10 +220,10 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
         let rows = if tokens { "tokens" } else { "sentences" };
         format!("{} is right on {} {ends} of {rows} (majority {majority})", name(p), percent(e.mean))
     };
-    let no_better = |p: &&Tagged<ProbeFinding>| p.value.accuracy.lo <= p.value.majority;
-    let least = |a: &&Tagged<ProbeFinding>, b: &&Tagged<ProbeFinding>| learned(a).total_cmp(&learned(b));
+    let no_better = |p: &&Tagged<ProbeFinding>| reads_nothing(&p.value);
+    let least = |a: &&Tagged<ProbeFinding>, b: &&Tagged<ProbeFinding>| learned(&a.value).total_cmp(&learned(&b.value));
     let useless = judges().filter(no_better).min_by(least);
-    let weak = judges().filter(|p| !no_better(p) && learned(p) < LEARNED).min_by(least);
+    let weak = judges().filter(|p| !no_better(p) && learned(&p.value) < LEARNED).min_by(least);
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED);
     // The other oracle is recommended only if it is better.
@@ -226,33 +255,54 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     ]
 }
 
-/// Share of the property that fresh probes recover after the best method, and the doubt about it.
-fn left_over(results: &Results, best: Best<'_>, target: &str, on: &str) -> Option<(f64, String)> {
+/// Fresh probes after the best method, and the largest share of the property that one of them recovers.
+pub(crate) fn leak_after<'a>(results: &'a Results, best: Best<'_>) -> Option<(&'a LeakFinding, Estimate)> {
     let key = best.value.method_key();
     let mine = results.leaks.iter().filter(|l| l.model == best.model && l.value.method_key() == key);
     // Fresh probes follow the best strength by the first oracle, and the largest one.
-    let leak = mine.min_by(|a, b| {
-        let away = |l: &Tagged<LeakFinding>| (l.value.value - best.value.value).abs();
-        away(a).total_cmp(&away(b))
-    })?;
-    let at = match leak.value.value == best.value.value {
+    let away = |l: &LeakFinding| (l.value - best.value.value).abs();
+    let leak = mine.map(|l| &l.value).min_by(|a, b| away(a).total_cmp(&away(b)))?;
+    let shares = [leak.linear.share, leak.mlp.share].into_iter().flatten();
+    Some((leak, shares.max_by(|a, b| a.mean.total_cmp(&b.mean))?))
+}
+
+/// Share of the property that fresh probes recover after the best method, and the doubt about it.
+fn left_over(results: &Results, best: Best<'_>, target: &str, on: &str) -> Option<(f64, String)> {
+    let (leak, most) = leak_after(results, best).filter(|(_, most)| most.mean > LEFT)?;
+    let at = match leak.value == best.value.value {
         true => String::new(),
-        false => format!(" at {} {}", words(&leak.value.parameter), short(leak.value.value)),
+        false => format!(" at {} {}", words(&leak.parameter), short(leak.value)),
     };
-    let shares = [leak.value.linear.share, leak.value.mlp.share].into_iter().flatten();
-    let most = shares.max_by(|a, b| a.mean.total_cmp(&b.mean)).filter(|most| most.mean > LEFT);
-    most.map(|most| {
-        let text = format!(
-            "after {}{at}{on}, new probes still read {:.0} % [{:.0}, {:.0}] of the {}: it is hidden from the oracle, not \
-             removed",
-            key.title(),
-            100.0 * most.mean,
-            100.0 * most.lo,
-            100.0 * most.hi,
-            words(target),
-        );
-        (most.mean, text)
-    })
+    let text = format!(
+        "after {}{at}{on}, new probes still read {:.0} % [{:.0}, {:.0}] of the {}: it is hidden from the oracle, not \
+         removed",
+        best.value.method_key().title(),
+        100.0 * most.mean,
+        100.0 * most.lo,
+        100.0 * most.hi,
+        words(target),
+    );
+    Some((most.mean, text))
+}
+
+/// The doubt that halves of the examples choose very different strengths, with its rank.
+fn wide_choice(best: Best<'_>, on: &str) -> Option<(usize, String)> {
+    let v = &best.value;
+    let (least, most) = chosen_range(v)?;
+    let times = if least > 0.0 { most / least } else { f64::INFINITY };
+    let (rank, known, remedy) = match times {
+        _ if times < ROUGHLY => return None,
+        _ if times < UNKNOWN => (11, "is only roughly known", ""),
+        _ => (5, "is not known", ": use more examples"),
+    };
+    let text = format!(
+        "the best {} of {}{on} {known}: on halves of the examples it is {} to {}, and R is the mean over these{remedy}",
+        words(&v.parameter),
+        v.method_key().title(),
+        short(least),
+        short(most)
+    );
+    Some((rank, text))
 }
 
 fn at_end(best: Best<'_>, on: &str) -> Option<String> {

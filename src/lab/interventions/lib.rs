@@ -10,6 +10,7 @@ pub mod banded;
 pub mod behaviour;
 pub mod bench;
 pub mod continuation;
+mod decision;
 pub mod distance;
 mod doubts;
 mod edits;

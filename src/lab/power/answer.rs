@@ -296,6 +296,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         n: n.into(),
         level: level.unwrap_or(0.95),
         unit: (100.0, " points"),
+        distrusted: false,
     };
     let accuracy = results.configurations.iter().map(|c| {
         let v = &c.value;

@@ -169,6 +169,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
                 n: s.n.into(),
                 level: s.level.unwrap_or(0.95),
                 unit: (100.0, " points"),
+                distrusted: false,
             })
         };
         named.into_iter().filter_map(number).collect::<Vec<_>>()

@@ -96,6 +96,10 @@ impl<I: Listed> Lab for I {
         I::Results::within(results).map_or_else(Vec::new, I::TABLES)
     }
 
+    fn table_needs(&self) -> &'static [(&'static str, &'static str)] {
+        I::TABLE_NEEDS
+    }
+
     fn compares(&self, kind: &str) -> bool {
         I::COMPARES.contains(&kind)
     }

@@ -5,6 +5,7 @@
 //! parts (`lab`) are re-exported here with these types filled in.
 
 mod adapter;
+mod beside;
 mod changes;
 mod glossary;
 pub mod grid;
@@ -20,6 +21,7 @@ pub use power;
 pub use prompts;
 pub use saliency;
 
+pub use beside::{Numbered, figures_of_both, values_of_both};
 pub use changes::{apart, changes, share_examples, with_labels};
 pub use glossary::glossary;
 pub use specs::preset;
@@ -87,6 +89,8 @@ pub trait Lab: Sync {
     fn presets(&self) -> &'static [Preset];
     /// The tables of a run, in the layout of the papers.
     fn tables(&self, results: &Results) -> Vec<table::Table>;
+    /// All tables by name, and what a run needs for each.
+    fn table_needs(&self) -> &'static [(&'static str, &'static str)];
     /// True if findings of this kind can make comparisons.
     fn compares(&self, kind: &str) -> bool;
     /// The comparison that a finding makes, for corrections across the session; `None` if it tests nothing.

@@ -101,7 +101,7 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
     };
     Some(format!(
-        "{} {verdict}: token-F1 {} ({} intervals), chance {} ({} originals{inputs}){}.",
+        "{} {verdict}: token-F1 (overlap, 0 to 1) {} ({} intervals), chance {} ({} originals{inputs}){}.",
         begins(best),
         interval(*f1),
         level_title(best.level),
@@ -118,7 +118,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let chance = best.value.random_map?;
     let keeps = if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
     Some(format!(
-        "When words change, {} {keeps}: MAP {}, chance {} ({} pairs of an original and a partner){}.",
+        "When words change, {} {keeps}: MAP (mean average precision, 0 to 1) {}, chance {} ({} pairs of an original and a partner){}.",
         who(best),
         interval(*map),
         interval(chance),
@@ -211,6 +211,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         n: n.into(),
         level: level.unwrap_or(0.95),
         unit: (1.0, ""),
+        distrusted: false,
     };
     let overall = || {
         let all = |i: &&Tagged<InterpretabilityFinding>| {

@@ -89,12 +89,14 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let mut state = first_start(size);
         let example = state.example.clone().unwrap();
         let text = screen(&state);
-        assert!(text.contains("Best at ") && text.contains("Recorded: "), "{text}");
+        // Next to the strip, a small screen has room only for the decision.
+        let answer = if size.0 == 120 { "Best at " } else { "No: none of " };
+        assert!(text.contains(answer) && text.contains("Recorded: "), "{text}");
         run(&mut state);
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);
         for part in
-            ["recorded on 2026-", "your own run replaces it", "Recorded: ", "Best at ", "reliability R", "rest stays"]
+            ["recorded on 2026-", "your own run replaces it", "Recorded: ", answer, "selectivity S", "rest stays"]
         {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
@@ -160,6 +162,7 @@ fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
         let (name, session) = session(lab.id()).unwrap();
         let (mut over, _) = crate::run::opened::on_top_of(&state, None, &name, session);
         assert!(screen(&over).contains("Recorded example: E or esc returns"), "{}", screen(&over));
+        assert!(screen(&over).lines().next().unwrap().contains("EXAMPLE"), "{}", screen(&over));
         assert_eq!(keys(&mut over, "E"), [Effect::Quit], "{name}");
         assert_eq!(keys(&mut over, "esc"), [Effect::Quit], "{name}");
     }
@@ -202,6 +205,10 @@ fn every_sentence_of_the_shipped_answers_has_an_interval() {
         let example = recorded(lab.id()).unwrap();
         let says = lab.answer(&example.run.results, &example.run.job.spec).says;
         let honest = |text: &String| text.contains(['[', '±']) || text.contains("without an interval");
+        // The first sentence of the interventions lab decides about the scores in the next ones.
+        let honest = |text: &String| {
+            honest(text) || text.contains("(needs completeness C") || text.starts_with("95 % intervals on ")
+        };
         assert!(says.iter().all(honest), "{says:?}");
         if lab.id() == LabId::Power {
             assert!(says[1].contains("] test sentences would show it"), "{says:?}");

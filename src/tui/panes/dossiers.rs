@@ -99,7 +99,7 @@ impl Dossiers {
         let kind = self.page.0;
         let title = self.under_cursor(state).map_or(kind.to_owned(), |name| format!("{kind}: {name}"));
         let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
-        frame.render_widget(block(state, &title, false), area);
+        frame.render_widget(block(state, &title, state.focused(self.page)), area);
         let inner = inside(area);
         if let Some(failed) = failed {
             return problem(frame, inner, failed, state);

@@ -11,21 +11,18 @@ use crate::reduce::runs;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
-use base::numbers::short;
 use base::text::{printable, width, wrapped};
 use engine::board::Run;
 use engine::message::Generation;
-use figure::layers::Count;
-use figure::{Dash, Emphasis, Figure, Layer, layers};
-use labs::compared::{Number, common, run_name, table};
-use model::source::in_print;
-use stats::Estimate;
+use figure::{Dash, Figure, Layer, layers};
+use labs::common_figures::leading;
+use labs::compared::run_name;
 
 /// Picker of the current lab's runs; choosing one shows it.
 pub(crate) struct Runs;
 
 impl Picker for Runs {
-    fn does(&self) -> &'static str {
+    fn does(&self, _entry: usize) -> &'static str {
         "show"
     }
 
@@ -51,7 +48,7 @@ impl Picker for Runs {
 pub(crate) struct Compare;
 
 impl Picker for Compare {
-    fn does(&self) -> &'static str {
+    fn does(&self, _entry: usize) -> &'static str {
         "compare"
     }
 
@@ -100,41 +97,17 @@ fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
     Some([runs::named(state, a)?, runs::named(state, b)?])
 }
 
+fn numbered((number, run): (usize, &Run)) -> labs::Numbered<'_> {
+    (number, &run.results, &run.job.spec)
+}
+
 /// Height of the figure of both runs, in rows.
 const ROWS: u16 = 16;
 
 /// The figures that both runs have and whose lines or bars can be drawn together.
 pub(super) fn figures(state: &State) -> Vec<(Figure, Figure)> {
-    let Some([first, second]) = pair(state) else { return Vec::new() };
-    let lab = labs::by_id(first.1.job.spec.lab());
-    let [all, mut others] = [first, second].map(|(_, run)| lab.figures(&run.results, state.board.engine.as_ref()));
-    let places = |figure: &Figure, (_, run): (usize, &Run)| by_place(&figure.name, run.job.spec.models());
-    let with_other = |f: Figure| {
-        let same = others.iter().position(|g| g.name == f.name);
-        let at = same.or_else(|| others.iter().position(|g| places(g, second) == places(&f, first)))?;
-        let g = others.swap_remove(at);
-        (leading(&f).is_some() && leading(&g).is_some()).then_some((f, g))
-    };
-    all.into_iter().filter_map(with_other).collect()
-}
-
-/// Replaces each model in a figure's name with its index in the run, so that figures of runs with different models match.
-fn by_place(name: &str, models: &[String]) -> String {
-    let mut order: Vec<usize> = (0..models.len()).collect();
-    // A longer name may contain a shorter one.
-    order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));
-    order.iter().fold(name.to_owned(), |name, i| name.replace(in_print(&models[*i]), &format!("\u{1}{i}\u{1}")))
-}
-
-/// True if a layer is a series with values, and not a range between two lines.
-fn is_series(layer: &Layer) -> bool {
-    matches!(layer, Layer::Line(l) if l.role.dash.is_some()) || matches!(layer, Layer::Bars(_))
-}
-
-/// The most important line or bars of a figure.
-fn leading(figure: &Figure) -> Option<&Layer> {
-    let leads = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some() && (l.role.emphasis == Emphasis::Strong || l.role.accent == Some(2)));
-    figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(|l| is_series(l)))
+    let both = pair(state).map(|pair| pair.map(numbered));
+    both.map_or(Vec::new(), |[a, b]| labs::figures_of_both(a, b, state.board.engine.as_ref()))
 }
 
 /// Combines the main line or bars of two figures: solid for the first run, dashed for the second.
@@ -163,39 +136,13 @@ fn overlaid((f, g): &(Figure, Figure), (first, second): (usize, usize)) -> Optio
     Some(both)
 }
 
-/// All values of a figure's series, each named by its position on the horizontal axis. `level` is the confidence level of the intervals.
-fn values(figure: &Figure, level: f64) -> Vec<Number> {
-    let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
-    let number = |group: &str, x: f64, y: f64, interval: Option<(f64, f64)>, n: Count| {
-        let category = figure.x.categories.get(x.round().max(0.0) as usize).cloned();
-        let (lo, hi) = interval.filter(|_| !is_margin).unwrap_or((f64::NAN, f64::NAN));
-        let name = category.unwrap_or_else(|| format!("{} {}", figure.x.label, short(x)));
-        Number { name, group: group.to_owned(), value: Estimate { mean: y, lo, hi }, n, level, unit: (1.0, "") }
-    };
-    let of = |layer: &Layer| match layer {
-        Layer::Line(l) => l.points.iter().map(|p| number(&l.label, p.x, p.y, p.interval(), p.n)).collect(),
-        Layer::Bars(b) => {
-            let middle = |bar: &layers::Bar| (bar.from + bar.to) / 2.0;
-            b.bars.iter().map(|bar| number(&b.label, middle(bar), bar.y, bar.interval(), bar.n)).collect()
-        }
-        _ => Vec::new(),
-    };
-    figure.layers.iter().filter(|l| is_series(l)).flat_map(of).collect()
-}
-
 /// All values that two figures have in common, with differences and tests.
-fn table_of(state: &State, (f, g): &(Figure, Figure), room: usize) -> Vec<String> {
-    let Some([(n, a), (m, b)]) = pair(state) else { return Vec::new() };
-    let level = |run: &Run| labs::by_id(run.job.spec.lab()).numbers(&run.results).first().map_or(LEVEL, |n| n.level);
-    let common = common((&values(f, level(a)), &[]), (&values(g, level(b)), &[]));
-    let shared = labs::share_examples(&a.job.spec, &b.job.spec);
-    table((n, m), &common, shared, room)
+fn table_of(state: &State, figures: &(Figure, Figure), room: usize) -> Vec<String> {
+    let both = pair(state).map(|pair| pair.map(numbered));
+    both.map_or(Vec::new(), |[a, b]| labs::values_of_both(a, b, figures, room))
 }
 
-/// Confidence level of the intervals if the run has no numbers.
-const LEVEL: f64 = 0.95;
-
-/// The figure drawn for both runs, if they share one, and the number of figures that they share.
+/// The drawn figure of both runs, if they have one in common, and the number of such figures.
 fn drawn_figure(state: &State) -> (Option<(Figure, Figure)>, usize) {
     let mut all = figures(state);
     let of = all.len();
@@ -259,35 +206,5 @@ impl Page for Diff {
 
     fn figures(&self, state: &State) -> usize {
         figures(state).len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use figure::layers::{Datum, Intervals};
-    use figure::{Axis, Provenance};
-
-    /// Regression: the comparison used to treat the margin of a bound as an interval in its test of a difference.
-    #[test]
-    fn the_margin_of_a_bound_is_no_interval() {
-        let figure = |is_margin| {
-            let datum = Datum { x: 32.0, y: 0.9, band: Some((0.7, 1.0)), n: Count::from(400), ..Datum::default() };
-            let line = layers::Line { label: "A".into(), role: figure::Role::line(0), points: vec![datum] };
-            Figure {
-                name: "one".into(),
-                title: String::new(),
-                x: Axis::doubling("training examples"),
-                y: Axis::linear("accuracy"),
-                layers: vec![
-                    Layer::Line(line),
-                    Layer::Intervals(Intervals { is_margin, ..Intervals::covering(0.95, "items") }),
-                ],
-                provenance: Provenance::default(),
-            }
-        };
-        let interval = |is_margin| values(&figure(is_margin), 0.95).iter().map(|n| n.value.lo).next();
-        assert_eq!(interval(false), Some(0.7));
-        assert!(interval(true).is_some_and(f64::is_nan));
     }
 }

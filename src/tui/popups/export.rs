@@ -37,13 +37,13 @@ pub(crate) enum Choice {
 /// Asks for the folder, then returns to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
-    hint: "created if missing; enter selects it without writing yet",
+    hint: "created if missing; nothing is written yet",
     take: |state, text| {
         if text.is_empty() {
             return Err("type a folder; `.` is the one you started in".into());
         }
         state.view.export.folder = model::source::expand(text);
-        Ok(popups::pick(state, &ExportFigure, Choice::all().count() - 1))
+        Ok(popups::pick(state, &ExportFigure, 0))
     },
     follow: None,
 };
@@ -162,12 +162,16 @@ pub(crate) fn named(names: &[String]) -> ExportOptions {
     options
 }
 
+fn is_folder(entry: usize) -> bool {
+    Choice::all().nth(entry) == Some(Choice::Folder)
+}
+
 /// Writes the focused pane's figure with the current options when accepted.
 pub(crate) struct ExportFigure;
 
 impl Picker for ExportFigure {
-    fn does(&self) -> &'static str {
-        "write"
+    fn does(&self, entry: usize) -> &'static str {
+        if is_folder(entry) { "another folder" } else { "write" }
     }
 
     fn name(&self) -> &'static str {
@@ -197,7 +201,11 @@ impl Picker for ExportFigure {
         entries(state, selected, texts)
     }
 
-    fn take(&self, state: &mut State, _: usize) -> Vec<Effect> {
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        if is_folder(entry) {
+            popups::pick(state, &ExportFigure, entry);
+            return self.mark(state, entry);
+        }
         let Some(figure) = figure_of_run(state) else { return Vec::new() };
         state.view.toast = Some("writing the figure".into());
         let options = state.view.export.clone();
@@ -263,6 +271,9 @@ mod tests {
         popup::travel(&mut state, setup::END);
         popup::mark(&mut state);
         assert_eq!(state.popup_name(), Some("export"), "the dialog stays in sight");
+        state.view.entry = None;
+        // Regression: enter on the folder used to write the files at once.
+        assert!(popup::accept(&mut state).is_empty() && state.popup_name() == Some("export"));
         assert_eq!(state.view.entry.as_ref().map(|e| e.buffer.as_str()), Some("/work"));
         assert!((FOLDER.take)(&mut state, "").is_err());
         (FOLDER.take)(&mut state, "./figs").unwrap();

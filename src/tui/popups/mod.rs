@@ -68,7 +68,7 @@ pub trait Picker: Sync {
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect>;
 
     /// The footer's word for choosing an entry.
-    fn does(&self) -> &'static str {
+    fn does(&self, _entry: usize) -> &'static str {
         "ok"
     }
 

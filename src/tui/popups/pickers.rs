@@ -211,7 +211,7 @@ impl Picker for SecondRun {
 pub(crate) struct WaitingRuns;
 
 impl Picker for WaitingRuns {
-    fn does(&self) -> &'static str {
+    fn does(&self, _entry: usize) -> &'static str {
         "withdraw"
     }
 

@@ -2,6 +2,7 @@
 
 use crate::action::Effect;
 use crate::example;
+use crate::layout::compute;
 use crate::panes::table;
 use crate::popups;
 use crate::screen::Pane;
@@ -20,7 +21,12 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     }
 }
 
+/// Moves the focus to the next or the previous pane; in the form, which hides all panes, to the first row of a group.
 pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
+    if state.here().form {
+        setup::step_group(state, on);
+        return Vec::new();
+    }
     let slots = state.screen().slots();
     let at = slots.iter().position(|slot| slot.contains(&state.here().focus)).unwrap_or(0);
     let by = if on { 1 } else { slots.len() - 1 };
@@ -31,7 +37,7 @@ pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
 
 /// The slot whose panes are cycled: the focused one, or else the first with several panes.
 fn turning(state: &State) -> Option<&'static [Pane]> {
-    let slots = state.screen().slots();
+    let slots = if state.here().form { &[] } else { state.screen().slots() };
     let several = || slots.iter().copied().filter(|slot| slot.len() > 1);
     several().find(|slot| slot.contains(&state.here().focus)).or(several().next())
 }
@@ -45,6 +51,11 @@ pub(crate) fn turns(state: &State) -> bool {
 pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     let Some(slot) = turning(state) else { return Vec::new() };
     let now = state.here().shown(slot);
+    // On a small screen the figure may be out of sight.
+    if compute(state).is_some_and(|layout| layout.tabs.is_some() && layout.pane(now).is_none()) {
+        state.focus_on(now);
+        return Vec::new();
+    }
     let slot = state.offered(slot);
     let at = slot.iter().position(|pane| *pane == now).unwrap_or(0);
     let by = if on { 1 } else { slot.len() - 1 };
@@ -229,6 +240,19 @@ mod tests {
             focus(&mut state, true);
             assert_eq!(state.here().focus, before, "{}", screen.title());
         }
+    }
+
+    /// Regression: on a small screen, the key used to turn figures that were out of sight.
+    #[test]
+    fn on_a_small_screen_the_first_press_brings_the_figure_into_sight() {
+        let mut state = State::new(Start { size: (80, 24), ..Start::new() });
+        let slot = turning(&state).unwrap();
+        let before = state.here().shown(slot);
+        assert_ne!(state.here().focus, before);
+        turn(&mut state, true);
+        assert_eq!(state.here().focus, before);
+        turn(&mut state, true);
+        assert_ne!(state.here().focus, before);
     }
 
     #[test]

@@ -209,7 +209,10 @@ fn shortened(paths: &[PathBuf]) -> String {
 /// Commands that are disabled for an example, because they would export its results as the session's.
 const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
 
-/// Executes a command, or shows why it cannot be used now. A command in a menu closes the menu.
+/// Commands on panes that the form hides.
+const BEHIND_THE_FORM: [&str; 4] = ["sort", "sort-direction", "next-figure", "previous-figure"];
+
+/// Executes a command, or shows why it cannot be used now. Commands of a menu close it.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;
@@ -229,7 +232,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
         return Vec::new();
     }
     let why = match () {
-        () if state.here().form && ["sort", "sort-direction"].contains(&command.name) => {
+        () if state.here().form && BEHIND_THE_FORM.contains(&command.name) => {
             format!(
                 "not available while the settings fill the screen; {} closes them",
                 state.keymap.short_label("back")

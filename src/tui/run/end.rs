@@ -13,6 +13,8 @@ pub struct ExitReport {
     pub board: Board,
     pub memory: Memory,
     pub reason: ExitReason,
+    /// Name of the recorded session, if it is kept.
+    pub saved: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

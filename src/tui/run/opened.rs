@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::action::{Effect, Resumed};
+use crate::screen::ScreenId;
 use crate::state::{ReplayState, Start, State};
 use base::Problem;
 use engine::message::{Command, Notice, NoticeLevel};
@@ -42,7 +43,30 @@ pub(super) fn resumed(
     Ok(Box::new(Resumed { name: called(path), spec, past, gone }))
 }
 
-/// Creates the state of a session's replay on top of another state, and its player. The replay opens at the end; the user can rewind it.
+/// A replay on top of the live program, which continues beneath it.
+pub(super) struct Over {
+    pub(super) state: State,
+    pub(super) recorded: Recorded,
+    /// The screen of a recorded example, which shows only its lab.
+    pub(super) example: Option<ScreenId>,
+}
+
+impl Over {
+    pub(super) fn new(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> Self {
+        let example = file.is_none();
+        let (state, recorded) = on_top_of(top, file, name, session);
+        let example = example.then_some(state.view.screen);
+        Self { state, recorded, example }
+    }
+
+    /// The screen for which an example has been left.
+    pub(super) fn left_for(&self) -> Option<ScreenId> {
+        let chosen = self.state.view.screen;
+        self.example.filter(|lab| *lab != chosen).map(|_| chosen)
+    }
+}
+
+/// State of a session's replay on top of another state, and its player. The replay opens at the end; the user can rewind it.
 pub(crate) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
     let end = session.duration();
     let start = Start {
@@ -128,6 +152,21 @@ mod tests {
         assert_eq!(seed(&[2, 3], Some(Box::new(spec(2)))), 2, "the run that was looked at");
         assert_eq!(seed(&[], None), 1);
         assert_eq!(of(&[2, 3], None, Some(LABS[1].id())).seed(), 3, "a lab without a run");
+    }
+
+    /// Regression: other labs used to be empty while an example was shown, as if their runs were gone.
+    #[test]
+    fn an_example_is_left_when_another_screen_is_chosen() {
+        let (lab, top) = (LABS[0].id(), State::new(Start::new()));
+        let (name, session) = crate::example::session(lab).unwrap();
+        let mut over = Over::new(&top, None, &name, session.clone());
+        assert_eq!(over.left_for(), None);
+        let other = crate::screens::SCREENS.iter().find(|screen| screen.setup().is_none()).unwrap().id();
+        over.state.show(other);
+        assert_eq!(over.left_for(), Some(other));
+        let mut replay = Over::new(&top, Some("/s".into()), &name, session);
+        replay.state.show(other);
+        assert_eq!(replay.left_for(), None, "a replay has all labs");
     }
 
     /// Regression: a resumed session used to open in the lab of its last run, rather than in the lab shown last.

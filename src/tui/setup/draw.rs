@@ -42,7 +42,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
             None => heading(state, &rows, &lines, drawn.get(at + 1).copied().flatten()),
             Some(number) => {
                 let line = lines[number];
-                let begins = at == first || lines.get(number.wrapping_sub(1)).is_none_or(|l| l.row != line.row);
+                let above = at.checked_sub(1).filter(|above| *above >= first).and_then(|above| drawn[above]);
+                let begins = above.is_none_or(|above| lines[above].row != line.row);
                 row_line(state, &rows[line.row], line, (area, begins), state.focused(PANE) && number == here)
             }
         };

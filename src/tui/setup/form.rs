@@ -1,9 +1,10 @@
 //! The form of a lab's settings: every row in its group, with range, default and description.
 
-use super::{PANE, Row, RowLine};
+use super::{MARKS, PANE, Row, RowLine};
 use crate::action::Effect;
+use crate::layout::scrolled;
 use crate::state::State;
-use labs::setting::Kind;
+use labs::setting::{Kind, Value};
 
 /// Groups of settings, in the order of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +39,17 @@ pub(crate) fn group(row: &Row) -> Group {
     }
 }
 
-/// Indices in `shown` of the drawn lines; each group starts with a heading, which is `None`.
+/// Indices in `shown` of the drawn lines: in the form all, and each group starts with a heading, which is `None`; in the pane those of
+/// [`in_sight`].
 pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Option<usize>> {
+    if !state.here().form {
+        return in_sight(state.here().row, rows, shown).into_iter().map(Some).collect();
+    }
     let mut out = Vec::new();
     let mut last = None;
     for (number, line) in shown.iter().enumerate() {
         let group = group(&rows[line.row]);
-        if state.here().form && last != Some(group) {
+        if last != Some(group) {
             last = Some(group);
             out.push(None);
         }
@@ -53,7 +58,21 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// Short description of the values that a row accepts.
+/// Moves the cursor of the form to the first row of the next or the previous group, round.
+pub(crate) fn step_group(state: &mut State, on: bool) {
+    let Some(setup) = state.setup() else { return };
+    let rows = setup.rows(state);
+    let shown = super::shown(state, setup, &rows);
+    let of = |line: &RowLine| group(&rows[line.row]);
+    let firsts: Vec<usize> = (0..shown.len()).filter(|i| *i == 0 || of(&shown[i - 1]) != of(&shown[*i])).collect();
+    let here = state.here().row;
+    let at = firsts.iter().rposition(|first| *first <= here).unwrap_or(0);
+    let by = if on { 1 } else { firsts.len().saturating_sub(1) };
+    let next = firsts.get((at + by) % firsts.len().max(1)).copied();
+    state.here_mut().row = next.unwrap_or(0);
+}
+
+/// The values of a row in brief.
 pub(super) fn range(row: &Row) -> String {
     match &row.kind {
         Kind::Slider { range, unset: Some(word), .. } => format!("{range} or {word}"),
@@ -63,6 +82,31 @@ pub(super) fn range(row: &Row) -> String {
         Kind::Text(_) => "text".into(),
         Kind::File(_) => "path".into(),
     }
+}
+
+/// Indices in `shown` of the lines that the pane draws. Of a row with more checkboxes than fit, it draws those around the cursor or, if the
+/// cursor is elsewhere, the first ones, ticked ones before others.
+fn in_sight(cursor: usize, rows: &[Row], shown: &[RowLine]) -> Vec<usize> {
+    let mut out = Vec::new();
+    let mut next = 0;
+    for lines in shown.chunk_by(|a, b| a.row == b.row) {
+        let all = next..next + lines.len();
+        next = all.end;
+        let ticks = if let Value::Marks(on) = &rows[lines[0].row].value { on.as_slice() } else { &[] };
+        let is_off = |at: &usize| !ticks.get(shown[*at].mark).copied().unwrap_or(false);
+        if all.contains(&cursor) || all.len() <= MARKS {
+            let from = all.start + scrolled(cursor.saturating_sub(all.start), all.len(), MARKS);
+            out.extend(from..all.end.min(from + MARKS));
+        } else {
+            let mut first: Vec<usize> = all.collect();
+            first.sort_by_key(is_off);
+            first.truncate(MARKS);
+            // In the order of the form, so that a checkbox stays where it is when it is toggled.
+            first.sort_unstable();
+            out.extend(first);
+        }
+    }
+    out
 }
 
 /// Opens the form, or closes it and returns to the pane from which it was opened.

@@ -142,6 +142,12 @@ pub enum Recording {
     Failed(String),
 }
 
+impl Recording {
+    pub(crate) fn name(&self) -> Option<String> {
+        if let Self::On(name) = self { Some(name.clone()) } else { None }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
     /// The first start: a recorded example of the default experiment, under a strip with its question and how to run it.

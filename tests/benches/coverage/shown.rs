@@ -152,6 +152,7 @@ fn runs() {
                         n: n.into(),
                         level: LEVEL,
                         unit: (1.0, ""),
+                        distrusted: false,
                     }
                 };
                 let both = common((&[number(p)], &[]), (&[number(q)], &[])).remove(0);

@@ -89,6 +89,14 @@ impl Instrument for Interventions {
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = super::figures::all;
     const PICK: Pick<super::Results> = super::pick::pick;
     const TABLES: fn(&super::Results) -> Vec<Table> = tables::all;
+    const TABLE_NEEDS: &'static [(&'static str, &'static str)] = &[
+        ("contingency", "a run of this lab"),
+        ("probes", "a run of this lab with trained probes"),
+        ("optimum", "a run judged by the MLP oracle, with a best strength"),
+        ("optimum-linear", "a run judged by the linear oracle, with a best strength"),
+        ("selectivity", "a run with further properties to keep"),
+        ("map", "a run with a map of layers"),
+    ];
     const COMPARES: &'static [&'static str] = &["versus", "behaviour"];
     const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = verdicts::compared;
 

@@ -73,6 +73,13 @@ impl Instrument for Power {
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = figures::all;
     const PICK: Pick<super::Results> = figures::pick;
     const TABLES: fn(&super::Results) -> Vec<Table> = tables::all;
+    const TABLE_NEEDS: &'static [(&'static str, &'static str)] = &[
+        ("recommended", "a comparison of two probes"),
+        ("corrupted", "a comparison with a model trained on corrupted text"),
+        ("datasets", "a comparison with training sentences"),
+        ("tasks", "folders of results for several tasks"),
+        ("tasks-own", "folders of results whose metric is not a proportion"),
+    ];
     const COMPARES: &'static [&'static str] = &["comparison", "sequential", "task", "noise"];
     const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = compared;
     const DECIDES: fn(&Spec) -> Option<String> = |spec| Some(decisive(spec).hash());

@@ -75,6 +75,11 @@ impl Instrument for Prompts {
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = super::figures::all;
     const PICK: Pick<super::Results> = super::figures::pick;
     const TABLES: fn(&super::Results) -> Vec<Table> = super::paper::tables;
+    const TABLE_NEEDS: &'static [(&'static str, &'static str)] = &[
+        ("preference", "a finished run of this lab"),
+        ("disparity", "a run with models that were trained further on facts"),
+        ("consistency", "a run of two or more models with draws of prompts"),
+    ];
 
     fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })

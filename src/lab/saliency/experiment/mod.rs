@@ -67,6 +67,13 @@ impl Instrument for Saliency {
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = figures::all;
     const PICK: Pick<super::Results> = figures::pick;
     const TABLES: fn(&super::Results) -> Vec<Table> = tables::all;
+    const TABLE_NEEDS: &'static [(&'static str, &'static str)] = &[
+        ("accuracy", "a run of this lab"),
+        ("interpretability", "a run with marked words"),
+        ("accuracy-perturbations", "a run with changed partners"),
+        ("perturbations", "a run with changed partners and marked words"),
+        ("right-wrong", "a run with right and wrong answers"),
+    ];
     const COMPARES: &'static [&'static str] = &["difference", "correctness"];
     const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = compared;
 

@@ -12,6 +12,7 @@ use crate::theme::Role;
 use base::numbers::count;
 use base::text::{pad, printable};
 use engine::board::DataDossier;
+use figure::layers::grouped;
 
 const NAME: usize = 25;
 const ROWS: usize = 6;
@@ -19,7 +20,7 @@ const ROWS: usize = 6;
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let title = table::titled(state, LIST, "Data: built-in and added sets", area.width);
-    frame.render_widget(block(state, &title, true), area);
+    frame.render_widget(block(state, &title, state.focused(LIST)), area);
     let inner = inside(area);
     let names = DOSSIERS.listed(state);
     if names.is_empty() {
@@ -38,7 +39,7 @@ fn entry(state: &State, name: &str) -> String {
     let drawn = || state.setup().map(|setup| setup.examples(state).examples as u64);
     let promised = catalog.and_then(|s| s.rows.or_else(drawn));
     let rows = inspection.map(|i| i.rows).or(promised);
-    let rows = rows.map_or_else(String::new, |n| if n < 100_000 { n.to_string() } else { count(n as f64) });
+    let rows = rows.map_or_else(String::new, |n| if n < 100_000 { grouped(n as usize) } else { count(n as f64) });
     let kind = match (inspection, catalog) {
         (Some(i), _) => printable(&i.title).into_owned(),
         (None, Some(s)) => printable(&s.title).into_owned(),

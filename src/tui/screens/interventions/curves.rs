@@ -16,10 +16,11 @@ use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
-use base::numbers::{about, decimals, percent, plus_minus, probability, score, short};
+use base::numbers::{about, decimals, percent, probability, score, short};
 use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
 use figure::layers::{Count, grouped};
+use labs::interval::beside;
 use labs::interventions::answer::oracle_name;
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
@@ -59,17 +60,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let title = match pane {
         BEHAVIOUR => format!("{drawn}: behaviour of the model itself by strength {symbol} · {model}"),
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
-        _ => {
-            let judged =
-                format!("{drawn}: scores by strength {symbol} · {model}, judged by the {}", oracle_name(view.oracle));
-            let error = calibration_error(state).map(score);
-            let oracle = oracle_name(view.oracle);
-            let forms = error.map(|e| {
-                let short = format!("{drawn}: scores by {symbol} · {model}, {oracle} (ECE {e})");
-                [format!("{judged} (calibration error {e})"), format!("{judged} (ECE {e})"), short]
-            });
-            forms.into_iter().flatten().find(|form| width(form) <= room).unwrap_or(judged)
-        }
+        _ => title_of_scores(state, &drawn, room),
     };
     frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
@@ -99,7 +90,26 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// Line that says what a figure's intervals cover. Scores and model behaviour are based on different training runs.
+/// The longest title of the scores that fits. All forms name the examples, because the list and the answer have others.
+fn title_of_scores(state: &State, drawn: &str, room: usize) -> String {
+    let (view, oracle) = (view(state), oracle_name(view(state).oracle));
+    let (symbol, model) = (method(state).map_or("strength", |m| m.parameter.symbol.as_str()), last_part(&view.model));
+    let on = match measured(state).map(|readout| readout.point) {
+        Some(point) if point.is_final => format!("on all {} examples, not held out", grouped(point.value.n_c)),
+        Some(point) => format!("on the first {} examples, not held out", grouped(point.value.n_c)),
+        None => "on all examples".to_owned(),
+    };
+    let error = calibration_error(state).map_or(String::new(), |error| format!(" (ECE {})", score(error)));
+    let forms = [
+        format!("{drawn}: scores by strength {symbol} {on} · {model}, judged by the {oracle}{error}"),
+        format!("{drawn}: scores by {symbol} {on} · {model}, {oracle}{error}"),
+        format!("{drawn} {on} · {model}, {oracle}{error}"),
+        format!("{drawn} {on} · {model}, {oracle}"),
+    ];
+    forms.into_iter().find(|form| width(form) <= room).unwrap_or_else(|| format!("{drawn} {on}"))
+}
+
+/// What the intervals of a figure cover. The training runs behind the scores differ from those behind the model's own behaviour.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
     let one = if text.contains("training") { "" } else { ", one training run" };
@@ -117,66 +127,58 @@ fn calibration_error(state: &State) -> Option<f64> {
     judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
 }
 
-/// Scores at the marker. The strength is also given in standard deviations if that leaves space for n.
-fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'static>> {
-    let theme = state.theme();
-    let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
-    let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
-    let spans = |deviations: bool| {
-        let sd = sd.filter(|_| deviations);
-        let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
-        let at = format!(" {} = {}{sd}", printable(&symbol), short(p.value));
-        let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
-        for (role, name, e) in [
-            (Role::Completeness, "C", &p.completeness),
-            (Role::Selectivity, "S", &p.selectivity),
-            (Role::Reliability, "R", &p.reliability),
-        ] {
-            // A doubtful R is hidden, because next to the other scores it would look like a result.
-            let withheld = role == Role::Reliability && is_doubtful(state, p);
-            let text = if withheld { "–".to_owned() } else { estimate(e, p.beside.replicates) };
-            spans.push(Span::styled(format!("  {name} {text}"), theme.style(role)));
-        }
-        spans
-    };
-    // The "refining" note takes priority over the strength in standard deviations.
-    let n = width(&count(p)) + "  refining".len();
-    let fits = |spans: &Vec<Span<'_>>| spans.iter().map(Span::width).sum::<usize>() + n <= room;
-    Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))
-}
-
-/// n: C is measured on all test examples, S and therefore R on those with the other property.
-fn count(p: &ReliabilityFinding) -> String {
-    let [c, s] = p.counts();
-    if c == s { format!("  n {c}") } else { format!("  n {c} (C), {s} (S)") }
-}
-
+/// Scores at the marker on all examples, in the longest form that fits `room`.
 fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let readout = measured(state)?;
-    let theme = state.theme();
-    let p = &readout.point.value;
-    let mut spans = scores(state, p, room);
-    let kind = match (readout.exact, readout.point.is_final) {
-        (false, _) if awaiting_point(state) => format!("nearest; {} is next", short(marker(state))),
+    let (theme, p) = (state.theme(), &readout.point.value);
+    let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
+    let at = format!("{} = {}", printable(&symbol), short(p.value));
+    let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
+    let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
+    let of = match (readout.exact, readout.point.is_final) {
+        (false, _) if awaiting_point(state) => format!("nearest, {} is next", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
         (true, false) => "refining".into(),
         (true, true) => "all examples".into(),
     };
-    if is_doubtful(state, p) {
-        spans.push(Span::styled(" !", theme.style(Role::Warning)));
-    }
-    let short_form = count(p);
-    let used: usize = spans.iter().map(Span::width).sum();
-    // Of tokens and texts, texts matter more, because intervals are over them.
-    let texts = p.beside.texts.map(|[c, s]| format!("  n {}, {} texts", grouped(c), grouped(s)));
-    let mut forms = [format!("{short_form}  {kind}"), short_form.clone()].into_iter().chain(texts);
-    let text = forms.find(|text| used + width(text) <= room).unwrap_or(short_form);
-    spans.push(Span::styled(text, theme.style(Role::Dim)));
-    Some(Line::from(spans))
+    let doubtful = is_doubtful(state, p);
+    let form = |head: String, gap: &str, intervals: bool| {
+        let mut spans = vec![Span::styled(head, theme.style(Role::Marker))];
+        for (role, name, b) in [
+            (Role::Completeness, "C", &p.completeness),
+            (Role::Selectivity, "S", &p.selectivity),
+            (Role::Reliability, "R", &p.reliability),
+        ] {
+            // A value that does not count as a result would look like one next to the others.
+            let text = match (role == Role::Reliability && doubtful, intervals || role == Role::Reliability) {
+                (true, _) => "–".to_owned(),
+                (false, true) => estimate(b, p.beside.replicates),
+                (false, false) => score(b.mean),
+            };
+            spans.push(Span::styled(format!("{gap}{name} {text}"), theme.style(role)));
+        }
+        spans.extend(doubtful.then(|| Span::styled(" !", theme.style(Role::Warning))));
+        Line::from(spans)
+    };
+    let forms = [
+        form(format!(" {at}{sd}, {of}:"), "  ", true),
+        form(format!(" {at}, {of}:"), "  ", true),
+        form(format!(" {at}, {of}:"), " ", true),
+        form(format!(" {at}:"), " ", true),
+    ];
+    let fits = |line: &Line<'_>| line.width() <= room;
+    Some(forms.into_iter().find(fits).unwrap_or_else(|| form(format!(" {at}:"), " ", false)))
 }
 
-/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to be
-/// preserved.
+/// n: C is measured on all test examples, S and therefore R on those with the other property.
+fn count(p: &ReliabilityFinding) -> String {
+    match p.n_c == p.n_s {
+        true => format!("n {}", grouped(p.n_c)),
+        false => format!("n {} (C), {} (S)", grouped(p.n_c), grouped(p.n_s)),
+    }
+}
+
+/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to keep.
 fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }
@@ -198,7 +200,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     } else {
         String::new()
     };
-    let mut text = fit(&format!("{warning} {trainings}; the list uses held-out examples"), room).into_owned();
+    let mut text = fit(&format!("{warning} {}; {trainings}", count(p)), room).into_owned();
     let beside = [
         ("S of a constant answer", b.s_floor),
         ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -230,11 +232,8 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let form = |intervals: bool, counts: bool| {
         let each = on.iter().map(|on| {
             let name = printable(&on.property).replace('_', " ");
-            let half = if intervals {
-                format!(" {}", short_spread(&on.selectivity, p.beside.replicates))
-            } else {
-                String::new()
-            };
+            let half =
+                if intervals { format!(" {}", on.selectivity.spread(p.beside.replicates)) } else { String::new() };
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
@@ -279,7 +278,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let flips = match v.flip_rate.values(v.replicates) {
         Some([lo, hi]) => format!("{rate:.1} % ({:.1}, {:.1})", 100.0 * lo, 100.0 * hi),
         None if is_few(v.replicates) => format!("{rate:.1} %"),
-        None => format!("{rate:.1} ±{:.1} %", 100.0 * v.flip_rate.half_width()),
+        None => format!("{rate:.1} % {}", beside(v.flip_rate.estimate(), None, |x| format!("{:.1}", 100.0 * x))),
     };
     let mut text = format!(
         " model at {}: flips {flips}, correct form {} → {}  n {}",
@@ -313,8 +312,9 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     // The first ratio is in words; the others, and the intervals, follow if they fit.
     let all = d.value.relative();
     let one = |(name, e): &(&'static str, Estimate), with: bool| {
-        let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
-        format!("{name} {}×{half}", decimals(e.mean, 2))
+        let times = |x: f64| decimals(x, 2);
+        let interval = if with { format!(" {}", beside(*e, None, times)) } else { String::new() };
+        format!("{name} {}×{interval}", times(e.mean))
     };
     let near = all.first().map_or(String::new(), |(_, e)| decimals(e.mean, 1));
     let form = |more: usize, with: bool| {
@@ -329,15 +329,7 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
 
 /// The mean with its interval, or with the values of two training runs.
 pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
-    format!("{} {}", score(b.mean), short_spread(b, trainings))
-}
-
-/// Like [`Banded::spread`], but `±.012` for a symmetric interval, because the line is narrow; the status line explains ±.
-fn short_spread(b: &Banded, trainings: usize) -> String {
-    let e = b.estimate();
-    let (half, off) = (e.half_width(), (f64::midpoint(e.lo, e.hi) - e.mean).abs());
-    let symmetric = off <= (0.1 * half).max(0.000_5) && !is_few(trainings);
-    if symmetric { plus_minus(half) } else { b.spread(trainings) }
+    format!("{} {}", score(b.mean), b.spread(trainings))
 }
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
@@ -388,11 +380,11 @@ mod tests {
         let one = point(&sample::results());
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));
         let mut two = point(&sample::several(sample::results()));
-        let [long, middle, short] = [100, 65, 50].map(|room| by_property(&two, room).unwrap());
+        let [long, middle, short] = [100, 75, 50].map(|room| by_property(&two, room).unwrap());
         assert!(long.starts_with("; S for attractor number ") && long.contains(", subject animacy "), "{long}");
         assert!(long.contains(" n 410") && long.ends_with(" n 2,400"), "{long}");
-        assert!(middle.contains('±') && !middle.contains(" n "), "{middle}");
-        assert!(!short.contains('±') && short.contains(", subject animacy "), "{short}");
+        assert!(middle.contains('[') && !middle.contains(" n "), "{middle}");
+        assert!(!short.contains('[') && short.contains(", subject animacy "), "{short}");
         assert_eq!(by_property(&two, 20), None);
         two.beside.selectivities[1].eligible = false;
         assert_eq!(lost(&two), "subject animacy");

@@ -278,7 +278,9 @@ pub(crate) fn about(state: &State, pane: Pane) -> String {
         CURVES => {
             let hatched = if is_hatched(state) { HATCHED } else { "" };
             match intervals(lines(state, pane)) {
-                Some(over) => format!("C, S and R by strength. ± and band: {over}.{hatched}"),
+                Some(over) => format!(
+                    "C, S and R by strength, on all examples; the answer and the list choose and score on different halves. Brackets and band: {over}.{hatched}"
+                ),
                 None => format!("Completeness C, selectivity S and their harmonic mean R by strength.{hatched}"),
             }
         }

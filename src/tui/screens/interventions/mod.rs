@@ -164,7 +164,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
     "best", "best strength", "Moves the marker to the strength with the highest reliability.",
         ["b"], None, |s| optimum(s).is_some() => best;
     "oracle", "other oracle", "Shows the scores of the next oracle: MLP or linear.",
-        ["o"], None, always => |s| frame_setup::turn(s, setup::ORACLE, 1);
+        ["o"], None, always => setup::other_oracle;
     "methods", "pick methods", "Opens the list of all methods, to choose which one is drawn and which ones run.",
         ["m"], None, always => picker::open;
     "axis", "other axis", "Switches the horizontal axis between linear and logarithmic.",

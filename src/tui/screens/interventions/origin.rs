@@ -5,14 +5,16 @@ use super::probes::in_words;
 use super::{EXAMPLE, ID, MAPS, PARETO, PROBES, map, ran, view};
 use crate::screen::Origin;
 use crate::state::State;
-use base::numbers::{decimals, plus_minus, score, short};
+use base::numbers::{score, short};
 use labs::Tagged;
 use labs::examples::TaskSpec;
+use labs::interval::beside;
 use labs::interventions::banded::{ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures::Rated;
 use labs::interventions::finding::ReliabilityFinding;
 use labs::interventions::front::MIXED;
 use labs::interventions::spec::Spec;
+use stats::Estimate;
 
 /// Provenance of the number in the focused pane; `None` before anything has been measured.
 pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
@@ -22,7 +24,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
             let probes = &results(state).probes;
             let probe = probes.get(at.min(probes.len().checked_sub(1)?))?;
             let p = &probe.value;
-            let accuracy = format!("{} {}", score(p.accuracy.mean), plus_minus(p.accuracy.half_width()));
+            let accuracy = format!("{} {}", score(p.accuracy.mean), beside(p.accuracy, None, score));
             Some(origin_of(
                 state,
                 format!("probe of {} ({}): accuracy {accuracy}", p.property.replace('_', " "), in_words(&p.classifier)),
@@ -65,11 +67,12 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     if is_few(p.beside.replicates) {
         let text = format!("{}: {ENOUGH_TRAININGS} or more give an interval", p.beside.replicates);
         origin.entries.insert(3, ("training runs".into(), text));
-    } else if let Some(half) = p.reliability.narrow_half_width() {
+    } else if let Some([lo, hi]) = p.reliability.sampling {
+        let (wide, narrow) = (p.reliability.estimate(), Estimate { mean: p.reliability.mean, lo, hi });
         let bands = format!(
-            "examples and training runs ±{}; examples alone ±{}",
-            decimals(p.reliability.half_width(), 3),
-            decimals(half, 3)
+            "over examples and training runs {}; over examples alone {}",
+            beside(wide, None, score),
+            beside(narrow, None, score)
         );
         origin.entries.insert(3, ("bands of R".into(), bands));
     }

@@ -14,12 +14,13 @@ use crate::theme::Role;
 use base::numbers::{percent, score, short};
 use base::text::{fit, pad, printable};
 use labs::Tagged;
+use labs::interval::beside;
 use labs::interventions::finding::{ProbeFinding, ProbeRole};
 use labs::interventions::leak::Left;
 use stats::Estimate;
 
 /// Minimum width at which a probe takes one line.
-const WIDE: u16 = 92;
+const WIDE: u16 = 99;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let probes = &results(state).probes;
@@ -60,10 +61,10 @@ fn useless(p: &ProbeFinding) -> bool {
 fn header(state: &State, room: u16) -> Line<'static> {
     let style = state.theme().style(Role::Dim);
     if room < WIDE {
-        return Line::styled(" accuracy %  majority  balanced  calibr. error", style);
+        return Line::styled(" accuracy %          majority  balanced  calibr. error", style);
     }
     let columns =
-        [("probe", 32), ("classifier, learning rate", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
+        [("probe", 32), ("classifier, learning rate", 26), ("accuracy", 22), ("majority", 10), ("balanced", 10)];
     let mut text: String = columns.iter().map(|(name, columns)| pad(name, *columns)).collect();
     text.push_str("calibration error  n");
     Line::styled(format!(" {text}"), style)
@@ -80,8 +81,13 @@ pub(crate) fn in_words(classifier: &str) -> String {
     format!("{shape}, rate {rate}")
 }
 
+/// `[98.1, 99.0]`, in points.
+fn ends(e: &Estimate) -> String {
+    beside(*e, None, |share| format!("{:.1}", 100.0 * share))
+}
+
 fn in_percent(e: &Estimate) -> String {
-    format!("{:.1} ±{:.1} %", 100.0 * e.mean, 100.0 * e.half_width())
+    format!("{:.1} % {}", 100.0 * e.mean, ends(e))
 }
 
 fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
@@ -89,7 +95,7 @@ fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
     let text = [
         pad(&name(p), 32),
         pad(&printable(&in_words(&v.classifier)), 26),
-        pad(&in_percent(&v.accuracy), 15),
+        pad(&in_percent(&v.accuracy), 22),
         pad(&percent(v.majority), 10),
         pad(&percent(v.balanced_accuracy), 10),
         pad(&score(v.calibration_error), 19),
@@ -107,12 +113,12 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     let v = &p.value;
     let line = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
     let points = |share: f64| format!("{:.1}", 100.0 * share);
-    let accuracy = format!(" {} ±{}", points(v.accuracy.mean), points(v.accuracy.half_width()));
-    let rest = [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), score(v.calibration_error)];
+    let accuracy = format!(" {} {}", points(v.accuracy.mean), ends(&v.accuracy));
+    let rest = [pad(&points(v.majority), 10), pad(&points(v.balanced_accuracy), 10), score(v.calibration_error)];
     let mut lines = vec![
         line(format!(" {}", name(p)), Role::Text),
         Line::from(vec![
-            Span::styled(pad(&accuracy, 12), theme.style(Role::Value)),
+            Span::styled(pad(&accuracy, 21), theme.style(Role::Value)),
             Span::styled(rest.concat(), theme.style(Role::Dim)),
         ]),
     ];

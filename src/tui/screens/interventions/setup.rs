@@ -3,7 +3,7 @@
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
 use super::{ask_point, methods, own, picker, ran, settle, view, view_mut};
 use crate::action::Effect;
-use crate::setup::{Row, Setup, known};
+use crate::setup::{Row, Setup, known, turn};
 use crate::state::State;
 use base::numbers::{percent, short};
 use base::text::printable;
@@ -87,6 +87,15 @@ fn oracle_row(state: &State) -> Row {
     row
 }
 
+/// Draws the scores of the run's next oracle.
+pub(crate) fn other_oracle(state: &mut State) -> Vec<Effect> {
+    if let [only] = run_oracles(state) {
+        let text = format!("this run has only the {}; Oracles in the settings adds the other one", oracle_name(*only));
+        state.view.toast = Some(text);
+    }
+    turn(state, ORACLE, 1)
+}
+
 /// Accuracy of the drawn oracle on the target, once known.
 fn oracle_accuracy(state: &State) -> Option<f64> {
     let target = ran(state).map(|spec| spec.task.target.as_str())?;
@@ -157,8 +166,14 @@ impl Setup for InterventionsSetup {
                 let before = marker(state);
                 view_mut(state).oracle = oracle;
                 let now = marker(state);
+                let reason = methods::reason(state);
+                let said = reason.as_ref().map(|reason| format!("by the {}, {reason}", oracle_name(oracle)));
+                state.view.toast = said.or(state.view.toast.take());
                 if now == before {
                     return Ok(Vec::new());
+                }
+                if reason.is_some() {
+                    return Ok(ask_point(state));
                 }
                 let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str()).to_owned();
                 let by = oracle_name(oracle);

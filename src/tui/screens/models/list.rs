@@ -23,7 +23,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let selects = format!("Models: {} selects for {}", state.keymap.label("select-model"), setup::next_run(state));
     let title = if setup::picks_models(state) { &selects } else { "Models" };
     let title = table::titled(state, LIST, title, area.width);
-    frame.render_widget(block(state, &title, true), area);
+    frame.render_widget(block(state, &title, state.focused(LIST)), area);
     let inner = inside(area);
     let names = DOSSIERS.listed(state);
     if names.is_empty() {

@@ -73,7 +73,6 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         BY_SIZE => ("Power by training size".to_owned(), None),
         RECOMMENDED => ("Recommended test items by training size".to_owned(), None),
         NOISE => ("Power by noise on B".to_owned(), None),
-        KNOWN => ("Published data sets and the items needed".to_owned(), None),
         SHORTFALL => ("Accuracy shortfall: due to optimisation and to data".to_owned(), None),
         SEQUENTIAL => ("Early stopping: A's share of disagreements by items seen".to_owned(), stops(state)),
         _ => (curve_title(state), needed(state)),

@@ -127,7 +127,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
     "studies", "studies of the paper", "Sets up one of the studies of Zhu et al. (2022).",
         ["s"], None, live => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows which known data sets are large enough for this comparison.",
-        ["d"], None, always => |s| popups::show(s, &studies::SURVEY);
+        ["d"], None, always => |s| { s.focus_on(KNOWN); Vec::new() };
     "flips", "changed items",
         "Lists the items on which the two sides disagree, with both answers; a second press returns to the previous list.",
         ["f"], None, always => items::toggle;
@@ -319,7 +319,13 @@ impl Screen for Power {
                 items::table(state).draw(frame, area, state, (SIZES, &title), items::cursor(state));
             }
             VERDICT => draw::verdict(frame, area, state),
-            pane => draw::figure(frame, area, state, pane),
+            pane => match studies::known_sets(state).filter(|_| pane == KNOWN) {
+                Some(table) => {
+                    let title = studies::needed_of_sets(state);
+                    table.draw(frame, area, state, (KNOWN, &title), state.here().scrolled(KNOWN));
+                }
+                None => draw::figure(frame, area, state, pane),
+            },
         }
     }
 
@@ -334,7 +340,7 @@ impl Screen for Power {
             RECOMMENDED => "Test items needed for the target power, by training size.",
             SEQUENTIAL => "Whether testing may stop early: a test that may be checked after any number of items.",
             NOISE => "Power as noise is added to the vectors of the second side.",
-            KNOWN => "Sizes of published data sets, and the number of items that this comparison needs.",
+            KNOWN => "Published data sets, and whether each has as many items as this comparison needs.",
             SHORTFALL => {
                 "Accuracy that the probes lack because of their training, and because of the number of examples."
             }
@@ -344,7 +350,11 @@ impl Screen for Power {
     }
 
     fn table(&self, state: &State, pane: Pane) -> Option<Table> {
-        (pane == SIZES).then(|| items::table(state))
+        match pane {
+            SIZES => Some(items::table(state)),
+            KNOWN => studies::known_sets(state),
+            _ => None,
+        }
     }
 
     fn answer(&self, state: &State) -> labs::Answer {
@@ -369,8 +379,7 @@ impl Screen for Power {
     fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
         let len = match pane {
             VERDICT => words::lines(state, 60, 0).len(),
-            SIZES => items::table(state).order(state.here(), pane).len(),
-            _ => 0,
+            pane => self.table(state, pane).map_or(0, |table| table.order(state.here(), pane).len()),
         };
         state.place_mut(ID).travel(pane, by, len);
         Vec::new()

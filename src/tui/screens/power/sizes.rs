@@ -4,6 +4,7 @@ use super::results;
 use crate::panes::table::{Row, Table};
 use crate::state::State;
 use figure::layers::grouped;
+use labs::interval::beside;
 use labs::power::summary::{p_value, points};
 
 /// Table with one row for each compared size, or with a single row for results from files.
@@ -13,9 +14,9 @@ pub(crate) fn table(state: &State) -> Table {
         let of = found.configurations.iter().find(|c| c.value.n_train == n && c.value.side == side);
         let none = || ("–".to_owned(), None);
         of.map_or([none(), none(), none()], |c| {
-            let (mean, half) = (c.value.accuracy.mean, c.value.accuracy.half_width());
-            let [mean, half] = [mean, half].map(|x| (format!("{:.1}", 100.0 * x), Some(x)));
-            [mean, half, (grouped(c.n), Some(c.n as f64))]
+            let (e, points) = (c.value.accuracy, |x: f64| format!("{:.1}", 100.0 * x));
+            let interval = (beside(e, None, points), Some(e.half_width()));
+            [(points(e.mean), Some(e.mean)), interval, (grouped(c.n), Some(c.n as f64))]
         })
     };
     let mut sizes: Vec<usize> = found.configurations.iter().map(|c| c.value.n_train).collect();
@@ -26,8 +27,8 @@ pub(crate) fn table(state: &State) -> Table {
         let required = found.by_size().iter().find(|r| r.value.trained == Some(*n as u64));
         let power = required
             .map_or(("–".to_owned(), None), |r| (format!("{:.0} %", 100.0 * r.value.power), Some(r.value.power)));
-        let [a, a_half, items] = accuracy(*n, "a");
-        let [b, b_half, _] = accuracy(*n, "b");
+        let [a, a_interval, items] = accuracy(*n, "a");
+        let [b, b_interval, _] = accuracy(*n, "b");
         let difference = match (a.1, b.1) {
             (Some(x), Some(y)) => (points(x - y), Some(x - y)),
             _ => ("–".to_owned(), None),
@@ -37,10 +38,13 @@ pub(crate) fn table(state: &State) -> Table {
         let comparison = found.comparison().filter(|_| Some(*n) == last).or_else(of_size);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
         let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
-        Row { cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_half, b_half], last: None }
+        Row {
+            cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_interval, b_interval],
+            last: None,
+        }
     };
     Table {
-        columns: vec!["trained on", "diff.", "p", "A %", "B %", "n", "power", "±A", "±B"],
+        columns: vec!["trained on", "diff.", "p", "A %", "B %", "n", "power", "A interval", "B interval"],
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
         ..Table::default()

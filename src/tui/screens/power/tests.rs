@@ -32,6 +32,27 @@ fn without_a_comparison_nothing_is_asked_and_nothing_is_said() {
     );
 }
 
+/// Regression: the chart of published data sets used to be unreadable in cells.
+#[test]
+fn known_sets_are_a_list_that_names_each_with_its_verdict() {
+    let (_, session) = crate::example::session(LabId::Power).unwrap();
+    for size in [(120, 40), (80, 24)] {
+        let mut state = state();
+        session.until(f64::INFINITY).entries.for_each(|entry| entry.fold(&mut state.board));
+        state.view.size = size;
+        SCREEN.refresh(&mut state);
+        state.focus_on(KNOWN);
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+        let text = terminal.backend().to_string();
+        for part in ["Known sets; test on ", "CAT Winograd Schema Challenge", "283", "enough"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(SCREEN.figure(&state).is_some_and(|figure| figure.name == "survey"), "it can be exported");
+        assert!(SCREEN.copy(&state).is_some_and(|text| text.starts_with("set\ttest\t")));
+    }
+}
+
 #[test]
 fn sides_are_swapped_with_their_encoders() {
     let mut state = state();

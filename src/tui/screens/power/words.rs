@@ -2,7 +2,7 @@
 
 use super::items::{self, List};
 use super::setup::SETUP;
-use super::{BY_SIZE, CURVE, ID, RECOMMENDED, SEQUENTIAL, SIZES, ran, results, terms};
+use super::{BY_SIZE, CURVE, ID, KNOWN, RECOMMENDED, SEQUENTIAL, SIZES, ran, results, studies, terms};
 use crate::screen::Origin;
 use crate::setup::{self, Setup};
 use crate::state::State;
@@ -170,10 +170,14 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
 /// Numbers of the focused pane as tab-separated text.
 pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
-    if state.place(ID).focus == SIZES && items::shown(state) != List::Sizes {
-        let table = items::table(state);
+    let list = match state.looked_at(ID) {
+        KNOWN => studies::known_sets(state).map(|table| (KNOWN, table)),
+        _ => None,
+    };
+    let own = || state.place(ID).focus == SIZES && items::shown(state) != List::Sizes;
+    if let Some((pane, table)) = list.or_else(|| own().then(|| (SIZES, items::table(state)))) {
         let row = |at: usize| -> Vec<&str> { table.rows[at].cells.iter().map(|c| c.0.as_str()).collect() };
-        let order = table.order(state.place(ID), SIZES);
+        let order = table.order(state.place(ID), pane);
         let lines = std::iter::once(table.columns.clone()).chain(order.into_iter().map(row));
         return Some(lines.map(|cells| cells.join("\t") + "\n").collect());
     }

@@ -57,7 +57,7 @@ pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
     for (name, e) in [("prompt", p.prompt), ("mention", p.mention), ("sample", p.sample), ("residual", p.residual)] {
         let share = if total > 0.0 { format!("{:>3.0} %", 100.0 * e.mean / total) } else { " n/a".into() };
         let fair = fair.as_deref().filter(|_| name == "prompt").unwrap_or_default();
-        lines.push(format!("{name:<9}{share}{fair}  ± {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
+        lines.push(format!("{name:<9}{share}{fair}  SD {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
     }
     let bracket = if fair.is_some() { "; in brackets: corrected for chance" } else { "" };
     lines.push(format!("n {}, {} relations{bracket}", found.n, v.relations));

@@ -256,22 +256,29 @@ fn missing(state: &State, what: &str) -> String {
     }
 }
 
-/// The model's answers to a sentence, in one line.
-fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
+/// The model's answers to a sentence, in one line: the most probable ones that fit `room`.
+fn answers(state: &State, name: &str, (found, gold): Predicted<'_>, room: usize) -> String {
     let found = match found {
         Ok(found) => found,
         Err(why) => return format!(" {name} {why}"),
     };
     let v = &found.value;
-    let top: Vec<String> =
-        v.top.iter().take(4).map(|g| format!("{} {}", g.answer, probability(g.probability))).collect();
     let right = match v.top1 {
-        Some(true) => "  right".to_owned(),
-        Some(false) => format!("  wrong (gold: {gold})"),
+        Some(true) => "right: ".to_owned(),
+        Some(false) => format!("wrong, right is {gold}: "),
         None => String::new(),
     };
     let mark = if v.top1.is_some() { super::sentences::sign(state, v.top1) } else { " " };
-    format!("{mark}{name} {}{right}", top.join(" · "))
+    let mut text = format!("{mark}{name} {right}");
+    for (i, g) in v.top.iter().take(4).enumerate() {
+        let gap = if i == 0 { "" } else { " · " };
+        let next = format!("{gap}{} {}", g.answer, probability(g.probability));
+        if i > 0 && width(&text) + width(&next) > room {
+            break;
+        }
+        text.push_str(&next);
+    }
+    text
 }
 
 /// A prediction, or why there is none, and the gold answers.
@@ -345,7 +352,7 @@ fn told(state: &State, room: usize) -> Vec<(Role, String)> {
     let all = predicted(state, &choices(state));
     let wide = all.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     let mut lines: Vec<(Role, String)> =
-        all.into_iter().map(|(name, found)| (Role::Text, answers(state, &pad(&name, wide), found))).collect();
+        all.into_iter().map(|(name, found)| (Role::Text, answers(state, &pad(&name, wide), found, room))).collect();
     if let Some(pointed) = pointed(state) {
         let mut text = wrapped(&printable(&under_cursor(state, &pointed)), room.saturating_sub(1));
         text.truncate(2);

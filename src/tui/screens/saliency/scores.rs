@@ -188,14 +188,16 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
-            "By kind of change: dispens, unimportant words; import, important words; trans, a different form."
+            "By kind of change: dispens(able), unimportant words changed; import(ant), important ones; trans(formed), another form with the same meaning."
         }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
         Some(Table::Correctness) => {
             "Agreement for inputs answered right and wrong, and for pairs with one right answer; the dimension comes first."
         }
-        _ => "Token-F1: overlap with the annotators' words; MAP: how well the ranking survives a change.",
+        _ => {
+            "Token-F1: overlap with the annotators' words; MAP: how well the ranking survives a change of words; PCC: correlation of the scores before and after it. ATT attention, IG integrated gradients, RND random."
+        }
     }
 }
 

@@ -238,5 +238,5 @@ fn another_mask_is_asked_and_the_answer_for_the_old_one_is_not_shown() {
     ];
     let answer = engine::message::Answer::Experiment { generation: 1, findings };
     reduce(&mut state, Action::Event(Box::new(Event::Answer { ticket, answer })));
-    assert!(drawn(&state).contains("lately .50  right"), "{}", drawn(&state));
+    assert!(drawn(&state).contains("right: lately .50"), "{}", drawn(&state));
 }

@@ -76,7 +76,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     let text = drawn(&state);
     for part in [
         "written at layer 2, read at layer 4; ε = .165 (best of its layer)  n 2,400 / 410",
-        "S .68 ±.030",
+        "S .68 [.65, .71]",
         "final, 95 % intervals",
         "5 training runs",
     ] {
@@ -111,7 +111,7 @@ fn without_colour_the_density_of_glyphs_is_the_score() {
     let row = |state: &State| {
         let text = drawn(state);
         assert!(
-            text.replace('~', "±").contains("S .89 ±.030") && text.contains("n 2,400 / 410"),
+            text.contains("S .89 [.86, .92]") && text.contains("n 2,400 / 410"),
             "the numbers of the first cell: {text}"
         );
         text.lines().find(|l| l.contains("1 (.2)")).map(str::to_owned).unwrap()

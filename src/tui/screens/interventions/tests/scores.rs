@@ -39,12 +39,47 @@ fn two_trainings_are_shown_by_their_values() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
-        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give an"), "{text}");
+        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give"), "{text}");
         assert!(text.contains("each run"), "the column is called by what it has\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
         assert!(drawn(&state).contains("each of 2 training runs"), "{}", drawn(&state));
     }
+}
+
+/// Regression: one line used to tell scores on all examples from the held-out scores of the answer and the list.
+#[test]
+fn the_scores_below_the_figure_say_that_they_are_on_all_examples() {
+    for size in [(120, 40), (100, 40), (80, 24)] {
+        let mut state = with(sample::results(), size);
+        state.focus_on(CURVES);
+        SCREEN.refresh(&mut state);
+        let text = drawn(&state);
+        assert!(text.contains("on all 2,400 examples, not held out"), "{text}");
+        assert!(size.0 == 100 || text.contains(", all examples: "), "{text}");
+        assert!(!text.contains('±') && text.matches(" C .").count() >= 1, "{text}");
+    }
+}
+
+/// Regression: after `o`, the scores of an oracle without a best strength used to be shown without a word.
+#[test]
+fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
+    let mut results = without_optima(400);
+    results.without.iter_mut().for_each(|w| w.value.oracle = OracleKind::Linear);
+    let told = |oracles: Vec<OracleKind>| {
+        let mut state = with(results.clone(), (120, 40));
+        let Job { spec, .. } = &mut state.board.runs[0].job;
+        let mut own = own(spec).unwrap().clone();
+        own.probe.oracles = oracles;
+        *spec = own.into();
+        (view_mut(&mut state).method, view_mut(&mut state).picked) = ("pgd".into(), true);
+        setup::other_oracle(&mut state);
+        state.view.toast.clone().unwrap_or_default()
+    };
+    let toast = told(vec![OracleKind::Mlp]);
+    assert!(toast.contains("this run has only the MLP oracle"), "{toast}");
+    let toast = told(vec![OracleKind::Mlp, OracleKind::Linear]);
+    assert!(toast.starts_with("by the linear oracle, PGD: no best strength"), "{toast}");
 }
 
 /// Regression: a list without any numbers used to be next to a pane with R .93 and no warning; the reason was cut.
@@ -59,7 +94,7 @@ fn a_list_without_best_strengths_says_why_and_r_is_marked() {
         assert!(drawn(&state).contains("no best strength"), "{}", drawn(&state));
         state.focus_on(CURVES);
         let text = drawn(&state);
-        let marked = text.lines().any(|line| line.contains("  R – !  n "));
+        let marked = text.lines().any(|line| line.contains(" R – ! "));
         assert!(marked && text.contains("! no best strength: half of"), "{text}");
     }
 }
