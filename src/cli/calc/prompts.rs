@@ -23,8 +23,8 @@ use labs::prompts::published::{Report, ScoreTable};
   probity prompts scores.tsv --json
   probity prompts predictions.jsonl --subset 10 --random shared
 
-A table is separated by tabs, commas or semicolons and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
-and a column for each model. Scores are 0 to 1 or percent; output is in the unit of the table.
+A table is separated by tabs, commas or semicolons and names its columns in the first line: relation, model, prompt,
+p1; or relation, prompt and a column for each model. Scores are 0 to 1 or percent; output is in the unit of the table.
 
 Predictions are JSON lines or a JSON array, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
@@ -123,7 +123,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     if table.small > 0 {
         let small = table.small;
         output::say(&format!(
-            "scores are read as per cent, also the {small} below 1; write all as fractions if these are fractions"
+            "scores are read as per cent, including {small} below 1; if those are fractions, write all scores in one unit"
         ));
     }
     let report = table.report(args.ties.rule());

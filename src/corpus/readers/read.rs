@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::encoding::{UTF_8, decode};
 use super::error::{DropKind, Drops, ReadError, Unread};
-use super::format::{Context, Format, Framing, Head, Keys, Lists};
+use super::format::{Context, Emit, Format, Framing, Head, Keys, Lists, Parser};
 use super::quoting::Quoting;
 use super::registry::FORMATS;
 use super::row::Row;
@@ -175,20 +175,7 @@ impl Reading {
                 parser.end(&mut emit)
             } else {
                 match text_of(bytes) {
-                    Ok(text) => match self.mark {
-                        // A quotation mark at the beginning of a tab-separated field may be text.
-                        Some('\t')
-                            if !text.contains('\n') && with_tabs(text, '\t').matches('\t').count() + 1 != columns =>
-                        {
-                            parser.piece(text, &mut emit)
-                        }
-                        Some(mark) => parser.piece(&with_tabs(text, mark), &mut emit),
-                        None if framing == Framing::Lines && !text.starts_with('{') => parser.piece(text, &mut emit),
-                        None => match exact_integers(text.as_bytes()) {
-                            Cow::Borrowed(_) => parser.piece(text, &mut emit),
-                            Cow::Owned(exact) => parser.piece(&String::from_utf8_lossy(&exact), &mut emit),
-                        },
-                    },
+                    Ok(text) => piece_of(&mut parser, text, (self.mark, framing, columns), &mut emit),
                     Err(reason) => {
                         parser.skipped();
                         Err(reason)
@@ -215,6 +202,28 @@ impl Reading {
         none_at_all(&file, self.format, &report)?;
         Ok(report)
     }
+}
+
+/// Parses a piece after converting its separators or its long integers. `columns` is the number of columns of a table.
+fn piece_of(
+    parser: &mut Parser,
+    text: &str,
+    (mark, framing, columns): (Option<char>, Framing, usize),
+    emit: &mut Emit<'_>,
+) -> Result<(), Unread> {
+    let Some(mark) = mark else {
+        if framing == Framing::Lines && !text.starts_with('{') {
+            return parser.piece(text, emit);
+        }
+        return match exact_integers(text.as_bytes()) {
+            Cow::Borrowed(_) => parser.piece(text, emit),
+            Cow::Owned(exact) => parser.piece(&String::from_utf8_lossy(&exact), emit),
+        };
+    };
+    let tabbed = with_tabs(text, mark);
+    // A quotation mark at the beginning of a tab-separated field may be text.
+    let is_text = mark == '\t' && !text.contains('\n') && tabbed.matches('\t').count() + 1 != columns;
+    parser.piece(if is_text { text } else { &tabbed }, emit)
 }
 
 /// Converts the beginning of a table to tab-separated fields.
@@ -284,7 +293,12 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
         }
     }
     let keys = Keys::of(begin).top;
-    if let Some(list) = WRAPPERS.iter().find(|list| begin.starts_with('{') && keys.iter().any(|key| key == *list)) {
+    let is_list = |key: &str| {
+        let value = begin.split_once(&format!("\"{key}\"")).and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
+        value.is_some_and(|value| value.trim_start().starts_with('['))
+    };
+    let mut lists = WRAPPERS.iter().filter(|list| begin.starts_with('{') && keys.iter().any(|key| key == *list));
+    if let Some(list) = lists.find(|list| is_list(list)) {
         let rows = if *list == "rows" && keys.iter().any(|key| key == "features") {
             "rows[].row"
         } else {

@@ -71,6 +71,8 @@ fn json_documents_of_rows_are_named_with_the_conversion() {
         let error = read(text, "t.json").unwrap_err();
         assert!(error.contains(fix), "{error}");
     }
+    let nested = read(r#"{"data": {"x": 1}, "y": 0}"#, "t.json").unwrap_err();
+    assert!(!nested.contains("jq"), "{nested}");
 }
 
 #[test]

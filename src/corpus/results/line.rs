@@ -140,14 +140,7 @@ impl<'a> Line<'a> {
                 }
             }
             _ if STAND_INS.contains(&name) => self.stand_in = self.stand_in.take().or(value.text()),
-            _ if CLUSTERS.contains(&name) => {
-                let rank = rank(&CLUSTERS, name);
-                if rank > self.cluster_rank
-                    && let Some(text) = value.text().filter(|text| !is_missing(text))
-                {
-                    (self.cluster, self.cluster_rank) = (Some(text), rank);
-                }
-            }
+            _ if CLUSTERS.contains(&name) => self.join(rank(&CLUSTERS, name), value),
             _ if RUNS.contains(&name) => {
                 if let Some(text) = value.text() {
                     self.run = Some(match self.run.take() {
@@ -167,6 +160,15 @@ impl<'a> Line<'a> {
                 None if matches!(value, Scalar::Other(_)) || CORRECT.contains(&name) => self.others.push(key),
                 None => {}
             },
+        }
+    }
+
+    /// Sets the cluster if its key has priority. Words such as `NaN` are not clusters.
+    fn join(&mut self, rank: u8, value: Scalar<'a>) {
+        if rank > self.cluster_rank
+            && let Some(text) = value.text().filter(|text| !is_missing(text))
+        {
+            (self.cluster, self.cluster_rank) = (Some(text), rank);
         }
     }
 

@@ -252,6 +252,7 @@ fn hint(key: &str) -> &'static str {
     match key {
         "target" => " (or leave out the targets, if they differ only in form)",
         "answer" => " (or rename `answer` to `prediction`, if it is the model's answer)",
+        "text" => " (or rename `text` to `output`, if it is the model's output)",
         _ => "",
     }
 }
