@@ -47,9 +47,9 @@ pub const EPSILONS: [f64; 29] = [
 ];
 
 /// The radii of Canby et al., continued with the ratio of the last two. Their grid ends at 5, which suits embeddings with coordinates near
-/// 1. With larger coordinates (such as GPT-2's), scores have not reached their plateau there. At 61 the scores of all built-in models have;
-/// the last is gpt2-mini, whose coordinates vary five times as much as those of bert-mini. The grid does not depend on the data, because
-/// results at radii fitted to the embeddings could not be compared between models.
+/// unity. With larger coordinates (such as GPT-2's), scores have not reached their plateau there. At 61 the scores of all built-in models
+/// have; the last is gpt2-mini, whose coordinates vary five times as much as those of bert-mini. The grid does not depend on the data,
+/// because results at radii fitted to the embeddings could not be compared between models.
 pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
