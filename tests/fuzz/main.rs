@@ -12,7 +12,7 @@ use crate::common::{Harness, Record, start};
 use probity::base::NoPulse;
 use probity::cli::table::table;
 use probity::corpus::doctor::Doctor;
-use probity::corpus::readers::{ReadError, Reading, Set, TextFile, plain};
+use probity::corpus::readers::{ReadError, Reading, Set, TextSource, plain};
 use probity::figure::{self, Format, render};
 use probity::lab::Spec;
 use probity::lab::interventions::spec::AGREEMENT_TOML;
@@ -333,7 +333,7 @@ fn compare(tensors: Option<&[u8]>, json: &[u8]) {
 
 /// Reads external predictions.
 fn external(bytes: Vec<u8>, ignore_case: bool) -> Option<predictions::Predictions> {
-    let mut file = TextFile::stream(Box::new(std::io::Cursor::new(bytes)), Path::new("fuzz")).ok()?;
+    let mut file = TextSource::stream(Box::new(std::io::Cursor::new(bytes)), Path::new("fuzz")).ok()?;
     predictions::read(&mut file, ignore_case).ok()
 }
 

@@ -12,7 +12,7 @@ use self::predictions::{OfPredictions, predictions};
 use crate::error::CliError;
 use crate::output;
 use base::text::printable_label;
-use corpus::readers::TextFile;
+use corpus::readers::TextSource;
 use labs::prompts::places::Ties;
 use labs::prompts::published::{Report, ScoreTable};
 
@@ -108,7 +108,7 @@ fn is_zero(count: &usize) -> bool {
 
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(printable_label(&e.to_string()));
-    let mut file = TextFile::open(&args.table).map_err(|e| usage(&e))?;
+    let mut file = TextSource::open(&args.table).map_err(|e| usage(&e))?;
     let extension = args.table.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if file.is_json() || ["jsonl", "ndjson", "json"].contains(&extension) {
         return predictions(args, &mut file, out);

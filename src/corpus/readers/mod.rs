@@ -40,7 +40,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
-mod text_file;
+mod text_source;
 #[cfg(test)]
 mod variants;
 mod vectors;
@@ -57,7 +57,7 @@ pub use set::{Set, SetFile};
 pub use source::{MAX_DOCUMENT, MAX_LINE, Watch};
 pub use table::{MARKS, is_missing, with_tabs};
 pub use text::{Labels, Text};
-pub use text_file::TextFile;
+pub use text_source::TextSource;
 
 pub(crate) use encoding::{UTF_8, decode};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use corpus::readers::{ReadError, TextFile};
+use corpus::readers::{ReadError, TextSource};
 use corpus::results::truth;
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
@@ -187,7 +187,7 @@ pub struct Predictions {
 ///
 /// # Errors
 /// [`PredictionError`] with file, line, and the expected form.
-pub fn read(from: &mut TextFile, ignore_case: bool) -> Result<Predictions, PredictionError> {
+pub fn read(from: &mut TextSource, ignore_case: bool) -> Result<Predictions, PredictionError> {
     let file = from.path().to_owned();
     let whole = |what: String| PredictionError::File { file: file.clone(), what };
     let (mut models, mut words, mut relations) = (Names::default(), Names::default(), Names::default());

@@ -15,7 +15,7 @@ fn parse_with(text: &str, ignore_case: bool) -> Result<Predictions, PredictionEr
 
 fn bytes(bytes: &[u8], ignore_case: bool) -> Result<Predictions, PredictionError> {
     let source = Box::new(std::io::Cursor::new(bytes.to_vec()));
-    read(&mut TextFile::stream(source, std::path::Path::new("p.jsonl"))?, ignore_case)
+    read(&mut TextSource::stream(source, std::path::Path::new("p.jsonl"))?, ignore_case)
 }
 
 /// Two models, two prompts, and two instances, one of them with two mentions. `y` is right only with the second prompt.

@@ -9,7 +9,7 @@ use super::{Answer, Ordered, PromptsArgs, answer, spread};
 use crate::error::CliError;
 use crate::output;
 use base::text::printable_label;
-use corpus::readers::TextFile;
+use corpus::readers::TextSource;
 use labs::prompts::consistency::{Draws, Regime, Scoring};
 use labs::prompts::places::Ties;
 use labs::prompts::predictions::{Missing, Predictions, read};
@@ -117,7 +117,7 @@ struct Whole {
 }
 
 /// Fails with [`CliError::Usage`] for an invalid file, or a subset with more relations than the file contains.
-pub(super) fn predictions(args: &PromptsArgs, from: &mut TextFile, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn predictions(args: &PromptsArgs, from: &mut TextSource, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
     let found = read(from, wanted.ignore_case).map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
     match found.unanswered {

@@ -10,9 +10,9 @@ use super::source::{self, Frames};
 use crate::results::python::{exact_integers, plain};
 
 /// An open text file. Gzip is decompressed, and other encodings are refused with the command that converts them.
-pub struct TextFile(Frames);
+pub struct TextSource(Frames);
 
-impl TextFile {
+impl TextSource {
     /// Opens a regular file.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl TextFile {
     /// Reads a stream, which is called `name` in errors.
     ///
     /// # Errors
-    /// Same as [`TextFile::open`].
+    /// Same as [`TextSource::open`].
     pub fn stream(source: Box<dyn Read>, name: &Path) -> Result<Self, ReadError> {
         Frames::new(source, name).map(Self)
     }
