@@ -49,7 +49,7 @@ fn several_filters_are_asked_for() {
     let wanted = |f: &str| Wanted { filter: Some(f.into()), ..Wanted::default() };
     assert_eq!(of(&both, &wanted("flexible")).unwrap().ids.len(), 2);
     let error = of(&both, &wanted("none")).unwrap_err();
-    assert!(error.contains("no row has the filter `none`"), "{error}");
+    assert!(error.contains("no row of the filter `none`"), "{error}");
 }
 
 #[test]
