@@ -215,7 +215,7 @@ fn without_results_there_is_nothing_to_say() {
 fn tokens_are_counted_with_their_texts() {
     let mut results = sample::results();
     results.data = vec![sample::data()];
-    let best = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
+    let best = |results: &Results| answer(results, &Spec::shipped()).says.join(" ");
     assert!(best(&results).contains("(410 for S) examples"), "{}", best(&results));
     results.data[0].value.tokens = Some(TokensFinding { per_text: 4, texts: [1_200, 1_200, 600], left_out: 9 });
     assert!(best(&results).contains("(410 for S) tokens of 600 texts"), "{}", best(&results));

@@ -255,7 +255,7 @@ mod tests {
         let pass = |_: usize| 1 << 20;
         let problem = counts(100_000).plan(50 << 20, Some(100 << 20), pass).unwrap_err();
         assert!(problem.what.contains("limit is 100.0 MB"), "{problem}");
-        let n: usize = problem.hint.split("examples = ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        let n: usize = problem.hint.split("examples = ").nth(1).unwrap().split('`').next().unwrap().parse().unwrap();
         assert!(counts(n).plan(50 << 20, Some(100 << 20), pass).is_ok(), "{problem}");
         let megabytes: u64 = problem.hint.split("limit ").nth(1).unwrap().trim_end_matches('M').parse().unwrap();
         assert!(counts(100_000).plan(50 << 20, Some(megabytes << 20), pass).is_ok(), "{problem}");

@@ -170,11 +170,13 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(forms.into_iter().find(fits).unwrap_or_else(|| form(format!(" {at}:"), " ", false)))
 }
 
-/// n: C is measured on all test examples, S and therefore R on those with the other property.
+/// n: C is measured on all test examples, S and therefore R on those with the other property. Of tokens and their texts, texts are
+/// counted, because intervals are over them.
 fn count(p: &ReliabilityFinding) -> String {
-    match p.n_c == p.n_s {
-        true => format!("n {}", grouped(p.n_c)),
-        false => format!("n {} (C), {} (S)", grouped(p.n_c), grouped(p.n_s)),
+    let ([c, s], unit) = p.beside.texts.map_or(([p.n_c, p.n_s], ""), |texts| (texts, " texts"));
+    match c == s {
+        true => format!("n {}{unit}", grouped(c)),
+        false => format!("n {} (C), {} (S){unit}", grouped(c), grouped(s)),
     }
 }
 

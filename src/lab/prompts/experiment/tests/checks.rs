@@ -198,7 +198,7 @@ fn what_a_run_does_not_use_is_said() {
     run(&spec, &mut desk).1.unwrap();
     for (key, printed) in [
         ("data.own", "the values for relation profession are ignored"),
-        ("adjust.user", "adjust.weights is uniform"),
+        ("adjust.user", "`adjust.weights` is uniform"),
         ("adjust.prompts", "99 prompts per relation are requested"),
     ] {
         let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));

@@ -238,7 +238,7 @@ fn tokens_are_counted_with_their_texts() {
     }
     let counts = results.curves[0].points[0].value.counts();
     assert_eq!(counts, ["2,400 (300 texts)", "410 (52 texts)"]);
-    for (texts, shown) in [(true, "n 300, 52 texts"), (false, "n 2,400 (C), 410")] {
+    for (texts, shown) in [(true, "n 300 (C), 52 (S) texts"), (false, "n 2,400 (C), 410")] {
         let mut state = with(if texts { results.clone() } else { sample::results() }, (160, 40));
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
