@@ -303,7 +303,7 @@ fn saved(name: &str, folder: &Path) -> Option<String> {
     let path = name::file(folder, name);
     let path = path.exists().then(|| output::full(&path))?;
     let name = printable_label(name);
-    Some(format!("session saved: {path}; `probity replay {name}` shows it, `probity` offers to go on with it"))
+    Some(format!("session saved: {path}\n`probity replay {name}` shows it; `probity` offers to go on with it"))
 }
 
 pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {

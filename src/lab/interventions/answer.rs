@@ -366,7 +366,7 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
             "run more examples".to_owned()
         } else {
             let enough = examples_for(with as f64 / spec.task.examples as f64);
-            format!("run about {} examples, of which about {FEW_TO_KEEP} would", grouped(enough))
+            format!("with about {} examples, about {FEW_TO_KEEP} test sentences would", grouped(enough))
         };
         format!(
             "only {} of {} test sentences {kept}, which may be too few to tell selectivity from chance: {enough}; ",

@@ -126,7 +126,10 @@ fn unstable(results: &Results) -> Option<String> {
     // A single model cannot be ranked.
     let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
     let share = v.unstable.map_or(String::new(), |e| format!(" ({})", within(e)));
-    Some(format!("The order of the models changes with the prompt in {changed} of {} relations{share}.", v.relations))
+    Some(format!(
+        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}.",
+        v.relations
+    ))
 }
 
 /// Share of answers that are the same under every name of their subject.
@@ -202,7 +205,7 @@ mod tests {
         };
         let before = said(&results);
         assert!(before.contains("count like written ones"), "{before}");
-        assert!(before.contains("The order of the models changes with the prompt in 1 of"), "{before}");
+        assert!(before.contains("The order of the models, ties included, changes with the prompt in 1 of"), "{before}");
         results.data.as_mut().unwrap().value.models.truncate(1);
         results.tuned.clear();
         let after = said(&results);

@@ -294,6 +294,11 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
         state.view.toast = Some(format!("stopping the run; {then}"));
         return cancel(state);
     }
+    if state.replay.as_ref().is_some_and(|replay| replay.beneath.is_some()) {
+        let (back, stop) = (state.keymap.short_label("back"), state.keymap.short_label("cancel"));
+        state.view.toast = Some(format!("your run goes on; to stop it, return to it with {back}, then press {stop}"));
+        return Vec::new();
+    }
     let other = SCREENS.iter().find_map(|screen| screen.interrupt(state));
     other.unwrap_or_else(|| {
         state.view.toast = Some(format!("nothing is running; {key} quits"));

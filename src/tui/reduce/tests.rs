@@ -186,6 +186,18 @@ fn a_run_that_ends_takes_its_question_and_its_messages_with_it() {
     assert_eq!((state.popup_name(), state.cancelling, state.view.toast.clone()), (None, None, None));
 }
 
+/// Regression: on top of a run, an example used to say that nothing was running.
+#[test]
+fn ctrl_c_in_an_example_names_the_run_beneath() {
+    let mut beneath = state();
+    reduce(&mut beneath, Action::Start);
+    let mut state = replayed();
+    state.replay.as_mut().unwrap().beneath = beneath.board.job().cloned();
+    assert!(keys(&mut state, "ctrl-c").is_empty());
+    let said = state.view.toast.unwrap();
+    assert!(said.starts_with("your run goes on; to stop it, return to it with esc"), "{said}");
+}
+
 #[test]
 fn ctrl_c_stops_and_never_quits() {
     let mut state = state();

@@ -68,7 +68,7 @@ fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
     let text = said(&results);
     assert!(text.contains("only 31 of 200 test sentences have an attractor"), "{text}");
     // 31 of 12,000 examples, so 200 of 77,420, rounded up.
-    assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
+    assert!(text.contains("with about 77,500 examples, about 200 test sentences would"), "{text}");
 }
 
 /// Regression: two training runs used to have intervals with one degree of freedom. Now their values follow the mean, and the answer

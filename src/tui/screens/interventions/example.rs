@@ -52,6 +52,9 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     let run = state.keymap.short_label("run");
     let (shown, method) = (edited_by(state, example), &view(state).method);
     match outdated(state, example) {
+        "" if is_recorded(state) && (&example.model, &example.value.method) != (&view(state).model, method) => {
+            Some(format!("Only {shown} was recorded."))
+        }
         "" => None,
         _ if crate::setup::changed(state) => {
             Some(format!("This is {shown} in the previous run; {run} runs the current settings."))
@@ -67,13 +70,18 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     }
 }
 
+/// True if no engine can answer for other edits.
+fn is_recorded(state: &State) -> bool {
+    state.replay.is_some() || state.example_of(LabId::Interventions).is_some()
+}
+
 /// A note on an example that differs from the current figure or settings. The example stays visible after another run has replaced its
 /// models in memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
     match () {
-        () if state.replay.is_some() || state.example_of(LabId::Interventions).is_some() => "",
+        () if is_recorded(state) => "",
         () if crate::setup::changed(state) => " from the previous run",
         () if !drawn => " from a different edit",
         () => "",

@@ -267,11 +267,22 @@ fn an_example_says_which_edit_it_is_of() {
     let example: Kind = serde_json::from_value(example).unwrap();
     let findings = vec![Label::new(&Spec::shipped(), "bert-mini").finding(1, true, 1.0, example.into())];
     state.board.on_event(&Event::Answer { ticket: *ticket, answer: Answer::Experiment { generation: 1, findings } });
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+    let mut drawn = |state: &State| {
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    // A recording has examples of few edits.
+    let replay = Some(crate::state::ReplayState::new("s".into(), 20.0, 1.0));
+    view_mut(&mut state).method = "fgsm".into();
+    let live = std::mem::replace(&mut state.replay, replay);
+    let text = drawn(&state);
+    assert!(text.contains("Only PGD at ε = .112 was recorded."), "{text}");
+    state.replay = live;
+    view_mut(&mut state).method = "pgd".into();
     methods::turn(&mut state, 1);
     assert_ne!(view(&state).method, "pgd");
-    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
-    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
-    let text = terminal.backend().to_string();
+    let text = drawn(&state);
     assert!(text.contains("Example 1/9 …: PGD at ε = .112"), "{text}");
 }
 
