@@ -373,12 +373,12 @@ mod tests {
 
     /// Regression: after quitting, nothing used to say where the session was.
     #[test]
-    fn after_quitting_one_line_names_the_session_and_how_to_return_to_it() {
+    fn after_quitting_the_session_and_the_way_back_to_it_are_named() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(saved("mine", folder.path()), None, "nothing was kept");
         std::fs::write(name::file(folder.path(), "mine"), "").unwrap();
         let line = saved("mine", folder.path()).unwrap();
         assert!(line.contains("mine.probity.jsonl") && line.contains("`probity replay mine`"), "{line}");
-        assert_eq!(line.lines().count(), 1);
+        assert_eq!(line.lines().count(), 2, "a command is not broken by the end of a line");
     }
 }

@@ -147,7 +147,7 @@ fn each_figure_says_what_its_own_intervals_cover() {
 fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
     let mut state = with(without_optima(4), (120, 40));
     let answer = SCREEN.answer(&state).says.remove(0);
-    assert!(answer.contains("test sentences") && answer.contains("run about"), "{answer}");
+    assert!(answer.contains("test sentences") && answer.contains("with about"), "{answer}");
     assert_eq!(methods::table(&state).note, answer);
     state.board.runs[0].results = labs::Results::Interventions(Box::new(without_optima(400)));
     SCREEN.refresh(&mut state);
