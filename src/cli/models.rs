@@ -42,7 +42,7 @@ pub enum ModelsCommand {
     },
     /// Manage the hidden states and trained probes cached on disk.
     Cache {
-        /// What to do; `show` by default.
+        /// Subcommand [default: show].
         #[command(subcommand)]
         what: Option<CacheCommand>,
     },

@@ -298,7 +298,7 @@ pub(super) fn open_with(
     }
 }
 
-/// The line after the screen has closed: where the session is, and how to return to it. `None` if there is no such file.
+/// Message printed on quitting: the path of the session, and how to return to it. `None` if the session was not kept.
 fn saved(name: &str, folder: &Path) -> Option<String> {
     let path = name::file(folder, name);
     let path = path.exists().then(|| output::full(&path))?;

@@ -140,7 +140,7 @@ pub struct Context {
     pub(crate) lists: Lists,
 }
 
-/// What the rows of a file show about its rationale lists.
+/// Form of the rationale lists in a file, inferred from all its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// True if the lists are masks.

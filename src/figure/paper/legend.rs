@@ -198,7 +198,7 @@ impl Legend {
         Ok(true)
     }
 
-    /// Draws the legend where it covers no item from index `from` on; returns false if there is no such position.
+    /// Draws the legend where it covers none of the items with index `from` or higher; returns false if there is no room.
     pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
         let (column, wide, y, placed) = self.column(canvas.fonts, width * INSIDE.0);

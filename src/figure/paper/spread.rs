@@ -37,7 +37,7 @@ pub(crate) struct Spread {
     pub narrow: bool,
     /// True for a plane, where lines have no intervals because these would cover it.
     pub is_plane: bool,
-    /// True if so many lines have intervals that areas would cover each other.
+    /// True if several lines have intervals, whose areas would cover each other.
     pub is_crowded: bool,
     /// True if areas of lines overlap; edge lines are then drawn.
     pub overlaps: bool,

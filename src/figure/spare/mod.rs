@@ -178,7 +178,7 @@ fn advice() -> String {
 /// The system font file used for a character that the embedded fonts lack.
 ///
 /// # Errors
-/// Advice if there is no such font.
+/// Advice if no installed font contains a character.
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
     if spare.unreadable {

@@ -36,7 +36,7 @@ pub(crate) fn question(spec: &Spec) -> String {
     format!("Is {a} better than {b} at telling {}, and how many sentences show it?", task(true))
 }
 
-/// What a run's items are called.
+/// Plural noun for the items of a run.
 fn items(spec: &Spec) -> &'static str {
     if spec.of_files() { "items" } else { "test sentences" }
 }

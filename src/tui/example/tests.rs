@@ -92,6 +92,8 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         // Next to the strip, a small screen has room only for the decision.
         let answer = if size.0 == 120 { "Best at " } else { "No: none of " };
         assert!(text.contains(answer) && text.contains("Recorded: "), "{text}");
+        // Captions used to lose their first letters.
+        assert_eq!(text.matches("rded: ").count(), text.matches("Recorded: ").count(), "{text}");
         run(&mut state);
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);

@@ -19,7 +19,7 @@ use super::state::{Glyphs, State};
 use super::theme::Role;
 use super::{answer, bars, popups, setup, status};
 use base::Problem;
-use base::text::{printable, width as text_width};
+use base::text::{fit, printable, width as text_width};
 
 pub fn draw(frame: &mut Frame, state: &State) {
     let area = frame.area();
@@ -85,7 +85,7 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
     let focused = state.focused(pane);
     // Every pane of an example is marked as recorded.
     let mark = if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" };
-    let title = &format!("{mark}{title}");
+    let (title, unmarked) = (&*format!("{mark}{title}"), title);
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
     let theme = state.theme();
@@ -99,8 +99,12 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
         let text = if here { format!(" {mark}[{name}]") } else { format!(" {name} ") };
         Span::styled(text, theme.style(role))
     });
+    // A border that is too narrow would cut the start of a caption on the right.
+    let room = usize::from(width).saturating_sub(4);
+    let fits = |text: &&str| text_width(&printable(text)) <= room;
+    let caption = [title, unmarked].into_iter().find(fits).unwrap_or(title);
     let style = theme.style(Role::Dim);
-    let caption = Line::styled(format!(" {} ", printable(title)), style).right_aligned();
+    let caption = Line::styled(format!(" {} ", fit(&printable(caption), room)), style).right_aligned();
     border(state, focused).title(Line::from(spans.collect::<Vec<_>>())).title_bottom(caption)
 }
 

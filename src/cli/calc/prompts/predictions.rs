@@ -46,7 +46,7 @@ pub(super) struct OfPredictions {
     ignore_case: bool,
 }
 
-/// Whether models share a random draw.
+/// Random draw of prompts: shared by the models, or one per model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RandomArg {
     /// Each model has its own draw, as in the published code.

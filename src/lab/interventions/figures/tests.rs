@@ -162,7 +162,7 @@ fn figures_of_the_paper_show_several_methods_in_one() {
     assert!(of("figure-4").is_none(), "no linear oracle ran");
 }
 
-/// Regression: `random` had no style of its own and used to get RLACE's.
+/// Regression: `random` used to be drawn in the style of RLACE.
 #[test]
 fn the_random_control_has_the_look_meant_for_it() {
     assert_ne!(look("random"), look("rlace"));
