@@ -1,5 +1,6 @@
 //! Texts with more tokens than a model accepts.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -67,12 +68,12 @@ impl Encoding {
 
     /// Returns a part of at most `most` tokens, special tokens included, that contains the tokens `wanted` if they fit: the beginning of
     /// the text, or a window centred on them.
-    pub fn around(&self, wanted: Range<usize>, most: usize, long: Long) -> Option<Encoding> {
+    pub fn around(&self, wanted: Range<usize>, most: usize, long: Long) -> Option<Cow<'_, Encoding>> {
+        if self.ids.len() <= most {
+            return Some(Cow::Borrowed(self));
+        }
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());
-        if self.ids.len() <= most {
-            return Some(self.clone());
-        }
         // Every part includes the special tokens at both ends.
         let (from, to) = (wanted.start.max(body.start), wanted.end.min(body.end));
         let needed = to.saturating_sub(from);
@@ -89,7 +90,7 @@ impl Encoding {
             Long::Window => from.saturating_sub(room.checked_sub(needed)? / 2).clamp(body.start, body.end - room),
         };
         let part = start..start + room;
-        (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
+        (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| Cow::Owned(self.part(part)))
     }
 
     /// Range of tokens between the special tokens that the tokenizer adds at both ends. Added tokens have zero length.
@@ -153,7 +154,7 @@ mod tests {
     #[test]
     fn a_position_is_read_in_the_middle_of_its_window_or_not_at_all() {
         let e = encoding(9);
-        let around = |at: usize, long| e.around(at..at + 1, 5, long).map(|p| p.ids);
+        let around = |at: usize, long| e.around(at..at + 1, 5, long).map(|p| p.ids.clone());
         assert_eq!(around(5, Long::Window), Some(vec![100, 4, 5, 6, 101]));
         assert_eq!(around(1, Long::Window), Some(vec![100, 1, 2, 3, 101]));
         assert_eq!(around(9, Long::Window), Some(vec![100, 7, 8, 9, 101]));

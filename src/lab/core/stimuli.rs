@@ -146,8 +146,11 @@ impl Stimuli {
             let none =
                 Stimulus { example: i, ids: Vec::new(), position: 0, changed: Spot::At(0), read: Spot::At(0), forms };
             let shown = Shown::new(e, mask.as_ref().map(|(text, id)| (text.as_str(), *id)), causal);
-            let encoding = tokenizer.encode(&shown.text)?;
             let most = model.arch().max_positions;
+            let encoding = match shown.only_ids().then(|| tokenizer.ids(&shown.text)).transpose()? {
+                Some(ids) if ids.len() <= most => Encoding { ids, ..Encoding::default() },
+                _ => tokenizer.encode(&shown.text)?,
+            };
             let longer = encoding.ids.len() > most;
             let part = shown.needed(&encoding, long).and_then(|needed| encoding.around(needed, most, long));
             let read = part.as_ref().and_then(|part| Some((part, shown.spots(part)?)));
@@ -356,6 +359,12 @@ impl Shown {
                 Spot::Each { drawn: all.start + random.checked_rem(all.len())?, all }
             }
         })
+    }
+
+    /// True if the ids are enough to find all positions in a text that the model can read whole.
+    fn only_ids(&self) -> bool {
+        let by_ids = |place: &Place| matches!(place, Place::Mask | Place::First | Place::Mean);
+        self.places.iter().all(by_ids)
     }
 
     /// The tokens where a form is predicted, states are changed, and states are read.

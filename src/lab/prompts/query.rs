@@ -76,7 +76,7 @@ impl<'a> Asker<'a> {
 
     /// The model's input as tokens; `None` if it has no tokens, lacks a mask, or exceeds the model's maximum length.
     pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
-        let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
+        let ids = self.model.tokenizer()?.ids(&self.text(prompt, mention))?;
         let position = match &self.mask {
             Some((_, mask)) => ids.iter().rposition(|id| id == mask),
             None => ids.len().checked_sub(1),

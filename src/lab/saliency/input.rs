@@ -207,8 +207,8 @@ impl<'a> Reader<'a> {
         Ok(Ok(Input {
             words,
             frame: encoding.ids.iter().zip(&encoding.is_special).map(|(id, s)| *s && Some(*id) != mask).collect(),
-            ids: encoding.ids,
-            tokens: encoding.tokens,
+            ids: encoding.ids.clone(),
+            tokens: encoding.tokens.clone(),
             slots,
             further,
             excluded,

@@ -88,6 +88,7 @@ fn damaged_files_and_hard_texts_do_no_harm() {
         let e = t.encode(text).unwrap();
         let chars = text.chars().count();
         assert!(e.offsets.iter().all(|&(a, b)| a <= b && b <= chars));
+        assert_eq!(t.ids(text).unwrap(), e.ids, "the ids alone");
     }
 }
 
@@ -119,6 +120,7 @@ fn a_causal_model_is_not_shown_what_closes_a_text() {
     for (text, shown) in [("the key", vec![2, 5, 6]), ("the [SEP]", vec![2, 5, 3]), ("", vec![2])] {
         let (causal, masked) = (wordpiece().for_model(&arch(true)), wordpiece().for_model(&arch(false)));
         assert_eq!(causal.encode(text).unwrap().ids, shown);
+        assert_eq!(causal.ids(text).unwrap(), shown);
         assert_eq!(masked.encode(text).unwrap().ids, [&shown[..], &[3]].concat());
         assert_eq!(causal.encode_closed(text).unwrap(), masked.encode(text).unwrap());
     }

@@ -64,9 +64,11 @@ impl Reader {
         let most = self.model.arch().max_positions;
         // The cache key of a truncated text is made from its remaining tokens; that of a text encoded in windows, from all its tokens.
         let key_of = |text: &&str| -> Result<Key, ModelError> {
-            let encoding = tokenizer.encode(text)?;
-            let read = if self.long == Long::Truncate { encoding.parts(most, self.long).pop() } else { None };
-            Ok(key(&read.unwrap_or(encoding).ids, usize::MAX))
+            let mut ids = tokenizer.ids(text)?;
+            if self.long == Long::Truncate && ids.len() > most {
+                ids = tokenizer.encode(text)?.parts(most, self.long).pop().map_or(ids, |part| part.ids);
+            }
+            Ok(key(&ids, usize::MAX))
         };
         Ok((space, texts.iter().map(key_of).collect::<Result<_, ModelError>>()?))
     }

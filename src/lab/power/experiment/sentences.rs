@@ -274,7 +274,7 @@ fn fitting(
             if i % 256 == 0 {
                 host.poll()?;
             }
-            if tokenizer.encode(text)?.ids.len() > most {
+            if tokenizer.ids(text)?.len() > most {
                 longer[i] = true;
                 count += 1;
             }
