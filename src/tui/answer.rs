@@ -1,5 +1,7 @@
 //! The lab's question and answer, above the panes.
 
+use std::rc::Rc;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -23,9 +25,18 @@ const HIGH: u16 = 40;
 
 /// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
 /// to the first start's strip.
-pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
-    let room = usize::from(columns).saturating_sub(4);
-    let answer = state.screen().answer(state);
+pub(crate) fn lines(state: &State) -> Rc<Vec<(Role, String)>> {
+    state.frame.once("answer lines", || shown(state))
+}
+
+/// The answer of the screen in sight.
+pub(crate) fn answer(state: &State) -> Rc<Answer> {
+    state.frame.once("answer", || state.screen().answer(state))
+}
+
+fn shown(state: &State) -> Vec<(Role, String)> {
+    let room = usize::from(state.view.size.0).saturating_sub(4);
+    let answer = answer(state);
     let count = answer.doubts.len();
     let small = is_small(state);
     let low = state.view.size.1 < 24;
@@ -40,7 +51,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let every: usize = answer.doubt().into_iter().chain(answer.further_doubts()).map(|text| rows_of(&text)).sum();
     let first = Answer { doubts: answer.doubts.iter().take(1).cloned().collect(), ..Answer::default() };
     let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
-    let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
+    let mut all: Vec<(Role, String)> = answer.says.iter().map(|text| (Role::Text, text.clone())).collect();
     match all.first_mut() {
         // On a large screen, the title names the run.
         Some((_, first)) if small => *first = marked(first, whose(state), &other_run(state).unwrap_or_default()),
@@ -134,6 +145,10 @@ const APART: usize = 60;
 
 /// Describes how the answered run's settings differ from the current ones or, in a replay, from the other runs.
 fn other_run(state: &State) -> Option<String> {
+    Option::clone(&state.frame.once("other run", || differences(state)))
+}
+
+fn differences(state: &State) -> Option<String> {
     let setup = state.screen().setup()?;
     let mine = &state.shown_run(setup.lab())?.job.spec;
     let apart = match state.example_shown().is_some() || left(state) {
@@ -292,7 +307,7 @@ pub(crate) fn heading(state: &State) -> String {
         Whose::SoFar => "Answer so far",
         Whose::SoFarBefore => "Answer so far from the current run",
         Whose::OfPart => "Partial answer from a run that was stopped",
-        Whose::OfFailed if state.screen().answer(state).says.is_empty() => "The run failed",
+        Whose::OfFailed if answer(state).says.is_empty() => "The run failed",
         Whose::OfFailed => "Partial answer from a run that failed",
         Whose::Before => "Answer from the previous run",
         Whose::Example => &example,
@@ -307,17 +322,17 @@ pub(crate) fn heading(state: &State) -> String {
 }
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let lines = lines(state, area.width);
+    let lines = lines(state);
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
         let title = fit(&heading(state), usize::from(area.width.saturating_sub(6))).into_owned();
-        let more = format!(" {} ", more(state, state.screen().answer(state).doubts.len()));
+        let more = format!(" {} ", more(state, answer(state).doubts.len()));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);
     }
-    for (row, (role, text)) in inner.rows().zip(lines) {
-        frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(role)), row);
+    for (row, (role, text)) in inner.rows().zip(lines.iter()) {
+        frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(*role)), row);
     }
 }
 

@@ -52,6 +52,10 @@ pub(crate) fn is_small(state: &State) -> bool {
 
 /// Computes the layout; `None` if the screen is too small.
 pub fn compute(state: &State) -> Option<Layout> {
+    Option::clone(&state.frame.once("layout", || divided(state)))
+}
+
+fn divided(state: &State) -> Option<Layout> {
     let (columns, rows) = state.view.size;
     if columns < SMALLEST.0 || rows < SMALLEST.1 {
         return None;
@@ -65,9 +69,9 @@ pub fn compute(state: &State) -> Option<Layout> {
         (false, _) => 0,
         // A zoomed pane on a small screen also takes the rows of the answer.
         (true, true) if state.here().zoom => 0,
-        (true, false) => answer::lines(state, columns).len() as u16 + 2,
+        (true, false) => answer::lines(state).len() as u16 + 2,
         (true, true) if rows < LOW => 0,
-        (true, true) => answer::lines(state, columns).len() as u16,
+        (true, true) => answer::lines(state).len() as u16,
     };
     let is_opening_lab = shown.setup().is_some_and(|setup| setup.lab() == LABS[0].id());
     let welcome = u16::from(is_opening_lab && state.view.opening == Opening::First && !form) * WELCOME;

@@ -31,7 +31,7 @@ use super::memory::Memory;
 pub use super::outside::Outside;
 use super::panes;
 use super::recording::Recorder;
-use super::reduce::reduce;
+use super::reduce::{apply, derive, is_shown, reduce};
 use super::screens::{SCREENS, screen};
 use super::state::{Opening, Start, State, View};
 use base::Problem;
@@ -455,9 +455,15 @@ impl App {
     fn take_over(&mut self, first: Item, feed: &mut Feed) {
         let mut next = Some(first);
         while let (Some(Item::Step(step)), true) = (next.take(), self.over.is_some()) {
-            self.on_top(Action::Played(step));
+            let Some(over) = &mut self.over else { break };
+            let effects = apply(&mut over.state, Action::Played(step));
+            self.carry_out(effects, true);
             next = feed.try_next();
         }
+        if let Some(over) = &mut self.over {
+            derive(&mut over.state);
+        }
+        self.leave_example();
         if self.over.is_none() || matches!(next, Some(Item::End)) {
             *feed = Feed::Closed;
         }
@@ -466,16 +472,16 @@ impl App {
     /// Handles this item of the source, and others already waiting.
     fn take(&mut self, first: Item, feed: &mut Feed) {
         let mut next = Some(first);
-        let mut taken = 0;
+        let (mut taken, mut shown) = (0, false);
         while let Some(item) = next {
             match item {
                 Item::Event(event) => {
                     if let Some(action) = self.link.record(&event, self.started) {
                         self.dispatch(action);
                     }
-                    self.dispatch(Action::Event(Box::new(event)));
+                    shown |= self.apply(Action::Event(Box::new(event)));
                 }
-                Item::Step(step) => self.dispatch(Action::Played(step)),
+                Item::Step(step) => shown |= self.apply(Action::Played(step)),
                 Item::Action(action) => self.dispatch(action),
                 Item::End => {
                     *feed = Feed::Closed;
@@ -489,6 +495,17 @@ impl App {
             taken += 1;
             next = if taken < BATCH && !self.quit { feed.try_next() } else { None };
         }
+        if shown {
+            derive(&mut self.state);
+        }
+    }
+
+    /// Handles one of several items. True if what the screens show must then be derived.
+    fn apply(&mut self, action: Action) -> bool {
+        let shown = is_shown(&action);
+        let effects = apply(&mut self.state, action);
+        self.carry_out(effects, false);
+        shown
     }
 }
 

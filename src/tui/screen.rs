@@ -4,6 +4,7 @@
 //! keeps its state in its field of [`super::screens::Views`].
 
 use std::path::Path;
+use std::rc::Rc;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -118,7 +119,7 @@ pub trait Screen: Sync {
     fn commands(&self) -> &'static [Entry];
 
     /// Rows of a pane that is a list with columns.
-    fn table(&self, _state: &State, _pane: Pane) -> Option<Table> {
+    fn table(&self, _state: &State, _pane: Pane) -> Option<Rc<Table>> {
         None
     }
 

@@ -147,7 +147,7 @@ mod tests {
         for screen in crate::screens::SCREENS {
             state.show(screen.id());
             for table in screen.panes().into_iter().filter_map(|pane| screen.table(&state, pane)) {
-                seen.extend(table.columns);
+                seen.extend(&table.columns);
             }
         }
         assert!(

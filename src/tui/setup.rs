@@ -11,6 +11,8 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
 use ratatui::layout::Rect;
 
 pub(crate) use draw::about_cursor;
@@ -190,9 +192,14 @@ pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     short.flat_map(|row| (0..rows[row].lines()).map(move |mark| RowLine { row, mark })).collect()
 }
 
+/// The rows of the lab in sight.
+fn rows(state: &State, setup: &dyn Setup) -> Rc<Vec<Row>> {
+    state.frame.once("rows", || setup.rows(state))
+}
+
 /// Number of lines that the pane draws.
 pub(crate) fn height(state: &State, setup: &dyn Setup) -> usize {
-    let rows = setup.rows(state);
+    let rows = rows(state, setup);
     form::drawn(state, &rows, &shown(state, setup, &rows)).len()
 }
 
@@ -219,7 +226,7 @@ pub fn row(state: &State, key: &str) -> Option<Row> {
 /// Row under the cursor, and the index of its checkbox.
 pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
     let setup = state.setup()?;
-    let rows = setup.rows(state);
+    let rows = rows(state, setup);
     let lines = shown(state, setup, &rows);
     let line = lines.get(state.place(state.view.lab).row.min(lines.len().checked_sub(1)?))?;
     Some((rows[line.row].clone(), line.mark))

@@ -27,6 +27,13 @@ pub fn draw(frame: &mut Frame, state: &State) {
         // The terminal is being resized; the next frame has the new size.
         return;
     }
+    state.frame.during(|| draw_all(frame, state));
+    if state.view.glyphs == Glyphs::Ascii {
+        only_ascii(frame.buffer_mut());
+    }
+}
+
+fn draw_all(frame: &mut Frame, state: &State) {
     let Some(layout) = compute(state) else { return too_small(frame, state) };
     bars::title(frame, layout.title, state);
     if let Some(area) = layout.question {
@@ -51,9 +58,6 @@ pub fn draw(frame: &mut Frame, state: &State) {
     status::draw(frame, layout.status, state);
     popups::draw(frame, layout.under_title(), state);
     status::message(frame, &layout, state);
-    if state.view.glyphs == Glyphs::Ascii {
-        only_ascii(frame.buffer_mut());
-    }
 }
 
 /// Replaces characters that a terminal without Unicode cannot show, cell by cell.

@@ -1,5 +1,7 @@
 //! Lists with named columns, which can be filtered and sorted.
 
+use std::rc::Rc;
+
 use std::ops::Range;
 
 use ratatui::Frame;
@@ -250,7 +252,7 @@ pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, h
 }
 
 /// The list that `/`, `s` and `S` act on: the focused pane, or the lab's list.
-fn target(state: &State) -> Option<(Pane, Table)> {
+fn target(state: &State) -> Option<(Pane, Rc<Table>)> {
     let screen = state.screen();
     let focus = state.here().focus;
     let list = screen.slots().get(1).filter(|_| screen.setup().is_some()).map(|slot| state.here().shown(slot));

@@ -76,7 +76,7 @@ impl Page for Answer {
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
-        let answer = state.screen().answer(state);
+        let answer = crate::answer::answer(state);
         let asked = state.screen().question().map(|text| (Role::Title, text.to_owned()));
         let says = answer.says.iter().map(|text| (Role::Text, text.clone()));
         let count = answer.doubts.len();
@@ -91,7 +91,7 @@ impl Page for Answer {
     }
 
     fn copy(&self, state: &State) -> Option<String> {
-        let answer = state.screen().answer(state);
+        let answer = crate::answer::answer(state);
         let lines: Vec<String> = answer.lines().into_iter().chain(answer.further_doubts()).collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())
     }

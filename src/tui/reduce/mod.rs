@@ -26,8 +26,20 @@ use engine::message::{Event, Notice, NoticeLevel};
 use session::parts::watch::View;
 
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
-    let derives = !matches!(
-        &action,
+    let shows = is_shown(&action);
+    let is_input = matches!(&action, Action::Key(_) | Action::Mouse(_) | Action::Paste(_) | Action::Command(_));
+    let effects = apply(state, action);
+    if shows {
+        state.view.has_news = !is_input;
+        derive(state);
+    }
+    effects
+}
+
+/// True if the screens may show something else after this action.
+pub(crate) fn is_shown(action: &Action) -> bool {
+    !matches!(
+        action,
         Action::Tick
             | Action::Resize(..)
             | Action::Down(_)
@@ -38,20 +50,19 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
             | Action::Notice(_)
             | Action::Followed(_)
             | Action::Submitted(_)
-    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)));
-    let is_input = matches!(&action, Action::Key(_) | Action::Mouse(_) | Action::Paste(_) | Action::Command(_));
-    let effects = apply(state, action);
-    if derives {
-        state.view.has_news = !is_input;
-        for screen in SCREENS {
-            screen.refresh(state);
-        }
-        state.view.has_news = true;
-    }
-    effects
+    ) && !matches!(action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)))
 }
 
-fn apply(state: &mut State, action: Action) -> Vec<Effect> {
+/// Derives from the state what the screens show of it.
+pub(crate) fn derive(state: &mut State) {
+    for screen in SCREENS {
+        screen.refresh(state);
+    }
+    state.view.has_news = true;
+}
+
+/// Applies an action. [`derive`] must follow, once for several actions in a row.
+pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::Start => return job::start(state),
         Action::Key(key) => return on_key(state, key),

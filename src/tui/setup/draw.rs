@@ -26,7 +26,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let title = if form { table::titled(state, PANE, &title, area.width) } else { title };
     frame.render_widget(pane_block(state, PANE, &title), area);
     let inner = inside(area);
-    let rows = setup.rows(state);
+    let rows = super::rows(state, setup);
     let lines = shown(state, setup, &rows);
     if lines.is_empty() {
         return message(frame, inner, &table::empty(state, PANE, String::new()), state.theme().style(Role::Dim));

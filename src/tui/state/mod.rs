@@ -1,6 +1,7 @@
 //! The state of the screen, changed only by [`super::reduce::reduce`]; the view borrows it.
 
 mod glyphs;
+mod memo;
 mod notices;
 mod place;
 mod popup;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use glyphs::Glyphs;
+use memo::Memo;
 pub use place::{Place, moved};
 pub use popup::{Popup, Prompt, Purpose, TextEntry};
 pub use sources::{Followed, ReplayState, Seat};
@@ -35,6 +37,7 @@ use session::shelf::Recorded;
 
 #[derive(Debug, Clone)]
 pub struct State {
+    pub(crate) frame: Memo,
     /// Undo and redo of each lab's settings.
     pub(crate) history: BTreeMap<LabId, History>,
     /// Results: a fold over commands and events.
@@ -255,6 +258,7 @@ impl State {
             ticks: 0,
         };
         let mut state = Self {
+            frame: Memo::default(),
             history: BTreeMap::new(),
             board: Board::default(),
             example: None,

@@ -436,7 +436,7 @@ fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
     for screen in labs() {
         let mut state = State::new(Start::new());
         state.show(screen.id());
-        let said: String = crate::answer::lines(&state, 120).into_iter().map(|(_, line)| line + " ").collect();
+        let said: String = crate::answer::lines(&state).iter().map(|(_, line)| format!("{line} ")).collect();
         assert!(said.starts_with("Not run yet. r runs it: ") && said.contains("E shows a recorded example"), "{said}");
         let lab = screen.setup().unwrap().lab();
         assert_eq!(keys(&mut state, "E"), [Effect::OpenExample(lab)]);
@@ -481,7 +481,7 @@ fn settings_in_words_are_phrases() {
     for screen in labs() {
         let mut state = State::new(Start::new());
         state.show(screen.id());
-        let said: String = crate::answer::lines(&state, 120).into_iter().map(|(_, line)| line + " ").collect();
+        let said: String = crate::answer::lines(&state).iter().map(|(_, line)| format!("{line} ")).collect();
         assert!(!said.contains("max."), "{said}");
     }
 }

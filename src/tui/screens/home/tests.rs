@@ -115,7 +115,7 @@ fn a_lab_says_that_runs_are_coming_back() {
     state.here_mut().focus = SESSIONS;
     resume(&mut state);
     state.show(crate::screens::interventions::ID);
-    let said = |state: &State| crate::answer::lines(state, 120)[0].1.clone();
+    let said = |state: &State| crate::answer::lines(state)[0].1.clone();
     assert_eq!(said(&state), "Reading b; its runs will be restored.");
     let problem = base::Problem { what: "gone".into(), r#where: "b".into(), hint: "choose another".into() };
     crate::reduce::reduce(&mut state, crate::action::Action::Resumed(Err(problem)));

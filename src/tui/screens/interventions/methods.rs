@@ -1,5 +1,7 @@
 //! The list of the run's methods, with scores at their best strengths; the method under the cursor is drawn.
 
+use std::rc::Rc;
+
 use super::measured::{method, results, run_models, without};
 use super::{
     BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, ID, METHODS, PARETO, PROBES, ask_point, lines, ran, setup, view, view_mut,
@@ -59,7 +61,11 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
 }
 
 /// Table of R, C, S, the aim and the best strength, with the share of changed model predictions and the distance at that strength.
-pub(crate) fn table(state: &State) -> Table {
+pub(crate) fn table(state: &State) -> Rc<Table> {
+    state.frame.once("list", || made(state))
+}
+
+fn made(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
         let key = key(state, entry);

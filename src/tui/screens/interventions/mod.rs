@@ -17,6 +17,8 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
 use std::collections::BTreeMap;
 
 use ratatui::Frame;
@@ -300,7 +302,7 @@ impl Screen for Interventions {
         labs::by_id(LabId::Interventions).answer(&run.results, &spec.unwrap_or_else(|| run.job.spec.clone()))
     }
 
-    fn table(&self, state: &State, pane: Pane) -> Option<Table> {
+    fn table(&self, state: &State, pane: Pane) -> Option<Rc<Table>> {
         (pane == METHODS).then(|| methods::table(state))
     }
 

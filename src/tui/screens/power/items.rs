@@ -1,5 +1,7 @@
 //! The list next to the charts: training sizes, pairs of systems, tasks of two folders, or changed items.
 
+use std::rc::Rc;
+
 use super::{ID, SIZES, results, sizes, view, view_mut};
 use crate::action::Effect;
 use crate::panes::table::{Row, Table};
@@ -70,7 +72,11 @@ pub(crate) fn shown(state: &State) -> List {
     }
 }
 
-pub(crate) fn table(state: &State) -> Table {
+pub(crate) fn table(state: &State) -> Rc<Table> {
+    state.frame.once("list", || made(state))
+}
+
+fn made(state: &State) -> Table {
     match shown(state) {
         List::Sizes => sizes::table(state),
         List::Pairs => pairs(state),

@@ -9,6 +9,8 @@ mod studies;
 mod tests;
 mod words;
 
+use std::rc::Rc;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -349,10 +351,10 @@ impl Screen for Power {
         .to_owned()
     }
 
-    fn table(&self, state: &State, pane: Pane) -> Option<Table> {
+    fn table(&self, state: &State, pane: Pane) -> Option<Rc<Table>> {
         match pane {
             SIZES => Some(items::table(state)),
-            KNOWN => studies::known_sets(state),
+            KNOWN => studies::known_sets(state).map(Rc::new),
             _ => None,
         }
     }

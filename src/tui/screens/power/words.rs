@@ -171,7 +171,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
 pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
     let list = match state.looked_at(ID) {
-        KNOWN => studies::known_sets(state).map(|table| (KNOWN, table)),
+        KNOWN => studies::known_sets(state).map(|table| (KNOWN, table.into())),
         _ => None,
     };
     let own = || state.place(ID).focus == SIZES && items::shown(state) != List::Sizes;

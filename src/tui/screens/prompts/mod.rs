@@ -15,6 +15,8 @@ mod setup;
 mod tests;
 mod weights;
 
+use std::rc::Rc;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -331,7 +333,7 @@ impl Screen for Prompts {
         }
     }
 
-    fn table(&self, state: &State, pane: Pane) -> Option<Table> {
+    fn table(&self, state: &State, pane: Pane) -> Option<Rc<Table>> {
         (pane == RELATIONS).then(|| relations::table(state))
     }
 

@@ -1,5 +1,7 @@
 //! The relations: number of facts tested, prompts, and a measure over prompts.
 
+use std::rc::Rc;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -42,7 +44,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     table(state).draw(frame, area, state, (RELATIONS, &name), cursor);
 }
 
-pub(crate) fn table(state: &State) -> Table {
+pub(crate) fn table(state: &State) -> Rc<Table> {
+    state.frame.once("list", || made(state))
+}
+
+fn made(state: &State) -> Table {
     let spread = view(state).spread;
     let row = |r: &labs::Tagged<RelationFinding>| {
         let v = &r.value;

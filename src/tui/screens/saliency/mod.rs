@@ -16,6 +16,8 @@ mod setup;
 mod tests;
 mod typed;
 
+use std::rc::Rc;
+
 use std::path::Path;
 
 use ratatui::Frame;
@@ -278,7 +280,7 @@ impl Screen for Saliency {
         }
     }
 
-    fn table(&self, state: &State, pane: Pane) -> Option<List> {
+    fn table(&self, state: &State, pane: Pane) -> Option<Rc<List>> {
         (pane == SENTENCES).then(|| sentences::table(state))
     }
 

@@ -1,5 +1,7 @@
 //! List of the originals that match the filter, with the model's prediction for each and its partners.
 
+use std::rc::Rc;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -88,7 +90,11 @@ pub(crate) fn dimensions(state: &State) -> Vec<String> {
 }
 
 /// Table of the originals with the model's answers: to the original, then to its partners.
-pub(crate) fn table(state: &State) -> Table {
+pub(crate) fn table(state: &State) -> Rc<Table> {
+    state.frame.once("list", || made(state))
+}
+
+fn made(state: &State) -> Table {
     let (found, view, dimensions) = (results(state), view(state), dimensions(state));
     let row = |at: usize| {
         let v = &found.sentences[at].value;
