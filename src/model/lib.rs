@@ -232,7 +232,7 @@ impl Model {
     /// [`ModelError::NoTokenizer`], [`ModelError::Empty`] (a text without tokens), [`ModelError::Config`].
     pub fn batch<S: AsRef<str>>(&self, texts: &[S]) -> Result<Batch> {
         let tokenizer = self.tokenizer()?;
-        let ids: Vec<Vec<u32>> = texts.iter().map(|t| Ok(tokenizer.ids(t.as_ref())?)).collect::<Result<_>>()?;
+        let ids: Vec<Vec<u32>> = texts.iter().map(|t| tokenizer.ids(t.as_ref())).collect::<Result<_>>()?;
         Batch::new(&ids, tokenizer.pad_id())
     }
 

@@ -5,6 +5,7 @@ mod input;
 mod link;
 pub(crate) mod opened;
 mod pace;
+mod taken;
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -22,7 +23,7 @@ pub use end::{ExitReason, ExitReport, TuiError};
 pub use input::translate;
 
 use self::input::add;
-use self::link::{Feed, Item, Link};
+use self::link::{Feed, Link};
 use self::opened::{Over, called, error, resumed, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
@@ -31,7 +32,7 @@ use super::memory::Memory;
 pub use super::outside::Outside;
 use super::panes;
 use super::recording::Recorder;
-use super::reduce::{apply, derive, is_shown, reduce};
+use super::reduce::reduce;
 use super::screens::{SCREENS, screen};
 use super::state::{Opening, Start, State, View};
 use base::Problem;
@@ -47,8 +48,6 @@ const FRAME: Duration = Duration::from_millis(33);
 /// Minimum time between frames caused by the user.
 const INPUT_FRAME: Duration = Duration::from_millis(8);
 const TICK: Duration = Duration::from_millis(150);
-/// Maximum number of engine events handled before input is checked again.
-const BATCH: usize = 256;
 
 pub enum Source {
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
@@ -449,63 +448,6 @@ impl App {
                 }
             }
         }
-    }
-
-    /// Handles this item of the replay on top, and all others already waiting.
-    fn take_over(&mut self, first: Item, feed: &mut Feed) {
-        let mut next = Some(first);
-        while let (Some(Item::Step(step)), true) = (next.take(), self.over.is_some()) {
-            let Some(over) = &mut self.over else { break };
-            let effects = apply(&mut over.state, Action::Played(step));
-            self.carry_out(effects, true);
-            next = feed.try_next();
-        }
-        if let Some(over) = &mut self.over {
-            derive(&mut over.state);
-        }
-        self.leave_example();
-        if self.over.is_none() || matches!(next, Some(Item::End)) {
-            *feed = Feed::Closed;
-        }
-    }
-
-    /// Handles this item of the source, and others already waiting.
-    fn take(&mut self, first: Item, feed: &mut Feed) {
-        let mut next = Some(first);
-        let (mut taken, mut shown) = (0, false);
-        while let Some(item) = next {
-            match item {
-                Item::Event(event) => {
-                    if let Some(action) = self.link.record(&event, self.started) {
-                        self.dispatch(action);
-                    }
-                    shown |= self.apply(Action::Event(Box::new(event)));
-                }
-                Item::Step(step) => shown |= self.apply(Action::Played(step)),
-                Item::Action(action) => self.dispatch(action),
-                Item::End => {
-                    *feed = Feed::Closed;
-                    match &self.state.replay {
-                        None => self.dispatch(Action::EngineGone),
-                        Some(replay) if replay.live => self.dispatch(Action::Played(Step::Ended)),
-                        Some(_) => {}
-                    }
-                }
-            }
-            taken += 1;
-            next = if taken < BATCH && !self.quit { feed.try_next() } else { None };
-        }
-        if shown {
-            derive(&mut self.state);
-        }
-    }
-
-    /// Handles one of several items. True if what the screens show must then be derived.
-    fn apply(&mut self, action: Action) -> bool {
-        let shown = is_shown(&action);
-        let effects = apply(&mut self.state, action);
-        self.carry_out(effects, false);
-        shown
     }
 }
 

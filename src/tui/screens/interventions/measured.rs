@@ -279,34 +279,34 @@ fn pareto_figure(state: &State) -> Option<Figure> {
 /// The inputs of the curves, the plane and its front, as long as results are not changed in place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inputs {
-    /// Address and generation of the shown results.
-    results: (usize, Option<u64>),
-    model: String,
-    oracle: OracleKind,
-    drawn: Option<MethodKey>,
-    marker: f64,
-    scale: Scale,
+    of_plane: (ResultsPlace, String, OracleKind),
+    /// What only the curves depend on: the drawn method, its marker and the scale.
+    of_curves: (Option<MethodKey>, f64, Scale),
 }
+
+/// Address and generation of the shown results.
+type ResultsPlace = (usize, Option<u64>);
 
 fn inputs(state: &State) -> Inputs {
     let generation = state.shown_run(LabId::Interventions).map(|run| run.job.generation);
+    let place = (std::ptr::from_ref(results(state)) as usize, generation);
     Inputs {
-        results: (std::ptr::from_ref(results(state)) as usize, generation),
-        model: view(state).model.clone(),
-        oracle: view(state).oracle,
-        drawn: curve(state).map(|c| c.key.method.clone()),
-        marker: marker(state),
-        scale: scale(state),
+        of_plane: (place, view(state).model.clone(), view(state).oracle),
+        of_curves: (curve(state).map(|c| c.key.method.clone()), marker(state), scale(state)),
     }
 }
 
 /// Derives the curves, the plane and its front again, unless a key or the mouse left their inputs unchanged.
 pub(crate) fn derive_figures(state: &mut State) {
-    let inputs = Some(inputs(state));
-    if !state.view.has_news && view(state).derived_from == inputs {
-        return;
+    let inputs = inputs(state);
+    let before = view_mut(state).derived_from.take().filter(|_| !state.view.has_news);
+    if before.as_ref() != Some(&inputs) {
+        view_mut(state).curves = curves_figure(state);
     }
-    let (curves, pareto, front) = (curves_figure(state), pareto_figure(state), front(state));
-    let view = view_mut(state);
-    (view.curves, view.pareto, view.front, view.derived_from) = (curves, pareto, front, inputs);
+    if before.is_none_or(|before| before.of_plane != inputs.of_plane) {
+        let (pareto, front) = (pareto_figure(state), front(state));
+        let view = view_mut(state);
+        (view.pareto, view.front) = (pareto, front);
+    }
+    view_mut(state).derived_from = Some(inputs);
 }
