@@ -21,8 +21,11 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
 
 /// The settings that distinguish a spec from others of its lab, with labels and values.
 pub fn apart<'a>(spec: &Spec, others: impl IntoIterator<Item = &'a Spec>) -> Vec<String> {
+    let others: Vec<_> = others.into_iter().filter(|other| *other != spec).map(fields).collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
     let (name, mine) = (names(spec.lab()), fields(spec));
-    let others: Vec<_> = others.into_iter().map(fields).collect();
     let differs = |entry: &&(String, String)| others.iter().any(|other| !other.contains(entry));
     let own = mine.iter().filter(differs).map(|(key, value)| format!("{} {value}", name(key)));
     let mut absent: Vec<&str> = others.iter().flatten().map(|(key, _)| key.as_str()).collect();

@@ -216,9 +216,13 @@ pub(crate) fn draw_visible(state: &mut State) {
 
 /// Draws the method `by` rows further down the list.
 pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
-    let len = table(state).order(state.here(), pane).len();
-    let to = moved(cursor(state, pane), by, len);
-    draw_nth(state, pane, to)
+    let (all, order) = (listed(state), table(state).order(state.here(), pane));
+    let drawn = (view(state).method.clone(), view(state).nth);
+    let at = order.iter().position(|i| all[*i] == drawn).unwrap_or(0);
+    match order.get(moved(at, by, order.len())).map(|i| all[*i].clone()) {
+        Some(entry) if entry != drawn => draw(state, entry),
+        _ => Vec::new(),
+    }
 }
 
 /// Draws the next or the previous method in the list that the shown run has.
