@@ -7,11 +7,12 @@ use super::Results;
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use super::decision::decision;
 use super::doubts::{distrusts, doubts, is_unmoved};
-use super::finding::{BehaviourFinding, OptimumFinding};
+use super::finding::{BehaviourFinding, OptimumFinding, ReliabilityFinding};
 use super::key::MethodKey;
 use super::method::Goal;
 use super::oracle::OracleKind;
 use super::registry::find;
+use super::results::Curve;
 use super::settings::examples_for;
 use super::spec::Spec;
 use super::verdict::{NoOptimumFinding, VersusFinding};
@@ -19,7 +20,7 @@ use base::numbers::{percent, probability, score, short};
 use figure::capital;
 use figure::layers::{Count, grouped};
 use lab::answer::asked_of;
-use lab::compared::Number;
+use lab::compared::{Number, StandIn};
 use lab::family::ALPHA;
 use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
@@ -202,8 +203,7 @@ fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKin
 /// for having none.
 pub(crate) fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
-        let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
-        none.any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
+        results.no_optimum(model, key, oracle).is_some() || results.optimum(model, key, oracle).is_some()
     };
     let judged = |key: &MethodKey| !is_control(&key.name) && goal.is_none_or(|goal| goal_of(&key.name) == goal);
     spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key))
@@ -365,7 +365,7 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
         let enough = if with == 0 || !first.is_final {
             "run more examples".to_owned()
         } else {
-            let enough = examples_for(with as f64 / spec.task.examples as f64);
+            let enough = examples_for(&spec.task, with);
             format!("with about {} examples, about {FEW_TO_KEEP} test sentences would", grouped(enough))
         };
         format!(
@@ -396,9 +396,50 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
             level: o.level.unwrap_or(0.95),
             unit: (1.0, ""),
             distrusted,
+            stands_in: None,
         })
     };
-    results.optima.iter().flat_map(of).collect()
+    let at_strengths = results.curves.iter().flat_map(|curve| at_strengths(results, curve));
+    results.optima.iter().flat_map(of).chain(at_strengths).collect()
+}
+
+/// Number of strengths at which runs are compared if one of them has no best strength.
+const STRENGTHS: usize = 5;
+
+/// C, S and R of a curve at some of its strengths, evenly spaced in the sweep, which stand in for those at the best one.
+fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
+    let (key, last) = (&curve.key, curve.points.len().saturating_sub(1));
+    let none = results.no_optimum(&key.model, &key.method, key.oracle);
+    let why =
+        none.map_or(String::new(), |w| format!("{} has no best strength, {}", key.method.title(), w.value.reason));
+    let distrusted = distrusts(results, &key.model, key.oracle);
+    let mut places: Vec<usize> = (0..STRENGTHS).map(|i| i * last / (STRENGTHS - 1)).collect();
+    places.dedup();
+    let points = places.into_iter().filter_map(|at| curve.points.get(at));
+    let of = |point: &Tagged<ReliabilityFinding>| {
+        let p = &point.value;
+        let both = if p.n_c == p.n_s { Count::from(p.n_c) } else { (p.n_c, p.n_s).into() };
+        let is_uncounted = none.is_some() || p.beside.eligible == Some(false);
+        let parts = [
+            ("R", p.reliability, both, is_uncounted),
+            ("C", p.completeness, p.n_c.into(), false),
+            ("S", p.selectivity, p.n_s.into(), is_uncounted),
+        ];
+        parts.map(|(name, value, n, uncounted)| {
+            let of = format!("{name} of {}", key.method.title());
+            Number {
+                name: format!("{of} at {} {}", words(&p.parameter), short(p.value)),
+                group: format!("{}, {}", key.model, oracle_name(key.oracle)),
+                value: value.reported(p.beside.replicates),
+                n,
+                level: point.level.unwrap_or(0.95),
+                unit: (1.0, ""),
+                distrusted: distrusted || uncounted,
+                stands_in: Some(StandIn { of, why: why.clone() }),
+            }
+        })
+    };
+    points.flat_map(of).collect()
 }
 
 #[cfg(test)]

@@ -173,6 +173,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
                 level: s.level.unwrap_or(0.95),
                 unit: (100.0, " points"),
                 distrusted: false,
+                stands_in: None,
             })
         };
         named.into_iter().filter_map(number).collect::<Vec<_>>()
