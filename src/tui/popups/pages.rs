@@ -205,7 +205,7 @@ impl Page for Notices {
     }
 
     fn copy(&self, state: &State) -> Option<String> {
-        let lines: Vec<String> = state.notices().iter().map(|n| n.problem.to_string()).collect();
+        let lines: Vec<String> = state.notices().iter().map(|n| state.in_labels(&n.problem.to_string())).collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())
     }
 
