@@ -19,7 +19,7 @@ use super::verdict::{NoOptimumFinding, VersusFinding};
 use base::numbers::{percent, probability, score, short};
 use figure::capital;
 use figure::layers::{Count, grouped};
-use lab::answer::asked_of;
+use lab::answer::{asked_of, listed};
 use lab::compared::{Number, StandIn};
 use lab::family::ALPHA;
 use lab::interval::{beside, level_title};
@@ -96,7 +96,6 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         }
         says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
-    says[0].extend(before.map(|basis| format!("{}.", capital(&basis))));
     if says[0].is_empty() {
         let none = |model: &String| Some(format!("Undecided: {}", without(results, spec, (model, oracle), None)?));
         let says = spec.models.iter().filter_map(none).collect();
@@ -217,8 +216,8 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. The examples and the intervals of the first one have a sentence of their own; others name theirs if they
-/// differ. The decision names the oracle.
+/// The best method of a goal. The first one names the examples and the meaning of the brackets; others name theirs if they differ. The
+/// decision names the oracle.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
@@ -236,7 +235,8 @@ fn best_sentence(
         true => String::new(),
         false => format!(", by {}", spec.distance.title()),
     };
-    let tail = if before.get_or_insert_with(|| basis.clone()) == &basis { String::new() } else { format!("; {basis}") };
+    let tail = if before.as_ref() == Some(&basis) { String::new() } else { format!("; {basis}") };
+    before.get_or_insert(basis);
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
     let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     format!(
@@ -339,7 +339,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     Some(format!(", behind by {}{interval}, {p}{could}", score(d.mean)))
 }
 
-/// Methods without a best strength that are named with their reason.
+/// Number of different reasons for having no best strength that are named.
 const REASONS: usize = 2;
 
 /// Reason why no method of a model, or none with this goal, has a best strength, if that is so; starts with the number
@@ -355,7 +355,15 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     let all: Vec<_> = results.without.iter().filter(mine).collect();
     let first = all.first()?;
     let so_far = if first.is_final && !waits(results, spec, (model, oracle), goal) { "" } else { " so far" };
-    let reasons = all.iter().take(REASONS).map(|w| format!("{}: {}", w.value.method_key().title(), w.value.reason));
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for w in &all {
+        let name = w.value.method_key().title();
+        match reasons.iter_mut().find(|(reason, _)| *reason == w.value.reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((&w.value.reason, vec![name])),
+        }
+    }
+    let reasons = reasons.iter().take(REASONS).map(|(reason, names)| format!("{}: {reason}", listed(names, "methods")));
     let reasons = reasons.collect::<Vec<_>>().join("; ");
     let curve = results.curve(model, &first.value.method_key(), oracle);
     let counts = curve.and_then(|c| c.points.first()).map(|p| &p.value);

@@ -6,7 +6,7 @@ use crate::verdict::LeakFinding;
 use stats::Estimate;
 
 fn said(results: &Results, spec: &Spec) -> String {
-    decision(results, spec, OracleKind::Mlp).unwrap()
+    decision(results, spec, OracleKind::Mlp).join(" ")
 }
 
 /// Results of one method, with these intervals of C and S.
