@@ -96,6 +96,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         }
         says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
+    says[0].extend(before.map(|basis| format!("{}.", capital(&basis))));
     if says[0].is_empty() {
         let none = |model: &String| Some(format!("Undecided: {}", without(results, spec, (model, oracle), None)?));
         let says = spec.models.iter().filter_map(none).collect();
@@ -216,8 +217,8 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. The first one names the examples and the meaning of the brackets; others name theirs if they differ. The
-/// decision names the oracle.
+/// The best method of a goal. The examples and the intervals of the first one have a sentence of their own; others name theirs if they
+/// differ. The decision names the oracle.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
@@ -235,8 +236,7 @@ fn best_sentence(
         true => String::new(),
         false => format!(", by {}", spec.distance.title()),
     };
-    let tail = if before.as_ref() == Some(&basis) { String::new() } else { format!("; {basis}") };
-    before.get_or_insert(basis);
+    let tail = if before.get_or_insert_with(|| basis.clone()) == &basis { String::new() } else { format!("; {basis}") };
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
     let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     format!(

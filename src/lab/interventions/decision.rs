@@ -46,14 +46,14 @@ impl Verdict {
 /// A verdict and the clause that explains it.
 type Decision = (Verdict, String);
 
-/// The verdicts on all goals that the methods of a run have, for each model: a sentence for each goal. Empty before the first outcome.
-pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
+/// The verdicts on all goals that the methods of a run have, for each model, in one sentence. `None` before the first outcome.
+pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let of_goal = |goal: Goal| -> Vec<(String, Decision)> {
         let of = |model: &String| Some((last_part(model).to_owned(), decide(results, spec, (model, oracle), goal)?));
         spec.models.iter().filter_map(of).collect()
     };
     let mut goals = GOALS.into_iter().map(|goal| (goal, of_goal(goal))).filter(|(_, all)| !all.is_empty());
-    let Some((goal, first)) = goals.next() else { return Vec::new() };
+    let (goal, first) = goals.next()?;
     let target = words(&spec.task.target);
     let asked = match goal {
         Goal::Counterfactual => format!("setting another {target}"),
@@ -63,9 +63,9 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Ve
         [(_, (verdict, why))] if spec.models.len() == 1 => format!("{}: {why}", verdict.word()),
         all => format!("{}, at {asked} with the rest kept", by_model(all)),
     };
-    let second = goals.next().map(|(_, second)| match second.as_slice() {
-        [(_, (verdict, why))] if spec.models.len() == 1 => format!("Removing it: {}, {why}.", verdict.word()),
-        all => format!("Removing it: {}.", by_model(all)),
+    let second = goals.next().map_or(String::new(), |(_, second)| match second.as_slice() {
+        [(_, (verdict, why))] if spec.models.len() == 1 => format!("; removing it: {}, {why}", verdict.word()),
+        all => format!("; removing it: {}", by_model(all)),
     });
     let full = first.iter().all(|(_, (verdict, _))| *verdict == Verdict::Yes);
     let bar = if full { FULLY } else { MOSTLY };
@@ -73,13 +73,12 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Ve
     let judged = results.optima.iter().filter(|o| o.value.oracle == oracle && spec.models.contains(&o.model));
     let is_higher = judged.filter_map(|o| constant_answer(results, o)).any(|floor| floor > bar);
     let floor = if is_higher { ", S above a constant answer" } else { "" };
-    let first = format!(
-        "{} (needs completeness C and selectivity S of {} or more by the {}{floor}).",
+    Some(format!(
+        "{} (needs completeness C and selectivity S of {} or more by the {}{floor}){second}.",
         capital(&head),
         score(bar),
         oracle_name(oracle)
-    );
-    std::iter::once(first).chain(second).collect()
+    ))
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.
