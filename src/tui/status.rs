@@ -25,7 +25,7 @@ use labs::setting::Kind;
 
 const TOAST: usize = 4;
 /// Width of the progress next to the keys, but at most half of the line, and of the outcome of a run.
-const PROGRESS: usize = 48;
+const PROGRESS: usize = 54;
 const OUTCOME: usize = 26;
 const BAR: usize = 10;
 /// Minimum width of the stage next to a bar, in columns.

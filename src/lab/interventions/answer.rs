@@ -264,9 +264,9 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize), texts: Opti
     match how.replicates {
         0 => format!("{intervals} on {examples}"),
         1 => format!("{intervals} on {examples}, 1 training run"),
-        k if is_few(k) => format!(
-            "in brackets the values of {k} training runs ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
-        ),
+        k if is_few(k) => {
+            format!("in brackets the values of {k} training runs (an interval needs {ENOUGH_TRAININGS}) on {examples}")
+        }
         k => format!("{intervals} on {examples}, {k} training runs"),
     }
 }

@@ -39,7 +39,7 @@ fn two_trainings_are_shown_by_their_values() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
-        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give"), "{text}");
+        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more do"), "{text}");
         assert!(text.contains("each run"), "the column is called by what it has\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
