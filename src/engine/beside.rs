@@ -3,7 +3,7 @@
 use crate::board::Run;
 use crate::message::Outcome;
 use base::text::{width, wrapped};
-use labs::compared::{alone, run_name, table, verdict};
+use labs::compared::{alone, replacements, run_name, table, verdict};
 
 /// Lines of at most `room` character cells: the number of differing measurements, the differing settings, and both sets of measurements.
 /// Each run is passed with its number; both belong to the same lab.
@@ -22,6 +22,8 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     } else {
         let shared = labs::share_examples(&a.job.spec, &b.job.spec);
         out.push(verdict(&numbers, shared));
+        out.extend(replacements(n, &numbers, |c| &c.a));
+        out.extend(replacements(m, &numbers, |c| &c.b));
         out.extend(alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a));
         out.extend(alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b));
         let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
@@ -46,7 +48,9 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
 fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
     let name = run_name(n);
     let why = match &run.job.outcome {
-        _ if !labs::by_id(run.job.spec.lab()).numbers(&run.results).is_empty() => return None,
+        _ if labs::by_id(run.job.spec.lab()).numbers(&run.results).iter().any(|n| n.stands_in.is_none()) => {
+            return None;
+        }
         None => "has none yet",
         Some(Outcome::Cancelled) => "was cancelled before its first one",
         Some(Outcome::Failed(_)) => "failed before its first one",

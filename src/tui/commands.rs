@@ -157,7 +157,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "run", "run", "Runs the experiment with these settings; asks first if another run is in progress or nothing has changed since the last one.",
         ["r"], Some(("run", 2)), can_run => job::run;
     "example", "recorded example", "Shows the recorded example of this lab, or returns from it to your own runs.",
-        ["E"], Some(("example", 13)), example::is_offered => example::toggle;
+        ["E"], Some(("example", 14)), example::is_offered => example::toggle;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
     "earlier-run", "earlier run", "Shows the previous run of this lab, with its settings.",
         ["{"], None, runs::several => |s| runs::turn(s, -1);
@@ -166,19 +166,19 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "runs", "all runs", "Lists the runs of this lab, with what each changed, how long it took and how it ended.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
     "compare-runs", "compare two runs", "Compares the run that is shown with another run or the recorded example: the settings that differ, all numbers, and the figures, value by value.",
-        ["D"], None, runs::can_compare => runs::compare;
+        ["D"], Some(("compare", 8)), runs::can_compare => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
     "filter", "filter", "Filters the list: shows only rows that contain the typed text.", ["/"], None, table::filters => table::filter;
     "sort", "sort", "Sorts the list by its next column.", ["s"], None, table::lists => table::next_column;
     "sort-direction", "reverse order", "Reverses the order of the list.",
         ["S"], None, table::lists => table::turn;
-    "select", "mark", "Ticks or unticks the box under the cursor.", ["space"], Some(("tick", 5)), setup::can_select => setup::select;
-    "next-figure", "next figure", "Shows the next figure.", ["]"], Some(("figure", 7)), look::turns => |s| look::turn(s, true);
+    "select", "mark", "Ticks or unticks the box under the cursor.", ["space"], Some(("tick", 4)), setup::can_select => setup::select;
+    "next-figure", "next figure", "Shows the next figure.", ["]"], Some(("figure", 10)), look::turns => |s| look::turn(s, true);
     "previous-figure", "previous figure", "Shows the previous figure.",
-        ["["], Some(("figure", 7)), look::turns => |s| look::turn(s, false);
+        ["["], Some(("figure", 10)), look::turns => |s| look::turn(s, false);
     "settings", "all settings", "Opens the form of all settings, or closes it.",
-        ["e"], Some(("settings", 8)), set_up => setup::toggle_form;
+        ["e"], Some(("settings", 11)), set_up => setup::toggle_form;
     "type-value", "type a value", "Opens a text field for the focused row.",
         ["="], None, set_up => setup::open;
     "undo-setup", "undo", "Undoes the last change to the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
@@ -194,15 +194,15 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "answer", "whole answer", "Shows the whole answer, part of which a small screen may hide.",
         ["A"], None, measures => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
-        ["K"], Some(("terms", 12)), always => |s| popups::show(s, &popups::Glossary);
+        ["K"], Some(("terms", 7)), always => |s| popups::show(s, &popups::Glossary);
     "notices", "messages", "Lists warnings and messages.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
     "family", "comparisons",
         "Lists all comparisons of this session by family, with p-values corrected within each family.",
         ["F"], None, always => |s| popups::show(s, &popups::Family);
-    "menu", "menu", "Opens a menu with further commands of this screen.", ["t"], Some(("menu", 10)), has_menu => popups::menu;
+    "menu", "menu", "Opens a menu with further commands of this screen.", ["t"], Some(("menu", 12)), has_menu => popups::menu;
     "palette", "command palette", "Opens the palette, which runs any command by name.",
-        [":"], Some(("commands", 11)), always => popups::palette;
+        [":"], Some(("commands", 13)), always => popups::palette;
     "help", "help", "Shows all keys, starting with those of this pane; type to search.", ["?"], Some(("help", 0)), always => popups::help;
     "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first if a run is in progress or marks are unsaved.",
         ["q"], Some(("quit", 1)), always => job::ask_quit;
@@ -222,7 +222,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
     "cancel", "stop", "Cancels the question that the screen is waiting for or, if there is none, the run. It never quits.",
-        ["ctrl-c"], Some(("stop", 6)), always => job::interrupt;
+        ["ctrl-c"], Some(("stop", 1)), always => job::interrupt;
 };
 
 static REPLAY: &[Entry] = rows! { Context::Replay;
@@ -233,11 +233,11 @@ static REPLAY: &[Entry] = rows! { Context::Replay;
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
     "timeline", "mark list: timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
-        ["B"], Some(("timeline", 5)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
+        ["B"], Some(("timeline", 16)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
     "replay-slower", "slower", "Halves the speed of the replay.",
-        ["-"], Some(("speed", 4)), replayed => |s| replay::pace(s, 0.5);
+        ["-"], Some(("speed", 15)), replayed => |s| replay::pace(s, 0.5);
     "replay-faster", "faster", "Doubles the speed of the replay.",
-        ["+"], Some(("speed", 4)), replayed => |s| replay::pace(s, 2.0);
+        ["+"], Some(("speed", 15)), replayed => |s| replay::pace(s, 2.0);
 };
 
 static POPUP: &[Entry] = rows! { Context::Popup;

@@ -12,6 +12,27 @@ pub enum HelpLine {
     Command(&'static Entry),
 }
 
+/// The names of Greek letters that the screen uses.
+const GREEK: [(char, &str); 8] = [
+    ('α', "alpha"),
+    ('β', "beta"),
+    ('δ', "delta"),
+    ('ε', "epsilon"),
+    ('κ', "kappa"),
+    ('λ', "lambda"),
+    ('ρ', "rho"),
+    ('φ', "phi"),
+];
+
+/// A text for searches: in lower case, with Greek letters by name, so that `α` and `alpha` find each other.
+pub(crate) fn folded(text: &str) -> String {
+    let text = text.to_lowercase();
+    if text.is_ascii() {
+        return text;
+    }
+    GREEK.iter().fold(text, |text, (letter, name)| text.replace(*letter, name))
+}
+
 /// True if each word of `query` is the start of a word in `text`; both must be in lower case.
 fn begins_words(text: &str, query: &str) -> bool {
     let words = || text.split(|c: char| !c.is_alphanumeric());
@@ -26,8 +47,8 @@ fn begins_words(text: &str, query: &str) -> bool {
 fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
     // Keys are case-sensitive: `K` is not `k`.
     let is_key = keys.iter().any(|key| key.to_string() == query.trim());
-    let query = query.trim().to_lowercase();
-    let (name, doc) = (format!("{} {}", entry.name, entry.title).to_lowercase(), entry.doc.to_lowercase());
+    let query = folded(query.trim());
+    let (name, doc) = (folded(&format!("{} {}", entry.name, entry.title)), folded(entry.doc));
     match () {
         () if is_key || entry.name.starts_with(&query) || entry.title.starts_with(&query) => Some(0),
         () if begins_words(&name, &query) => Some(1),
@@ -42,7 +63,7 @@ pub(crate) const NAMES: usize = 4;
 
 /// Rank of a name that matches a filter: equal, at the start, at the starts of words, inside.
 pub(crate) fn rank_of_name(name: &str, filter: &str) -> Option<usize> {
-    let (name, filter) = (name.to_lowercase(), filter.trim().to_lowercase());
+    let (name, filter) = (folded(name), folded(filter.trim()));
     let matches = [name == filter, name.starts_with(&filter), begins_words(&name, &filter), name.contains(&filter)];
     matches.into_iter().position(|matches| matches)
 }
@@ -91,13 +112,13 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
 /// True if the query equals a term or one of its symbols.
 pub fn is_named(term: &Term, query: &str) -> bool {
     let mut names = std::iter::once(term.name).chain(term.symbol.split(", "));
-    names.any(|name| !name.is_empty() && name.to_lowercase() == query.trim().to_lowercase())
+    names.any(|name| !name.is_empty() && folded(name) == folded(query.trim()))
 }
 
 /// Terms and column headings that match: exact names first, then names that contain the query; none for an empty query.
 pub fn glossary(query: &str) -> Vec<&'static Term> {
-    let query = wanted(query.trim()).to_lowercase();
-    let matches = |text: &str| begins_words(&text.to_lowercase(), &query);
+    let query = folded(wanted(query.trim()));
+    let matches = |text: &str| begins_words(&folded(text), &query);
     let says = |t: &&Term| is_named(t, &query) || matches(&format!("{} {} {}", t.name, t.symbol, t.meaning));
     let matching = labs::glossary().iter().chain(HEADS);
     let mut found: Vec<&Term> = matching.filter(|t| !query.is_empty() && says(t)).collect();
@@ -189,6 +210,20 @@ mod tests {
         let first = help(&state, "").into_iter().next();
         assert!(matches!(first, Some(HelpLine::Heading(Context::Screen(id))) if id == state.view.screen));
         assert!(help(&state, "zqx").is_empty());
+    }
+
+    /// Regression: `?` used to find neither the significance level nor the annotators' agreement for "alpha".
+    #[test]
+    fn greek_letters_are_found_by_name_and_names_by_letter() {
+        for query in ["alpha", "α", "ALPHA"] {
+            let found: Vec<&str> = glossary(query).iter().map(|term| term.name).collect();
+            assert!(
+                found.contains(&"significance level") && found.contains(&"Krippendorff's alpha"),
+                "{query}: {found:?}"
+            );
+        }
+        assert!(glossary("epsilon").iter().any(|term| term.name == "strength"));
+        assert_eq!(rank_of_name("Level α", "alpha"), rank_of_name("Level alpha", "alpha"));
     }
 
     /// Words on the saliency screen that the help used to lack.

@@ -168,10 +168,19 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// Rank of a row that matches a filter, by its label or else by its value and description.
+/// Rank of a row that matches a filter, by its label or else by its value, its choices or its description.
 fn rank(row: &Row, filter: &str) -> Option<usize> {
-    let elsewhere = || format!("{} {}", row.text, row.help).to_lowercase().contains(&filter.trim().to_lowercase());
+    let contains = |text: &str| search::folded(text).contains(&search::folded(filter.trim()));
+    let elsewhere = || contains(&format!("{} {}", row.text, row.help)) || row.choices().iter().any(|c| contains(c));
     search::rank_of_name(&row.label, filter).or_else(|| elsewhere().then_some(search::NAMES))
+}
+
+/// True if a line matches a filter: all lines of a row that matches by its label, text or description, and otherwise the checkboxes whose
+/// names match.
+fn matches(row: &Row, mark: usize, filter: &str) -> bool {
+    let contains = |text: &str| search::folded(text).contains(&search::folded(filter.trim()));
+    let named = matches!(row.kind, Kind::Marks(_)) && row.choices().iter().any(|name| contains(name));
+    !named || search::rank_of_name(&row.label, filter).is_some() || row.choices().get(mark).is_some_and(|c| contains(c))
 }
 
 /// Lines that the cursor reaches: in the form all, by group; in the pane those of the most-used rows.
@@ -183,7 +192,7 @@ pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
         // The group with the best match comes first.
         let best = |of| (0..rows.len()).filter(|row| group(&rows[*row]) == of).filter_map(|row| ranks[row]).min();
         let mut all = lines(rows);
-        all.retain(|line| ranks[line.row].is_some());
+        all.retain(|line| ranks[line.row].is_some() && matches(&rows[line.row], line.mark, filter));
         all.sort_by_cached_key(|line| (best(group(&rows[line.row])), group(&rows[line.row]), ranks[line.row]));
         return all;
     }

@@ -24,8 +24,9 @@ use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
 
 const TOAST: usize = 4;
-/// Width of the progress next to the keys, but at most half of the line.
-const PROGRESS: usize = 48;
+/// Width of the progress next to the keys, but at most half of the line, and of the outcome of a run.
+const PROGRESS: usize = 54;
+const OUTCOME: usize = 26;
 const BAR: usize = 10;
 /// Minimum width of the stage next to a bar, in columns.
 const STAGE: usize = 16;
@@ -314,6 +315,9 @@ fn items(state: &State, room: usize) -> Vec<Item> {
         let mine = |k: &&Key| command_of(state, **k).is_some_and(|other| other.name == e.name);
         let key = state.keymap.keys(e.name).iter().find(mine);
         let Some(key) = key.map(ToString::to_string) else { continue };
+        if e.name == "next-pane" && state.here().form {
+            word = "group";
+        }
         match items.iter_mut().find(|i| i.word == word) {
             Some(item) => item.keys = format!("{}/{key}", item.keys),
             None => items.push(Item { keys: key, word, entry: e }),
@@ -329,9 +333,15 @@ fn items(state: &State, room: usize) -> Vec<Item> {
 }
 
 fn keys(state: &State, area: Rect) -> Vec<Item> {
-    // The progress has a fixed width, so that keys do not appear and disappear with it.
+    // The progress has a fixed width, so that keys do not appear and disappear with it. Outcomes other than failures are short.
     let room = usize::from(area.width);
-    items(state, room.saturating_sub(PROGRESS.min(room / 2)))
+    let failed = |job: &Job| matches!(job.outcome, Some(Outcome::Failed(_)));
+    let long = state.busy() || waiting(state).is_some() || state.board.job().is_some_and(failed);
+    let is_short = !long
+        && state.down.is_none()
+        && state.followed.is_none()
+        && state.replay.as_ref().is_none_or(|r| r.beneath.is_none());
+    items(state, room.saturating_sub(if is_short { OUTCOME } else { PROGRESS }.min(room / 2)))
 }
 
 /// The command whose key is at a column of the status line.

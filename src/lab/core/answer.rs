@@ -3,24 +3,26 @@
 use base::text::last_part;
 use stats::special::student_quantile;
 
-const SENTENCES: usize = 6;
+const SENTENCES: usize = 4;
 /// Maximum number of doubts in the sentence after the results.
 const DOUBTS: usize = 2;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Results, most important first: one claim per sentence, with n and interval.
+    /// Results, most important first: at most four sentences of one claim each, with n and interval.
     pub says: Vec<String>,
+    /// Further results, which come after the doubts.
+    pub evidence: Vec<String>,
     /// All doubts, most serious first.
     pub doubts: Vec<String>,
 }
 
 impl Answer {
-    /// Keeps the first six results and makes external text printable.
+    /// Makes external text printable. Results after the fourth become evidence.
     pub fn new(mut says: Vec<String>, doubts: Vec<String>) -> Self {
-        says.truncate(SENTENCES);
+        let evidence = says.split_off(says.len().min(SENTENCES));
         let clean = |all: Vec<String>| all.iter().map(|text| base::text::printable_message(text)).collect();
-        Self { says: clean(says), doubts: clean(doubts) }
+        Self { says: clean(says), evidence: clean(evidence), doubts: clean(doubts) }
     }
 
     /// The most serious doubts as one sentence; `None` if there are none.
@@ -34,9 +36,9 @@ impl Answer {
         self.doubts.iter().skip(DOUBTS).map(|text| format!("Doubt: {text}."))
     }
 
-    /// The results, then the sentence of doubts.
+    /// The results, the sentence of doubts, and further results.
     pub fn lines(&self) -> Vec<String> {
-        self.says.iter().cloned().chain(self.doubt()).collect()
+        self.says.iter().cloned().chain(self.doubt()).chain(self.evidence.iter().cloned()).collect()
     }
 }
 
@@ -84,10 +86,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_keeps_six_sentences_and_says_two_doubts_first() {
+    fn an_answer_has_four_sentences_and_two_doubts_before_the_rest() {
         let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
         let answer = Answer::new(many(8), many(3));
-        assert_eq!((answer.says.len(), answer.further_doubts().count(), answer.lines().len()), (6, 1, 7));
+        assert_eq!((answer.says.len(), answer.evidence.len(), answer.further_doubts().count()), (4, 4, 1));
+        assert!(answer.lines().len() == 9 && answer.lines()[4].starts_with("Doubt: "), "nothing is lost");
         assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "two of three doubts");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
         assert_eq!(Answer::default().doubt(), None);

@@ -47,7 +47,16 @@ fn values(figure: &Figure, level: f64, distrusted: bool) -> Vec<Number> {
         let (lo, hi) = interval.filter(|_| !is_margin).unwrap_or((f64::NAN, f64::NAN));
         let group = if category.is_some() { label.to_owned() } else { format!("{label}, by {}", figure.x.label) };
         let name = category.unwrap_or_else(|| short(x));
-        Number { name, group, value: Estimate { mean: y, lo, hi }, n, level, unit: (1.0, ""), distrusted }
+        Number {
+            name,
+            group,
+            value: Estimate { mean: y, lo, hi },
+            n,
+            level,
+            unit: (1.0, ""),
+            distrusted,
+            stands_in: None,
+        }
     };
     let of = |layer: &Layer| match layer {
         Layer::Line(l) => l.points.iter().map(|p| number(&l.label, p.x, p.y, p.interval(), p.n)).collect(),
@@ -80,7 +89,7 @@ pub fn by_value(
 /// True if the title names the model and the oracle of numbers that the answer distrusts.
 fn is_distrusted(figure: &Figure, numbers: &[Number]) -> bool {
     let named = |group: &str| group.split(", ").all(|part| figure.title.contains(in_print(part)));
-    numbers.iter().any(|number| number.distrusted && named(&number.group))
+    numbers.iter().any(|number| number.distrusted && number.stands_in.is_none() && named(&number.group))
 }
 
 #[cfg(test)]
@@ -136,6 +145,7 @@ mod tests {
             level: 0.95,
             unit: (1.0, ""),
             distrusted: true,
+            stands_in: None,
         };
         let starred = |numbers: &[Number]| {
             let lines = by_value((1, &f, numbers), (2, &g, &[]), false, 80);

@@ -23,8 +23,19 @@ pub struct Number {
     pub level: f64,
     /// Factor and unit for display: 100 and ` points` for proportions.
     pub unit: (f64, &'static str),
-    /// True if the answer distrusts what measured the number. Its difference then never counts as significant.
+    /// True if the answer does not rely on the number. Its difference then never counts as significant.
     pub distrusted: bool,
+    /// Set for a number that is compared only if the runs do not have another one in common.
+    pub stands_in: Option<StandIn>,
+}
+
+/// Why a number is compared instead of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandIn {
+    /// Name of the other number, in the same group.
+    pub of: String,
+    /// The reason why this run lacks the other number; empty if it has it.
+    pub why: String,
 }
 
 /// A number measured in both runs.
@@ -64,7 +75,22 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
         let difference = Estimate { mean, lo: mean - down, hi: mean + up };
         Some(Common { a: a.clone(), b: b.clone(), difference, p })
     };
-    a.iter().filter_map(beside).collect()
+    let mut all: Vec<Common> = a.iter().filter_map(beside).collect();
+    let has = |c: &Common| c.a.stands_in.is_none().then(|| (c.a.group.clone(), c.a.name.clone()));
+    let main: Vec<(String, String)> = all.iter().filter_map(has).collect();
+    let is_needed = |c: &Common, of: &str| !main.iter().any(|(group, name)| *group == c.a.group && name == of);
+    all.retain(|c| c.a.stands_in.as_ref().is_none_or(|other| is_needed(c, &other.of)));
+    all
+}
+
+/// Explains why numbers stand in for others in a run. `of` selects this run's side.
+pub fn replacements(place: usize, common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
+    let mut reasons: Vec<&str> = common.iter().filter_map(|c| Some(of(c).stands_in.as_ref()?.why.as_str())).collect();
+    reasons.retain(|why| !why.is_empty());
+    reasons.dedup();
+    let run = run_name(place);
+    (!reasons.is_empty())
+        .then(|| format!("{}: {}. Compared at equal strengths instead.", figure::capital(&run), reasons.join("; ")))
 }
 
 /// Replaces model names with their positions, longer names first because one may contain another.
@@ -110,7 +136,7 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
     let doubtful = match doubtful {
         0 => String::new(),
-        n => format!("; {n} more by an oracle that the answer distrusts"),
+        n => format!("; {n} more on which the answer does not rely"),
     };
     format!("{count}{how}{doubtful}{same}.")
 }
@@ -122,7 +148,7 @@ pub fn alone(place: usize, all: &[Number], common: &[Common], of: fn(&Common) ->
         let same = |x: &Number| (x.value.mean.to_bits(), x.n) == (n.value.mean.to_bits(), n.n);
         !common.iter().map(of).any(|x| same(x) && (x.name == n.name || x.name.contains(" | ")))
     };
-    let left: Vec<String> = all.iter().filter(shown).map(full_name).collect();
+    let left: Vec<String> = all.iter().filter(|n| n.stands_in.is_none()).filter(shown).map(full_name).collect();
     let run = if place == 0 { "the example".to_owned() } else { format!("run {place}") };
     let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     let more = if left.len() > NAMED { format!("; and {} more", left.len() - NAMED) } else { String::new() };
@@ -189,7 +215,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
 }
 
 const SAME_IN_BOTH: &str = "The same in both";
-const DISTRUSTED: &str = "No star where the answer distrusts the oracle: its scores may differ for other reasons.";
+const DISTRUSTED: &str = "No star where the answer does not rely on a number, because of its oracle or its strength.";
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";
 /// Explains the comparison of runs that differ only in their models.
@@ -300,192 +326,4 @@ fn adjusted(numbers: &[&Common]) -> Vec<Option<f64>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use stats::intervals::wilson;
-
-    fn number(name: &str, mean: f64, half: f64) -> Number {
-        let value = Estimate { mean, lo: mean - half, hi: mean + half };
-        Number {
-            name: name.into(),
-            group: String::new(),
-            value,
-            n: 100.into(),
-            level: 0.95,
-            unit: (1.0, ""),
-            distrusted: false,
-        }
-    }
-
-    #[test]
-    fn only_what_both_runs_have_is_compared() {
-        let (a, b) = ([number("x", 0.5, 0.03), number("y", 0.1, 0.0)], [number("x", 0.6, 0.04), number("z", 1.0, 0.1)]);
-        let both = common((&a, &[]), (&b, &[]));
-        assert_eq!(both.len(), 1);
-        let d = both[0].difference;
-        assert!((d.mean - 0.1).abs() < 1e-12 && ((d.hi - d.lo) / 2.0 - 0.05).abs() < 1e-12, "{d:?}");
-        // A difference of 0.1 is four standard errors of 0.05 / 1.96.
-        assert!((both[0].p.unwrap() - 8.9e-5).abs() < 1e-5, "{:?}", both[0].p);
-        assert!(table((1, 2), &both, false, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
-    }
-
-    /// Regression: runs with different models used to have no numbers in common.
-    #[test]
-    fn models_in_the_same_place_are_compared() {
-        let models = |names: [&str; 2]| names.map(String::from).to_vec();
-        let (of_a, of_b) = (models(["m", "untrained:m"]), models(["n", "untrained:m"]));
-        let a = [number("accuracy of m", 0.5, 0.1), number("accuracy of untrained:m", 0.2, 0.1)];
-        let b = [number("accuracy of n", 0.6, 0.1), number("accuracy of untrained:m", 0.2, 0.1)];
-        let both = common((&a, &of_a), (&b, &of_b));
-        let names: Vec<&str> = both.iter().map(|c| c.a.name.as_str()).collect();
-        assert_eq!(names, ["accuracy of m | n", "accuracy of untrained:m"]);
-        assert!((both[0].difference.mean - 0.1).abs() < 1e-12);
-        assert!(common((&a, &of_a), (&b[..1], &[])).is_empty());
-    }
-
-    /// Regression: rows used to break at 80 columns with two oracles, and at 120 with one.
-    #[test]
-    fn rows_stand_under_their_model_and_oracle() {
-        let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
-        let all = [of("R of a", "m, MLP oracle"), of("R of a", "m, linear oracle"), of("C of a", "m, MLP oracle")];
-        let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
-        let at = |start: &str| printed.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
-        let order =
-            ["Numbers in both runs: m, MLP oracle", "R of a  ", "C of a  ", "Numbers in both runs: m, linear oracle"]
-                .map(at);
-        assert!(order.is_sorted(), "{printed:?}");
-        // Models in the same position are also matched by their groups.
-        let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);
-        let other = [of("R of a", "n, MLP oracle")];
-        let both = common((&all, &m), (&other, &n));
-        assert_eq!(both.iter().map(|c| c.a.group.as_str()).collect::<Vec<_>>(), ["m | n, MLP oracle"]);
-    }
-
-    /// Regression: the verdict used to count adjusted p-values while rows showed only unadjusted ones.
-    #[test]
-    fn numbers_that_differ_after_holm_are_marked() {
-        let (a, b) =
-            (["x", "y"].map(|name| number(name, 0.5, 0.03)), [number("x", 0.6, 0.04), number("y", 0.56, 0.04)]);
-        let both = common((&a, &[]), (&b, &[]));
-        let printed = table((1, 2), &both, false, usize::MAX);
-        assert_eq!(verdict(&both, false), "2 of 2 numbers differ significantly after Holm's adjustment.");
-        let end = |name: &str| {
-            let row = printed.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
-            row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
-        };
-        // Holm's adjustment of two p-values: the smaller one is doubled, the larger one is unchanged.
-        assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
-    }
-
-    /// Regression: the comparison used to star scores of an oracle that the answer called poorly calibrated.
-    #[test]
-    fn numbers_of_a_distrusted_oracle_have_no_star() {
-        let (a, mut b) = ([number("x", 0.5, 0.03)], [number("x", 0.6, 0.04)]);
-        b[0].distrusted = true;
-        let both = common((&a, &[]), (&b, &[]));
-        let printed = table((1, 2), &both, false, usize::MAX);
-        assert!(!printed.iter().any(|line| line.contains('*')), "{printed:?}");
-        assert!(printed.iter().any(|line| line.starts_with("No star where")), "{printed:?}");
-        assert_eq!(
-            verdict(&both, false),
-            "None of 1 number differs significantly after Holm's adjustment; 1 more by an oracle that the answer distrusts."
-        );
-    }
-
-    #[test]
-    fn a_narrow_table_leaves_out_unadjusted_p_values_then_breaks_names_then_leaves_out_counts() {
-        let a = [number("a number with a rather long name", 0.5, 0.03)];
-        let both = common((&a, &[]), (&[number(&a[0].name, 0.6, 0.04)], &[]));
-        let heads = [usize::MAX, 86, 74, 66, 40].map(|room| {
-            let printed = table((1, 2), &both, false, room);
-            let at = printed.iter().position(|line| line.contains("difference")).unwrap();
-            let rows: Vec<&String> = printed[at..].iter().take_while(|line| !line.is_empty()).collect();
-            assert!(room == 40 || rows.iter().all(|line| width(line) <= room), "{printed:?}");
-            (printed[at].split_whitespace().collect::<Vec<_>>().join(" "), rows.len() - 1)
-        });
-        let after = "run 1 run 2 difference p, Holm";
-        let most = format!("number n {}", after.replace(" p,", " p p,"));
-        let without_p = format!("number n {after}");
-        let fewest = "number difference p, Holm".to_owned();
-        let heads = heads.each_ref().map(|(head, rows)| (head.as_str(), *rows));
-        assert_eq!(
-            heads,
-            [(&*most, 1), (&*without_p, 1), (&*without_p, 2), (&*format!("number {after}"), 2), (&*fewest, 1)]
-        );
-    }
-
-    /// Regression: rows used to follow the order of the first run, which mixed differing and identical numbers.
-    #[test]
-    fn what_differs_most_surely_comes_first() {
-        let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
-        let all = |of: [(&str, f64); 3]| of.map(|(name, mean)| number(name, mean, 0.03));
-        let printed = table((1, 2), &common((&all(a), &[]), (&all(b), &[])), false, 80);
-        let at = |name: &str| printed.iter().position(|line| line.trim_start().starts_with(name)).unwrap();
-        assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
-    }
-
-    /// Regression: the difference of a measurement made by both runs with the same settings used to have a two-sample interval around 0.
-    #[test]
-    fn a_measurement_that_both_runs_made_is_not_tested() {
-        let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];
-        let b = [number("accuracy of n", 0.7, 0.03), number("accuracy of o", 0.6, 0.03)];
-        let models = |name: &str| vec![name.to_owned(), "o".to_owned()];
-        let both = common((&a, &models("m")), (&b, &models("n")));
-        assert_eq!(
-            verdict(&both, true),
-            "1 of 1 number differs significantly after Holm's adjustment; 1 more identical."
-        );
-        let printed = table((1, 2), &both, true, 80);
-        assert_eq!(printed.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{printed:?}");
-        assert!(printed.contains(&"  accuracy of o: .600".to_owned()), "{printed:?}");
-        assert!(printed.iter().any(|line| line.starts_with("Both runs test the same examples")), "{printed:?}");
-        // Runs on different examples are separate measurements.
-        assert!(verdict(&both, false).starts_with("1 of 2 numbers differs"), "{}", verdict(&both, false));
-    }
-
-    #[test]
-    fn equal_runs_are_called_equal() {
-        let a = [number("x", 0.5, 0.03)];
-        let both = common((&a, &[]), (&a, &[]));
-        assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
-        let printed = table((1, 1), &both, false, usize::MAX);
-        assert!(printed.iter().any(|line| line.contains("first  second")), "{printed:?}");
-        assert_eq!(verdict(&[], true), "The runs have no comparable results in common.");
-    }
-
-    /// Source: Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
-    #[test]
-    fn shares_have_the_published_interval() {
-        let share = |k, n| Number { value: wilson(k, n, 0.95), n: (n as usize).into(), ..number("x", 0.0, 0.0) };
-        let d = common((&[share(48, 80)], &[]), (&[share(56, 70)], &[]))[0].difference;
-        assert!((d.mean - 0.2).abs() < 1e-12, "{d:?}");
-        assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");
-    }
-
-    /// Regression: if most methods of a run had no best strength, the table used to name three numbers without giving a reason.
-    #[test]
-    fn numbers_of_one_run_alone_are_named() {
-        let number = |name: &str, mean: f64| Number { n: 9.into(), ..number(name, mean, 0.1) };
-        let (a, b) = (["C", "S", "R", "flips", "n"].map(|name| number(name, 0.5)), [number("C", 0.4)]);
-        let both = common((&a, &[]), (&b, &[]));
-        assert_eq!(
-            alone(0, &a, &both, |c| &c.a).unwrap(),
-            "Not compared: 4 numbers that only the example has (S; R; flips; and 1 more)."
-        );
-        assert_eq!(alone(1, &b, &both, |c| &c.b), None);
-    }
-
-    #[test]
-    fn numbers_without_intervals_have_no_p() {
-        let both = common((&[number("x", 1.0, 0.0)], &[]), (&[number("x", 2.0, 0.0)], &[]));
-        assert_eq!((both[0].p, both[0].difference.lo), (None, 1.0));
-        // Values of two training runs have no interval, and a test needs two intervals.
-        let both = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.6, 0.01)], &[]));
-        assert_eq!(verdict(&both, false), "Nothing is tested: no number has an interval in both runs.");
-        let told = table((1, 2), &both, false, 80).join(" ");
-        let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains(".500 .600 +.100 – –") && words.contains("A difference has an interval"), "{told}");
-        let same = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.5, f64::NAN)], &[]));
-        assert!(verdict(&same, true).starts_with("Nothing differs"), "{}", verdict(&same, true));
-    }
-}
+mod tests;

@@ -186,7 +186,12 @@ pub const TERMS: &[Term] = &[
         "Variance of the gap between two models in one draw, split by source: prompt, name, sample, and the rest.",
     ),
     term("power", "", &[Power], "Probability that a comparison detects a real difference; .80 is customary."),
-    term("level", "α", &[Power], "Probability that a test finds a difference where there is none; .05 is customary."),
+    term(
+        "significance level",
+        "α",
+        &[Power],
+        "Probability that a test finds a difference where there is none; .05 is customary.",
+    ),
     term(
         "smallest detectable difference",
         "MDE",
@@ -219,6 +224,12 @@ pub const TERMS: &[Term] = &[
         "Evidence that may be checked after every item; the test may stop once it reaches 1/α.",
     ),
     term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
+    term(
+        "Krippendorff's alpha",
+        "α",
+        &[Saliency],
+        "Agreement of annotators beyond chance: 1 is perfect agreement, 0 is chance.",
+    ),
     term("rationale", "gold", &[Saliency], "The words that annotators marked as needed for the answer."),
     term(
         "predicted rationale",

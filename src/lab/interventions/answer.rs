@@ -7,19 +7,20 @@ use super::Results;
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use super::decision::decision;
 use super::doubts::{distrusts, doubts, is_unmoved};
-use super::finding::{BehaviourFinding, OptimumFinding};
+use super::finding::{BehaviourFinding, OptimumFinding, ReliabilityFinding};
 use super::key::MethodKey;
 use super::method::Goal;
 use super::oracle::OracleKind;
 use super::registry::find;
+use super::results::Curve;
 use super::settings::examples_for;
 use super::spec::Spec;
 use super::verdict::{NoOptimumFinding, VersusFinding};
 use base::numbers::{percent, probability, score, short};
 use figure::capital;
 use figure::layers::{Count, grouped};
-use lab::answer::asked_of;
-use lab::compared::Number;
+use lab::answer::{asked_of, listed};
+use lab::compared::{Number, StandIn};
 use lab::family::ALPHA;
 use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
@@ -202,8 +203,7 @@ fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKin
 /// for having none.
 pub(crate) fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
-        let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
-        none.any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
+        results.no_optimum(model, key, oracle).is_some() || results.optimum(model, key, oracle).is_some()
     };
     let judged = |key: &MethodKey| !is_control(&key.name) && goal.is_none_or(|goal| goal_of(&key.name) == goal);
     spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key))
@@ -264,9 +264,9 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize), texts: Opti
     match how.replicates {
         0 => format!("{intervals} on {examples}"),
         1 => format!("{intervals} on {examples}, 1 training run"),
-        k if is_few(k) => format!(
-            "in brackets the values of {k} training runs ({ENOUGH_TRAININGS} or more give an interval) on {examples}"
-        ),
+        k if is_few(k) => {
+            format!("in brackets the values of {k} training runs (an interval needs {ENOUGH_TRAININGS}) on {examples}")
+        }
         k => format!("{intervals} on {examples}, {k} training runs"),
     }
 }
@@ -339,7 +339,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     Some(format!(", behind by {}{interval}, {p}{could}", score(d.mean)))
 }
 
-/// Methods without a best strength that are named with their reason.
+/// Number of different reasons for having no best strength that are named.
 const REASONS: usize = 2;
 
 /// Reason why no method of a model, or none with this goal, has a best strength, if that is so; starts with the number
@@ -355,7 +355,15 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     let all: Vec<_> = results.without.iter().filter(mine).collect();
     let first = all.first()?;
     let so_far = if first.is_final && !waits(results, spec, (model, oracle), goal) { "" } else { " so far" };
-    let reasons = all.iter().take(REASONS).map(|w| format!("{}: {}", w.value.method_key().title(), w.value.reason));
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for w in &all {
+        let name = w.value.method_key().title();
+        match reasons.iter_mut().find(|(reason, _)| *reason == w.value.reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((&w.value.reason, vec![name])),
+        }
+    }
+    let reasons = reasons.iter().take(REASONS).map(|(reason, names)| format!("{}: {reason}", listed(names, "methods")));
     let reasons = reasons.collect::<Vec<_>>().join("; ");
     let curve = results.curve(model, &first.value.method_key(), oracle);
     let counts = curve.and_then(|c| c.points.first()).map(|p| &p.value);
@@ -365,7 +373,7 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
         let enough = if with == 0 || !first.is_final {
             "run more examples".to_owned()
         } else {
-            let enough = examples_for(with as f64 / spec.task.examples as f64);
+            let enough = examples_for(&spec.task, with);
             format!("with about {} examples, about {FEW_TO_KEEP} test sentences would", grouped(enough))
         };
         format!(
@@ -396,9 +404,50 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
             level: o.level.unwrap_or(0.95),
             unit: (1.0, ""),
             distrusted,
+            stands_in: None,
         })
     };
-    results.optima.iter().flat_map(of).collect()
+    let at_strengths = results.curves.iter().flat_map(|curve| at_strengths(results, curve));
+    results.optima.iter().flat_map(of).chain(at_strengths).collect()
+}
+
+/// Number of strengths at which runs are compared if one of them has no best strength.
+const STRENGTHS: usize = 5;
+
+/// C, S and R of a curve at some of its strengths, evenly spaced in the sweep, which stand in for those at the best one.
+fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
+    let (key, last) = (&curve.key, curve.points.len().saturating_sub(1));
+    let none = results.no_optimum(&key.model, &key.method, key.oracle);
+    let why =
+        none.map_or(String::new(), |w| format!("{} has no best strength, {}", key.method.title(), w.value.reason));
+    let distrusted = distrusts(results, &key.model, key.oracle);
+    let mut places: Vec<usize> = (0..STRENGTHS).map(|i| i * last / (STRENGTHS - 1)).collect();
+    places.dedup();
+    let points = places.into_iter().filter_map(|at| curve.points.get(at));
+    let of = |point: &Tagged<ReliabilityFinding>| {
+        let p = &point.value;
+        let both = if p.n_c == p.n_s { Count::from(p.n_c) } else { (p.n_c, p.n_s).into() };
+        let is_uncounted = none.is_some() || p.beside.eligible == Some(false);
+        let parts = [
+            ("R", p.reliability, both, is_uncounted),
+            ("C", p.completeness, p.n_c.into(), false),
+            ("S", p.selectivity, p.n_s.into(), is_uncounted),
+        ];
+        parts.map(|(name, value, n, uncounted)| {
+            let of = format!("{name} of {}", key.method.title());
+            Number {
+                name: format!("{of} at {} {}", words(&p.parameter), short(p.value)),
+                group: format!("{}, {}", key.model, oracle_name(key.oracle)),
+                value: value.reported(p.beside.replicates),
+                n,
+                level: point.level.unwrap_or(0.95),
+                unit: (1.0, ""),
+                distrusted: distrusted || uncounted,
+                stands_in: Some(StandIn { of, why: why.clone() }),
+            }
+        })
+    };
+    points.flat_map(of).collect()
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl Verdict {
 /// A verdict and the clause that explains it.
 type Decision = (Verdict, String);
 
-/// The verdicts on all goals that the methods of a run have, for each model. `None` before the first outcome.
+/// The verdicts on all goals that the methods of a run have, for each model, in one sentence. `None` before the first outcome.
 pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let of_goal = |goal: Goal| -> Vec<(String, Decision)> {
         let of = |model: &String| Some((last_part(model).to_owned(), decide(results, spec, (model, oracle), goal)?));
@@ -64,8 +64,8 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
         all => format!("{}, at {asked} with the rest kept", by_model(all)),
     };
     let second = goals.next().map_or(String::new(), |(_, second)| match second.as_slice() {
-        [(_, (verdict, why))] if spec.models.len() == 1 => format!(" Removing it: {}, {why}.", verdict.word()),
-        all => format!(" Removing it: {}.", by_model(all)),
+        [(_, (verdict, why))] if spec.models.len() == 1 => format!("; removing it: {}, {why}", verdict.word()),
+        all => format!("; removing it: {}", by_model(all)),
     });
     let full = first.iter().all(|(_, (verdict, _))| *verdict == Verdict::Yes);
     let bar = if full { FULLY } else { MOSTLY };
@@ -74,7 +74,7 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     let is_higher = judged.filter_map(|o| constant_answer(results, o)).any(|floor| floor > bar);
     let floor = if is_higher { ", S above a constant answer" } else { "" };
     Some(format!(
-        "{} (needs completeness C and selectivity S of {} or more by the {}{floor}).{second}",
+        "{} (needs completeness C and selectivity S of {} or more by the {}{floor}){second}.",
         capital(&head),
         score(bar),
         oracle_name(oracle)
@@ -140,7 +140,7 @@ fn of_method(results: &Results, best: &Tagged<OptimumFinding>) -> Decision {
     }
     if is_few(v.how.replicates) {
         let runs = v.how.replicates;
-        return undecided(format!("{runs} training runs give no interval ({ENOUGH_TRAININGS} or more give one)"));
+        return undecided(format!("{runs} training runs give no interval, {ENOUGH_TRAININGS} or more do"));
     }
     let floor = constant_answer(results, best).unwrap_or(0.0);
     let ends = |b: &Banded| (b.estimate().lo, b.estimate().hi);

@@ -24,7 +24,6 @@ use super::method::Goal;
 use super::oracle::OracleKind;
 use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
-use super::verdict::NoOptimumFinding;
 use super::{find, looks};
 use figure::layers::{Count, Datum, Intervals, Line, Rule, counted, grouped};
 use figure::role::BLACK;
@@ -131,7 +130,9 @@ pub fn curves(
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
     }
-    let mut names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
+    // A method on whose S and R the answer does not rely is marked here as elsewhere.
+    let mark = |c: &&Curve| if results.no_optimum(model, &c.key.method, oracle).is_some() { "!" } else { "" };
+    let mut names: Vec<String> = drawn.iter().map(|c| format!("{}{}", c.key.method.title(), mark(c))).collect();
     let last = names.pop().unwrap_or_default();
     let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
@@ -379,17 +380,14 @@ fn say_missing<'a>(
 ) {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for method in methods.filter(|m| results.optimum(model, m, oracle).is_none()) {
-        let of_method = |o: &&Tagged<NoOptimumFinding>| {
-            o.model == model && o.value.oracle == oracle && o.value.method_key() == *method
-        };
-        let Some(none) = results.without.iter().find(of_method) else { continue };
+        let Some(none) = results.no_optimum(model, method, oracle) else { continue };
         match reasons.iter_mut().find(|(reason, _)| *reason == none.value.reason) {
             Some((_, names)) => names.push(method.title()),
             None => reasons.push((&none.value.reason, vec![method.title()])),
         }
     }
     let said = |(reason, names): (&str, Vec<String>)| {
-        ("no best strength".to_owned(), format!("{}, {reason}", names.join(", ")))
+        ("no best strength (!)".to_owned(), format!("{}, {reason}", names.join(", ")))
     };
     provenance.entries.extend(reasons.into_iter().map(said));
 }

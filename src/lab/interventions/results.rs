@@ -153,6 +153,29 @@ impl Results {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
+    /// The reason why a method has no optimum; `None` if it has one, or is not finished.
+    pub fn no_optimum(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Tagged<NoOptimumFinding>> {
+        let mine = |o: &&Tagged<NoOptimumFinding>| {
+            o.model == model && o.value.oracle == oracle && o.value.method_key() == *method
+        };
+        self.without.iter().find(mine).filter(|_| self.optimum(model, method, oracle).is_none())
+    }
+
+    /// The measured point of a method without an optimum that is nearest to the default strength, which is chosen without looking at
+    /// results.
+    pub fn at_default(
+        &self,
+        model: &str,
+        method: &MethodKey,
+        oracle: OracleKind,
+    ) -> Option<&Tagged<ReliabilityFinding>> {
+        let none = self.no_optimum(model, method, oracle)?;
+        let default = find(&none.value.method)?.parameter.default;
+        let away = |p: &Tagged<ReliabilityFinding>| (p.value.value - default).abs();
+        let points = &self.curve(model, method, oracle)?.points;
+        points.iter().min_by(|a, b| away(a).total_cmp(&away(b)))
+    }
+
     /// Numbers of examples used for an optimum's completeness and selectivity, taken from the point on its curve.
     pub fn counts(&self, o: &Tagged<OptimumFinding>) -> (usize, usize) {
         let curve = self.curve(&o.model, &o.value.method_key(), o.value.oracle);

@@ -202,21 +202,28 @@ const TEST: f64 = 0.2;
 
 /// A warning if few test sentences will have an attractor.
 pub fn few_examples(task: &TaskSpec) -> Option<String> {
-    let attractors: f64 = Frequencies::natural().cells().iter().flat_map(|row| &row[1..]).sum();
-    let share = TEST * attractors;
-    let tested = (share * task.examples as f64).round() as usize;
+    let tested = (tested_with_attractor() * task.examples as f64).round() as usize;
     (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
         format!(
             "about {tested} test sentences will have an attractor, which may be too few to judge selectivity; about {} \
              examples would give {FEW_TO_KEEP}",
-            grouped(examples_for(share))
+            grouped(examples_for(task, tested))
         )
     })
 }
 
-/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up. `share` is the share of
-/// examples that have this property.
-pub(crate) fn examples_for(share: f64) -> usize {
+/// Expected share of the examples that are test sentences with an attractor.
+fn tested_with_attractor() -> f64 {
+    let attractors: f64 = Frequencies::natural().cells().iter().flat_map(|row| &row[1..]).sum();
+    TEST * attractors
+}
+
+/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up. With attractors, the
+/// share of these is known, so the number is the same before and after a run. Otherwise it follows from `with`, the number of them in the
+/// task's examples.
+pub(crate) fn examples_for(task: &TaskSpec, with: usize) -> usize {
+    let counted = with.max(1) as f64 / task.examples as f64;
+    let share = if task.has_attractors() { tested_with_attractor() } else { counted };
     (FEW_TO_KEEP as f64 / share / 500.0).ceil() as usize * 500
 }
 

@@ -297,6 +297,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         level: level.unwrap_or(0.95),
         unit: (100.0, " points"),
         distrusted: false,
+        stands_in: None,
     };
     let accuracy = results.configurations.iter().map(|c| {
         let v = &c.value;

@@ -102,8 +102,10 @@ fn decides(results: &Results) -> Option<String> {
         format!(", or {:.0} {} if both prompts are chosen on other facts", 100.0 * e.mean, ends(e))
     });
     let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
+    let all = results.models().len();
+    let of = if all > 1 { format!(", the first of {all} models,") } else { String::new() };
     Some(format!(
-        "The prompt {matters}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
+        "The prompt {matters}: {}{of} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
         last_part(first),
         within(best),
         level_title(summary.level),
@@ -127,9 +129,36 @@ fn unstable(results: &Results) -> Option<String> {
     let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
     let share = v.unstable.map_or(String::new(), |e| format!(" ({})", within(e)));
     Some(format!(
-        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}.",
-        v.relations
+        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}{}.",
+        v.relations,
+        swapped(results).unwrap_or_default()
     ))
+}
+
+/// The number of relations in which two models change places without a tie: one is better with one prompt, and worse with another.
+fn swapped(results: &Results) -> Option<String> {
+    let models = results.models();
+    let swaps = |relation: &str| {
+        let mine = results.scores.iter().filter(|s| s.value.relation == relation);
+        let mut by_prompt: Vec<Vec<Option<f64>>> = Vec::new();
+        for score in mine {
+            let (Some(prompt), Some(model)) = (score.value.prompt_index, models.iter().position(|m| *m == score.model))
+            else {
+                continue;
+            };
+            if by_prompt.len() <= prompt {
+                by_prompt.resize(prompt + 1, vec![None; models.len()]);
+            }
+            by_prompt[prompt][model] = Some(score.value.p_at_1.mean);
+        }
+        let pairs = (0..models.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let ahead = |a: usize, b: usize| by_prompt.iter().any(|p| p[a].zip(p[b]).is_some_and(|(a, b)| a > b));
+        pairs.into_iter().any(|(a, b)| ahead(a, b) && ahead(b, a))
+    };
+    let (n, level) = (results.relations.len(), results.summaries.iter().find_map(|s| s.level)?);
+    let count = results.relations.iter().filter(|r| swaps(&r.value.relation)).count();
+    let interval = (n > 0).then(|| stats::intervals::share(count as u64, n as u64, level))?;
+    Some(format!("; in {count} of {n} ({}), two models change places without a tie", within(interval)))
 }
 
 /// Share of answers that are the same under every name of their subject.
@@ -173,6 +202,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
                 level: s.level.unwrap_or(0.95),
                 unit: (100.0, " points"),
                 distrusted: false,
+                stands_in: None,
             })
         };
         named.into_iter().filter_map(number).collect::<Vec<_>>()
@@ -210,6 +240,19 @@ mod tests {
         results.tuned.clear();
         let after = said(&results);
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
+    }
+
+    /// Regression: the answer used to count only changes of the order that include ties.
+    #[test]
+    fn strict_reversals_are_counted_beside_ties() {
+        let mut results = crate::testing::results();
+        let relations = results.relations.len();
+        assert!(swapped(&results).unwrap().starts_with(&format!("; in 1 of {relations} (")), "{:?}", swapped(&results));
+        // With equal scores under one prompt, no model is ever strictly behind.
+        let best = results.scores.iter().filter(|s| s.value.prompt_index.is_some()).map(|s| s.value.p_at_1);
+        let best = best.max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap();
+        results.scores.iter_mut().filter(|s| s.value.prompt_index == Some(0)).for_each(|s| s.value.p_at_1 = best);
+        assert!(swapped(&results).unwrap().starts_with(&format!("; in 0 of {relations} (")), "{:?}", swapped(&results));
     }
 
     /// Regression: the scores of the best and worst prompt, and the prompt's share of the gap's variance, used to have no interval.

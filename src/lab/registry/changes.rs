@@ -1,6 +1,6 @@
 //! Differences between two specs.
 
-use super::{LabId, Spec, settings};
+use super::{LabId, Spec, settings, settings_of};
 use base::text::printable_label;
 use lab::setting::Known;
 
@@ -66,6 +66,7 @@ pub fn with_labels(lab: LabId, text: &str) -> String {
     })
 }
 
+/// The fields of a spec with their values. An empty value is shown as on the settings form, where it may mean all or the default.
 fn fields(spec: &Spec) -> Vec<(String, String)> {
     let text = spec.to_toml();
     let mut section = String::new();
@@ -76,6 +77,13 @@ fn fields(spec: &Spec) -> Vec<(String, String)> {
             (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), plain(value))),
             (_, Some((key, value))) => out.push((format!("{section}.{key}"), plain(value))),
             _ => {}
+        }
+    }
+    if out.iter().any(|(_, value)| value.is_empty()) {
+        let shown = settings_of(spec, &Known::default());
+        for (key, value) in out.iter_mut().filter(|(_, value)| value.is_empty()) {
+            let setting = shown.iter().find(|s| s.key == *key).filter(|s| !s.value.is_empty());
+            *value = setting.map_or_else(|| "none".into(), |s| s.value.clone());
         }
     }
     out
@@ -101,8 +109,7 @@ pub fn share_examples(a: &Spec, b: &Spec) -> bool {
 
 /// A value without TOML's quotes and brackets.
 fn plain(value: &str) -> String {
-    let plain = value.trim_matches(['[', ']']).replace('"', "");
-    if plain.is_empty() { "none".into() } else { plain }
+    value.trim_matches(['[', ']']).replace('"', "")
 }
 
 #[cfg(test)]
@@ -118,6 +125,16 @@ mod tests {
         b.common_mut().set_models(vec!["gpt2-mini".into()]);
         let printed = changes(&a, &b);
         assert!(printed[0].starts_with("models ") && printed[0].contains("gpt2-mini"), "{printed:?}");
+    }
+
+    /// Regression: a run on all functional relations used to be described as `relations capital → none`.
+    #[test]
+    fn an_empty_list_is_described_by_what_it_selects() {
+        let all = Spec::parse("lab = \"prompts\"\nmodels = [\"bert-mini\"]\n", "all").unwrap();
+        let some = "lab = \"prompts\"\nmodels = [\"bert-mini\"]\n[data]\nrelations = [\"capital\"]\n";
+        let one = Spec::parse(some, "one").unwrap();
+        assert_eq!(changes(&one, &all), ["relations capital → functional"]);
+        assert_eq!(apart(&all, [&one]), ["relations functional"]);
     }
 
     /// Regression: changing one side of a comparison used to list all models twice.

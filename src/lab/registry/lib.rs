@@ -203,8 +203,13 @@ macro_rules! labs {
 
         /// The settings of a lab with the values of its default experiment.
         pub fn settings(lab: LabId, known: &setting::Known) -> Vec<setting::Described> {
-            match lab {
-                $( LabId::$Lab => setting::describe(&$module::settings::settings(), &$module::Spec::shipped(), known), )+
+            settings_of(&Spec::shipped(lab), known)
+        }
+
+        /// The settings of a spec's lab, with the values of this spec.
+        pub(crate) fn settings_of(spec: &Spec, known: &setting::Known) -> Vec<setting::Described> {
+            match spec {
+                $( Spec::$Lab(spec) => setting::describe(&$module::settings::settings(), spec, known), )+
             }
         }
 

@@ -212,6 +212,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         level: level.unwrap_or(0.95),
         unit: (1.0, ""),
         distrusted: false,
+        stands_in: None,
     };
     let overall = || {
         let all = |i: &&Tagged<InterpretabilityFinding>| {

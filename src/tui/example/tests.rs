@@ -205,7 +205,8 @@ fn the_example_names_what_it_is_of_where_the_settings_differ() {
 fn every_sentence_of_the_shipped_answers_has_an_interval() {
     for lab in labs::LABS {
         let example = recorded(lab.id()).unwrap();
-        let says = lab.answer(&example.run.results, &example.run.job.spec).says;
+        let answer = lab.answer(&example.run.results, &example.run.job.spec);
+        let says = [answer.says, answer.evidence].concat();
         let honest = |text: &String| text.contains(['[', '±']) || text.contains("without an interval");
         // The first sentence of the interventions lab decides about the scores in the next ones.
         let honest = |text: &String| {

@@ -15,7 +15,7 @@ use crate::layout::{inside, scrolled};
 use crate::popups;
 use crate::reduce::look;
 use crate::screen::Pane;
-use crate::search::is_named;
+use crate::search::{folded, is_named};
 use crate::setup;
 use crate::state::{Place, Prompt, Purpose, State, moved};
 use crate::theme::Role;
@@ -78,10 +78,11 @@ impl Table {
     /// Row indices in display order; rows whose first column starts with the filter come first.
     pub(crate) fn order(&self, place: &Place, pane: Pane) -> Vec<usize> {
         let listed = place.listed.get(&pane);
-        let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
+        let wanted = listed.map_or(String::new(), |l| folded(&l.filter));
         let (column, down) = self.sorting(listed);
-        let begins = |i: usize| self.rows[i].cells[0].0.to_lowercase().starts_with(&wanted);
-        let occurs = |i: &usize| self.rows[*i].cells.iter().any(|(text, _)| text.to_lowercase().contains(&wanted));
+        let begins = |i: usize| folded(&self.rows[i].cells[0].0).starts_with(&wanted);
+        let occurs =
+            |i: &usize| wanted.is_empty() || self.rows[*i].cells.iter().any(|(text, _)| folded(text).contains(&wanted));
         let mut order: Vec<usize> = (0..self.rows.len()).filter(occurs).collect();
         order.sort_by(|a, b| {
             let (x, y) = (&self.rows[*a], &self.rows[*b]);
@@ -135,17 +136,26 @@ impl Table {
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
         let filter = listed.map_or("", |l| l.filter.as_str());
         let key = state.keymap.short_label("filter");
-        // Without a note, rows that always come last would look unsorted.
-        let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
-        let title = match (filter, held) {
-            ("", Some(word)) => format!("{name} ({}), {word} last", order.len()),
-            ("", None) => format!("{name} ({})  {key} filter", order.len()),
-            (text, _) => format!("{name} ({} of {}, best match first)  {key} {text}", order.len(), self.rows.len()),
-        };
         let inner = inside(area);
         let room = usize::from(inner.width).saturating_sub(2);
         let selected = listed.map_or(0, |l| l.column);
         let (shown, first) = self.fitting(room, selected);
+        let (column, down) = self.sorting(listed);
+        // Without a note, rows that always come last would look unsorted.
+        let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
+        let held = held.map_or(String::new(), |word| format!(", {word} last"));
+        // The heading of the sort column has a sign; if that column does not fit, the title names it.
+        let is_shown = column == 0 || shown.iter().any(|(k, _)| *k == column);
+        let by =
+            if is_shown { String::new() } else { format!(" by {}{}", self.columns[column], Self::sign(state, down)) };
+        let then = if is_shown { String::new() } else { format!(", then{by}") };
+        let title = match filter {
+            "" if held.is_empty() && by.is_empty() => format!("{name} ({})  {key} filter", order.len()),
+            "" => format!("{name} ({}){by}{held}", order.len()),
+            text => {
+                format!("{name} ({} of {})  {key} {text}, best match first{then}{held}", order.len(), self.rows.len())
+            }
+        };
         let most = usize::from(area.width.saturating_sub(6));
         let dropped = match self.columns.len().saturating_sub(shown.len() + 1) {
             0 => String::new(),
@@ -154,17 +164,9 @@ impl Table {
         };
         let title = if width(&title) + width(&dropped) <= most { title + &dropped } else { title };
         frame.render_widget(pane_block(state, pane, &fit(&title, most)), area);
-        let (column, down) = self.sorting(listed);
         let theme = state.theme();
         let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
-        // With a filter, the best matches come first, regardless of the sort column.
-        let sign = |k: usize| match (k == column && filter.is_empty(), down, ascii) {
-            (false, ..) => "",
-            (true, true, false) => "▾",
-            (true, false, false) => "▴",
-            (true, true, true) => "v",
-            (true, false, true) => "^",
-        };
+        let sign = |k: usize| if k == column { Self::sign(state, down) } else { "" };
         let beside = |text: &str, columns: usize| format!(" {}{text}", " ".repeat(columns.saturating_sub(width(text))));
         let head = |k: usize| format!("{}{}", self.columns[k], sign(k));
         let mut rows = inner.rows();
@@ -204,6 +206,16 @@ impl Table {
             frame.render_widget(Line::from(Span::styled(format!("{mark} {text}"), theme.style(role))), row);
         }
         scroll_mark(frame, area, state, (from, height, order.len()));
+    }
+
+    /// The sign of the sort column.
+    fn sign(state: &State, down: bool) -> &'static str {
+        match (down, state.view.glyphs == crate::state::Glyphs::Ascii) {
+            (true, false) => "▾",
+            (false, false) => "▴",
+            (true, true) => "v",
+            (false, true) => "^",
+        }
     }
 
     /// Draws the legend of the columns in the `spare` rows at the bottom.
@@ -251,7 +263,7 @@ pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, h
     }
 }
 
-/// The list that `/`, `s` and `S` act on: the focused pane, or the lab's list.
+/// The list that `/` acts on: the focused pane, or the lab's list.
 fn target(state: &State) -> Option<(Pane, Rc<Table>)> {
     let screen = state.screen();
     let focus = state.here().focus;
@@ -259,9 +271,17 @@ fn target(state: &State) -> Option<(Pane, Rc<Table>)> {
     [Some(focus), list].into_iter().flatten().find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
-/// True if a visible list can be sorted.
+/// True if the focused pane is a list that can be sorted.
 pub(crate) fn lists(state: &State) -> bool {
-    !state.here().form && target(state).is_some()
+    !state.here().form && state.screen().table(state, state.here().focus).is_some()
+}
+
+/// Explains why the focused pane cannot be sorted, and which one can.
+pub(crate) fn unsorted(state: &State) -> String {
+    let other = target(state).map_or(String::new(), |(pane, _)| {
+        format!("; {} moves to {}, which can", state.keymap.short_label("next-pane"), pane.0)
+    });
+    format!("{} has no columns to sort by{other}", state.here().focus.0)
 }
 
 /// True if a visible list can be filtered.
@@ -284,7 +304,7 @@ pub(crate) fn filter_of(place: &Place, pane: Pane) -> &str {
 
 /// True if a text contains the filter of a pane.
 pub(crate) fn occurs(place: &Place, pane: Pane, text: &str) -> bool {
-    text.to_lowercase().contains(&filter_of(place, pane).to_lowercase())
+    folded(text).contains(&folded(filter_of(place, pane)))
 }
 
 /// Formats the title of a list without columns on a border of `columns` cells, with its filter or, if it fits, the filter key.
@@ -414,8 +434,8 @@ pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
 }
 
 fn sort(state: &mut State, change: impl FnOnce((usize, bool), &Table) -> (usize, bool)) -> Vec<Effect> {
-    let Some((pane, table)) = target(state) else { return Vec::new() };
-    state.focus_on(pane);
+    let pane = state.here().focus;
+    let Some(table) = state.screen().table(state, pane) else { return Vec::new() };
     let now = table.sorting(state.here().listed.get(&pane));
     let next = change(now, &table);
     state.here_mut().listed.entry(pane).or_default().sort = Some(next);

@@ -82,7 +82,8 @@ impl Page for Answer {
         let count = answer.doubts.len();
         let numbered = |(i, text): (usize, &String)| format!("Doubt {} of {count}: {text}.", i + 1);
         let doubts = answer.doubts.iter().enumerate().map(|doubt| (Role::Warning, numbered(doubt)));
-        let all = asked.into_iter().chain(says).chain(doubts);
+        let evidence = answer.evidence.iter().map(|text| (Role::Text, text.clone()));
+        let all = asked.into_iter().chain(says).chain(doubts).chain(evidence);
         all.flat_map(|(role, text)| {
             let lines = wrapped(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)));
             lines.chain([Line::default()])
@@ -205,7 +206,7 @@ impl Page for Notices {
     }
 
     fn copy(&self, state: &State) -> Option<String> {
-        let lines: Vec<String> = state.notices().iter().map(|n| n.problem.to_string()).collect();
+        let lines: Vec<String> = state.notices().iter().map(|n| state.in_labels(&n.problem.to_string())).collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())
     }
 

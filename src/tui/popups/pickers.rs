@@ -9,7 +9,7 @@ use crate::action::{Document, Effect, Existing, Export};
 use crate::reduce::job;
 use crate::screens::SCREENS;
 use crate::setup::{self, Row};
-use crate::state::State;
+use crate::state::{Recording, State};
 use crate::theme::Role;
 use base::numbers::{about, seconds};
 use base::text::{printable, shortened};
@@ -90,16 +90,25 @@ pub(crate) struct Quit;
 
 const QUIT: [&str; 3] = ["Stop the run cleanly, then quit", "Quit at once", "Back"];
 
+/// Says what remains after quitting, and where.
+fn kept(state: &State) -> String {
+    match &state.recording {
+        Recording::On(name) => format!("; its results so far stay in session {}", printable(name)),
+        Recording::Off | Recording::Failed(_) => "; its results are not saved".into(),
+    }
+}
+
 impl Picker for Quit {
     fn name(&self) -> &'static str {
         "quit"
     }
 
     fn title(&self, state: &State) -> String {
+        let kept = kept(state);
         match state.queue.len() {
-            0 => "A run is in progress".into(),
-            1 => "A run is in progress and 1 waits".into(),
-            n => format!("A run is in progress and {n} wait"),
+            0 => format!("A run is in progress{kept}"),
+            1 => format!("A run is in progress{kept}; 1 more waits"),
+            n => format!("A run is in progress{kept}; {n} more wait"),
         }
     }
 

@@ -17,6 +17,7 @@ use crossterm::event::KeyCode;
 use super::action::{Action, Effect, Exported, Saved};
 use super::commands::{COMMANDS, Context, Entry, command_of, number_of};
 use super::key::Key;
+use super::panes::table;
 use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
 use super::state::{Pending, Popup, Recording, State};
@@ -249,6 +250,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
                 state.keymap.short_label("back")
             )
         }
+        () if command.name.starts_with("sort") => table::unsorted(state),
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has only one run in the recording".into()
         }
@@ -267,7 +269,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
                     state.keymap.short_label("run")
                 )
             }
-            Some(Some(_)) if ["filter", "sort"].contains(&command.name) => "not available for this list".into(),
+            Some(Some(_)) if command.name == "filter" => "not available for this list".into(),
             Some(Some(_)) => "not available here".to_owned(),
         },
     };

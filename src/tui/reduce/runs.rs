@@ -38,11 +38,17 @@ pub(crate) fn number(state: &State, generation: Generation) -> Option<usize> {
     state.board.runs.iter().position(|run| run.job.generation == generation).map(|place| place + 1)
 }
 
-/// Formats the number of the shown run and the number of runs in the session: `run 2 of 3`; `None` for a single run.
+/// Formats the number of the shown run and the number of runs in the session: `run 2 of 3`, or `run 3 of 3 (1 of 1 in this lab)` if some
+/// belong to other labs; `None` for a single run.
 pub(crate) fn place(state: &State) -> Option<String> {
     let of = state.board.runs.len();
-    let generation = state.board.run_of(lab(state)?)?.job.generation;
-    number(state, generation).filter(|_| of > 1).map(|n| format!("run {n} of {of}"))
+    let lab = lab(state)?;
+    let generation = state.board.run_of(lab)?.job.generation;
+    let number = number(state, generation).filter(|_| of > 1)?;
+    let mine: Vec<Generation> = state.board.runs_of(lab).map(|run| run.job.generation).collect();
+    let here = mine.iter().position(|other| *other == generation).filter(|_| mine.len() < of);
+    let here = here.map_or(String::new(), |place| format!(" ({} of {} in this lab)", place + 1, mine.len()));
+    Some(format!("run {number} of {of}{here}"))
 }
 
 /// Shows a later run, or an earlier one.

@@ -44,7 +44,12 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
                 let line = lines[number];
                 let above = at.checked_sub(1).filter(|above| *above >= first).and_then(|above| drawn[above]);
                 let begins = above.is_none_or(|above| lines[above].row != line.row);
-                row_line(state, &rows[line.row], line, (area, begins), state.focused(PANE) && number == here)
+                let below = drawn.get(at + 1).copied().flatten();
+                let ends = !form && below.is_none_or(|below| lines[below].row != line.row);
+                let of_row = drawn.iter().flatten().map(|number| lines[*number]).filter(|l| l.row == line.row);
+                let more = if ends { ticked_elsewhere(&rows[line.row], of_row) } else { 0 };
+                let cursor = state.focused(PANE) && number == here;
+                row_line(state, &rows[line.row], line, (area, begins, more), cursor)
             }
         };
         frame.render_widget(line, area);
@@ -73,12 +78,30 @@ fn heading(state: &State, rows: &[Row], lines: &[RowLine], next: Option<usize>) 
     Line::styled(format!(" {title}"), state.theme().style(Role::Title))
 }
 
-fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool), cursor: bool) -> Line<'static> {
+/// Number of a row's ticked checkboxes that are not among the drawn ones.
+fn ticked_elsewhere(row: &Row, drawn: impl Iterator<Item = RowLine>) -> usize {
+    let Value::Marks(on) = &row.value else { return 0 };
+    let ticked = on.iter().filter(|on| **on).count();
+    ticked - drawn.filter(|line| on.get(line.mark) == Some(&true)).count()
+}
+
+/// A line of the settings. `begins` is true for the first line of its row, and `more` counts ticked checkboxes that are not drawn.
+fn row_line(
+    state: &State,
+    row: &Row,
+    at: RowLine,
+    (area, begins, more): (Rect, bool, usize),
+    cursor: bool,
+) -> Line<'static> {
     let (theme, form) = (state.theme(), state.here().form);
     let mark = state.view.glyphs.cursor(cursor);
     let star = if row.changed { "*" } else { "" };
     // Only the first of several checkboxes has the label.
-    let label = if begins { format!("{mark}{}{star}", row.label) } else { mark.to_owned() };
+    let label = match (begins, more) {
+        (true, _) => format!("{mark}{}{star}", row.label),
+        (false, 0) => mark.to_owned(),
+        (false, more) => format!("{mark}+{more} more: {}", state.keymap.short_label("open")),
+    };
     let label = format!("{} ", pad(&label, usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
     let value_role = match (row.changed, cursor) {
@@ -174,7 +197,7 @@ fn limits(state: &State, name: &str) -> String {
 }
 
 /// A row without a slider, in about `room` columns.
-fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
+pub(super) fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
     match (&row.kind, &row.value) {
         (Kind::Marks(names), Value::Marks(on)) => {
             let sign = state.view.glyphs.check(on.get(mark).copied().unwrap_or(false));
@@ -189,6 +212,8 @@ fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
             let left = room.saturating_sub(width(sign) + 1 + width(&rest)).max(NAME);
             format!("{sign} {}{rest}", fit_end(&short, left))
         }
-        _ => fit_end(&row.text, room).into_owned(),
+        // The end of a path distinguishes it; other texts begin with what matters.
+        (Kind::File(_), _) => fit_end(&row.text, room).into_owned(),
+        _ => fit(&row.text, room).into_owned(),
     }
 }

@@ -116,6 +116,11 @@ impl Row {
         if at < before { Some(Value::Unset) } else { stops.get(at - before).copied().map(Value::Number) }
     }
 
+    /// Names of the choices; empty for a row without any.
+    pub(super) fn choices(&self) -> &[String] {
+        if let Kind::Marks(names) | Kind::Choice(names) = &self.kind { names } else { &[] }
+    }
+
     pub(super) fn lines(&self) -> usize {
         if let Kind::Marks(names) = &self.kind { names.len() } else { 1 }
     }

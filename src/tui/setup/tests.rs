@@ -1,5 +1,7 @@
 //! Tests of the setup pane: steps, tracks, typed values, mouse, rejected values.
 
+mod found;
+
 use proptest::prelude::*;
 
 use super::*;

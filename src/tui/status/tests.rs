@@ -264,6 +264,26 @@ fn the_footer_says_what_enter_does_in_a_dialog() {
     assert!(words.contains(&"write") && !words.contains(&"ok"), "{words:?}");
 }
 
+/// Regression: the footer used to lack the keys that export, compare and explain, and at 80 columns the key that stops a run.
+#[test]
+fn the_footer_has_the_keys_that_export_compare_explain_and_stop() {
+    let words = |state: &State| -> String {
+        let (columns, _) = state.view.size;
+        keys(state, Rect::new(0, 23, columns, 1)).iter().map(|item| format!("{} {}; ", item.keys, item.word)).collect()
+    };
+    let mut state = running(80);
+    assert!(words(&state).contains("ctrl-c stop"), "{}", words(&state));
+    event(&mut state, Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
+    assert!(words(&state).contains("K terms") && !words(&state).contains("stop"), "{}", words(&state));
+    state.view.size = (120, 40);
+    reduce(&mut state, Action::Key("r".parse().unwrap()));
+    reduce(&mut state, Action::Key("enter".parse().unwrap()));
+    event(&mut state, Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 1.0 });
+    for key in ["D compare", "x export", "K terms"] {
+        assert!(words(&state).contains(key), "{key}: {}", words(&state));
+    }
+}
+
 /// Regression: a message slightly too long for the line with the counts used to appear on both lines.
 #[test]
 fn a_message_stands_in_one_place() {
@@ -271,12 +291,12 @@ fn a_message_stands_in_one_place() {
         for length in [40, 60, 66, 70, 77, 100, 118, 150] {
             let mut state = State::new(Start { size: (columns, rows), ..Start::new() });
             state.notify(Notice { level: NoticeLevel::Info, problem: problem() });
-            state.view.toast = Some(format!("begins here {}", "x ".repeat(length / 2 - 6)));
+            state.view.toast = Some(format!("begins here {}", "µ ".repeat(length / 2 - 6)));
             let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
             terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
             let text = terminal.backend().to_string();
             assert_eq!(text.matches("begins here").count(), 1, "{length} at {columns}x{rows}\n{text}");
-            assert_eq!(text.matches("x ").count(), length / 2 - 6, "{length} at {columns}x{rows}\n{text}");
+            assert_eq!(text.matches("µ ").count(), length / 2 - 6, "{length} at {columns}x{rows}\n{text}");
         }
     }
 }

@@ -153,6 +153,7 @@ fn runs() {
                         level: LEVEL,
                         unit: (1.0, ""),
                         distrusted: false,
+                        stands_in: None,
                     }
                 };
                 let both = common((&[number(p)], &[]), (&[number(q)], &[])).remove(0);

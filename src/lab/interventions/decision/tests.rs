@@ -133,7 +133,7 @@ fn several_models_and_both_goals_are_decided_in_one_sentence_each() {
     let mut results = sample::results();
     let mut spec = Spec::shipped();
     let both = said(&results, &spec);
-    assert_eq!(both.matches("Removing it: ").count(), 1, "{both}");
+    assert_eq!(both.matches("; removing it: ").count(), 1, "{both}");
     let other: Vec<_> = results.optima.iter().map(|o| Tagged { model: "far/b".into(), ..o.clone() }).collect();
     results.optima.extend(other);
     spec.models = vec!["bert-mini".into(), "far/b".into()];

@@ -144,7 +144,7 @@ fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
         replicates: 1,
         told: None,
     };
-    let says = |results: &Results| crate::answer::answer(results, &Spec::shipped()).says.join("\n");
+    let says = |results: &Results| crate::answer::answer(results, &Spec::shipped()).evidence.join("\n");
     assert!(!says(&results).contains("model's own"));
     results.behaviour = vec![tagged(&first, flips(0.098, 0.72))];
     let text = says(&results);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sample;
+use crate::verdict::NoOptimumFinding;
 use figure::{Format, Options, Scale, render};
 
 const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
@@ -32,7 +33,7 @@ fn the_caption_says_that_a_method_has_no_best_strength_and_why() {
     let says = |results: &Results| {
         let curves = curves(results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None);
         let plane = pareto(results, None, "bert-mini", OracleKind::Mlp);
-        [curves, plane].map(|f| figure::caption(&f.unwrap()).contains("No best strength: PGD, too few examples."))
+        [curves, plane].map(|f| figure::caption(&f.unwrap()).contains("No best strength (!): PGD, too few examples."))
     };
     assert_eq!(says(&results), [false; 2], "it has one");
     results.optima.clear();

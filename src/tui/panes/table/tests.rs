@@ -73,6 +73,27 @@ fn a_selected_column_that_does_not_fit_comes_into_sight() {
     assert!(drawn(&state).contains("distance") && drawn(&state).contains("method"), "{}", drawn(&state));
 }
 
+/// Regression: a filter used to hide the sign of the sort column, and a column that did not fit was sorted by without a word.
+#[test]
+fn the_head_of_a_list_always_says_how_it_is_sorted_and_filtered() {
+    let mut state = listed();
+    let drawn = |state: &State, columns: u16| {
+        let mut terminal = Terminal::new(TestBackend::new(columns, 8)).unwrap();
+        let table = state.screen().table(state, LIST).unwrap();
+        terminal.draw(|frame| table.draw(frame, frame.area(), state, (LIST, "Methods"), 0)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert!(drawn(&state, 60).contains("R▾"), "{}", drawn(&state, 60));
+    keys(&mut state, "/ r a n d enter");
+    let text = drawn(&state, 60);
+    assert!(text.contains("/ rand, best match first") && text.contains("R▾"), "{text}");
+    keys(&mut state, "esc");
+    let last = state.screen().table(&state, LIST).unwrap().columns.len() - 1;
+    state.here_mut().listed.entry(LIST).or_default().sort = Some((last, false));
+    let text = drawn(&state, 36);
+    assert!(text.contains("by distance▴") && !text.contains(" distance▴ "), "{text}");
+}
+
 /// Regression: after a filter, the cursor used to be on the first row.
 #[test]
 fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {

@@ -247,13 +247,21 @@ fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
     assert!(drawn(&state, 120, 40).contains("Switches to the next theme"), "{}", drawn(&state, 120, 40));
 }
 
-/// Regression: `s` used to sort a list without the focus.
+/// Regression: `s` used to sort another list than the focused pane.
 #[test]
-fn sorting_gives_the_list_the_focus_as_filtering_does() {
+fn sorting_acts_on_the_focused_list_alone() {
     for key in ["s", "S"] {
         let mut state = state();
         let list = state.screen().slots()[1][0];
         state.focus_on(setup::PANE);
+        keys(&mut state, key);
+        assert!(state.focused(setup::PANE) && state.here().listed.is_empty(), "{}", toast(&state));
+        assert!(
+            toast(&state).ends_with("Settings has no columns to sort by; tab moves to methods, which can"),
+            "{}",
+            toast(&state)
+        );
+        state.focus_on(list);
         keys(&mut state, key);
         assert!(state.focused(list) && toast(&state).starts_with("sorted by"), "{}", toast(&state));
     }

@@ -150,14 +150,14 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
             (Role::Reliability, "R", &p.reliability),
         ] {
             // A value that does not count as a result would look like one next to the others.
-            let text = match (role == Role::Reliability && doubtful, intervals || role == Role::Reliability) {
-                (true, _) => "–".to_owned(),
-                (false, true) => estimate(b, p.beside.replicates),
-                (false, false) => score(b.mean),
+            let mark = doubtful && role != Role::Completeness;
+            let text = match intervals || role == Role::Reliability {
+                true => estimate(b, p.beside.replicates),
+                false => score(b.mean),
             };
             spans.push(Span::styled(format!("{gap}{name} {text}"), theme.style(role)));
+            spans.extend(mark.then(|| Span::styled("!", theme.style(Role::Warning))));
         }
-        spans.extend(doubtful.then(|| Span::styled(" !", theme.style(Role::Warning))));
         Line::from(spans)
     };
     let forms = [
@@ -248,7 +248,9 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
 /// The evidence that the drawn method is more reliable than its closest rival, and the strength at which this reverses.
 fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
-        let text = fit(&format!(" ! no best strength: {}", printable(&none.value.reason)), room).into_owned();
+        let text =
+            fit(&format!(" ! no best strength, so S and R do not count: {}", printable(&none.value.reason)), room)
+                .into_owned();
         return Some(Line::styled(text, state.theme().style(Role::Warning)));
     }
     let v = &closest_rival(state)?.value;

@@ -106,11 +106,7 @@ fn as_run(state: &State) -> Option<f64> {
 
 /// Reason why the drawn method has no best strength.
 pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
-    let (key, view) = (method_key(state), view(state));
-    results(state)
-        .without
-        .iter()
-        .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
+    results(state).no_optimum(&view(state).model, &method_key(state), view(state).oracle)
 }
 
 /// Comparison of the drawn method with its closest rival: the method with the same aim for which the probability of being more reliable is

@@ -15,10 +15,10 @@ use base::text::printable;
 use figure::{Figure, Layer};
 use labs::LabId;
 use labs::interventions::Goal;
-use labs::interventions::answer::{behaviour_at, ranked};
+use labs::interventions::answer::ranked;
 use labs::interventions::banded::is_few;
 use labs::interventions::distance::DistanceFinding;
-use labs::interventions::finding::OptimumFinding;
+use labs::interventions::finding::{OptimumFinding, ReliabilityFinding};
 use labs::interventions::key::MethodKey;
 use labs::interventions::registry::find;
 
@@ -60,7 +60,8 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// Table of R, C, S, the aim and the best strength, with the share of changed model predictions and the distance at that strength.
+/// Table of R, C, S, the aim and the best strength, with the share of changed model predictions and the distance at that strength. Without
+/// a best strength the row is at the default one, and S and R are marked because they do not count.
 pub(crate) fn table(state: &State) -> Rc<Table> {
     state.frame.once("list", || made(state))
 }
@@ -71,17 +72,30 @@ fn made(state: &State) -> Table {
         let key = key(state, entry);
         let best = found.optimum(&view.model, &key, view.oracle).map(|o| &o.value);
         let none = || ("–".to_owned(), None);
-        let of = |value: fn(&OptimumFinding) -> f64| best.map_or_else(none, |o| (score(value(o)), Some(value(o))));
+        let point = found.at_default(&view.model, &key, view.oracle).map(|p| &p.value);
+        let of = |value: fn(&OptimumFinding) -> f64, other: fn(&ReliabilityFinding) -> f64, counts: bool| match (
+            best, point,
+        ) {
+            (Some(o), _) => (score(value(o)), Some(value(o))),
+            (None, Some(p)) if other(p).is_nan() => none(),
+            (None, Some(p)) if counts => (score(other(p)), Some(other(p))),
+            // Without a number, the row comes after the rows that count.
+            (None, Some(p)) => (format!("{}!", score(other(p))), None),
+            (None, None) => none(),
+        };
         let half =
             best.map_or_else(none, |o| (o.reliability.spread(o.how.replicates), Some(o.reliability.half_width())));
-        let at = best.map_or_else(none, |o| (short(o.value), Some(o.value)));
-        let away = best.and_then(|o| {
+        let strength = best.map(|o| o.value).or(point.map(|p| p.value));
+        let at = strength.map_or_else(none, |value| (short(value), Some(value)));
+        let away = strength.and_then(|value| {
             let mine = found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
-            let near = |d: &&labs::Tagged<DistanceFinding>| (d.value.value - o.value).abs() < 1e-9;
+            let near = |d: &&labs::Tagged<DistanceFinding>| (d.value.value - value).abs() < 1e-9;
             mine.filter(near).find_map(|d| d.value.relative().first().map(|(_, e)| e.mean))
         });
-        let flips = found.optimum(&view.model, &key, view.oracle).and_then(|o| behaviour_at(found, o));
-        let flips = flips.map(|b| b.value.flip_rate.mean);
+        let flips = strength.and_then(|value| {
+            let mut mine = found.behaviour.iter().filter(|b| b.model == view.model && b.value.method_key() == key);
+            mine.find(|b| b.value.value == value).map(|b| b.value.flip_rate.mean)
+        });
         let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
         let aim = match find(&entry.0).map(|method| method.goal) {
@@ -95,9 +109,9 @@ fn made(state: &State) -> Table {
         Row {
             cells: vec![
                 (title, None),
-                of(|o| o.reliability.mean),
-                of(|o| o.completeness.mean),
-                of(|o| o.selectivity.mean),
+                of(|o| o.reliability.mean, |p| p.reliability.mean, false),
+                of(|o| o.completeness.mean, |p| p.completeness.mean, true),
+                of(|o| o.selectivity.mean, |p| p.selectivity.mean, false),
                 (aim.to_owned(), None),
                 half,
                 at,
@@ -110,8 +124,12 @@ fn made(state: &State) -> Table {
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
     let beside = if few { "each run" } else { "interval" };
-    // If all values are dashes, the note gives the reason and the setting to change.
-    let note = if mine().next().is_none() { missing(state) } else { None };
+    let mut marked = found.without.iter().filter(|w| w.model == view.model && w.value.oracle == view.oracle);
+    // If no method has a best strength, the note gives the reason and the setting to change.
+    let note = match mine().next() {
+        None => missing(state),
+        Some(_) => marked.next().map(|_| UNCOUNTED.into()),
+    };
     Table {
         columns: vec!["method", "R", "C", "S", "aim", beside, "at", "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
@@ -122,6 +140,9 @@ fn made(state: &State) -> Table {
         legend: if few { LEGEND_OF_TWO } else { LEGEND },
     }
 }
+
+/// Explains the mark of scores that do not count.
+const UNCOUNTED: &str = "! no best strength, so S and R do not count; at: the default strength";
 
 /// The reason why the drawn method has no best strength; `None` if it has one.
 pub(crate) fn reason(state: &State) -> Option<String> {
@@ -279,7 +300,7 @@ pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
         METHODS => match (reason(state), method(state)) {
-            (Some(reason), _) => format!("– {reason}."),
+            (Some(reason), _) => format!("! {reason}. At the default strength, S and R do not count."),
             (None, Some(m)) => {
                 format!("C: target changes; S: rest stays; R: both, on held-out examples. {}: {}", m.title, m.doc)
             }

@@ -59,11 +59,20 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
 
 /// Provenance of a number that is, or includes, a point.
 fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) -> Origin {
-    let r = format!("{} {}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
+    let key = p.key(&number.model);
+    let none = results(state).no_optimum(&key.model, &key.method, key.oracle);
+    let mark = if none.is_some() || p.beside.eligible == Some(false) { "!" } else { "" };
+    let r = format!("{} {}{mark}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
     let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
     let mut origin = origin_of(state, what, number);
     let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
     origin.entries.insert(2, ("site".into(), site));
+    let reason = match none {
+        Some(none) => Some(("! no best strength", none.value.reason.as_str())),
+        None if !mark.is_empty() => Some(("! does not count", "the oracle no longer reads the property to keep here")),
+        None => None,
+    };
+    origin.entries.splice(2..2, reason.map(|(key, text)| (key.into(), text.into())));
     if is_few(p.beside.replicates) {
         let text = format!("{}: {ENOUGH_TRAININGS} or more give an interval", p.beside.replicates);
         origin.entries.insert(3, ("training runs".into(), text));

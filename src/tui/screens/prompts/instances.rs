@@ -63,12 +63,14 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let focused = state.place(ID).focus == INSTANCES;
     let most = if focused { inner.height.saturating_sub(LIST) } else { inner.height.saturating_sub(3) * 2 / 3 };
     let below = (one.len() as u16).min(most);
+    // The key of the marks, if rows remain for it.
+    let keyed = u16::from(inner.height > below + LIST);
     let cut = usize::from(below) < one.len() && focused;
     let more = if cut { format!(", {}: all", state.keymap.label("zoom")) } else { String::new() };
     let title = format!("Instances {}/{of}{more}{}", all.rows.len(), rule(state));
     let room = usize::from(area.width.saturating_sub(6));
     frame.render_widget(pane_block(state, INSTANCES, &fit(&title, room)), area);
-    let list = Rect { height: inner.height - below, ..inner };
+    let list = Rect { height: inner.height - below - keyed, ..inner };
     let wide = usize::from(inner.width.saturating_sub(MARK));
     let marks = all.models.len().min(wide / 3);
     // The heading must fit even above few marks.
@@ -93,9 +95,20 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let right: String = row.said.iter().take(marks).enumerate().map(|(k, (_, right))| mark(k, *right)).collect();
         format!("{} {right}", pad(&fit(&printable(&fact), text), text))
     });
-    let rest = Rect { y: list.bottom(), height: below, ..inner };
+    let rest = Rect { y: list.bottom(), height: keyed, ..inner };
+    let style = state.theme().style(Role::Dim);
+    frame.render_widget(Line::styled(fit(key(state), usize::from(inner.width)).into_owned(), style), rest);
+    let rest = Rect { y: rest.bottom(), height: below, ..inner };
     for (row, line) in rest.rows().zip(one) {
         frame.render_widget(Line::styled(line, state.theme().style(Role::Dim)), row);
+    }
+}
+
+/// Explains the marks of the list, one per model in the order of the run, and of the tokens below it.
+pub(crate) fn key(state: &State) -> &'static str {
+    match state.view.glyphs {
+        Glyphs::Ascii => "+ right, * right but changes with the name, . wrong, ~ wrong and changes",
+        _ => "● right, ◐ right but changes with the name, . wrong, ~ wrong and changes",
     }
 }
 

@@ -324,7 +324,7 @@ impl Screen for Prompts {
                 "Prompts of the relation, with every model's share of right answers; enter shows the instances."
                     .into()
             }
-            INSTANCES => "Every model's answer to each fact under the prompt; n shows the next name.".into(),
+            INSTANCES => format!("Every model's answer to each fact under the prompt. {}; n shows the next name.", instances::key(state)),
             LEDGER => {
                 "How much of the gap between two models is due to the models, and how much to the choice of prompt, name and sample."
                     .into()

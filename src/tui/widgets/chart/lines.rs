@@ -220,7 +220,7 @@ impl Chart<'_> {
     /// Writes the names of lines at their ends, each on a separate row.
     pub(super) fn ends(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
-        let names = self.end_names();
+        let names = self.end_names(stage.right);
         let drawn = self.lines().filter(|l| l.role.dash.is_some());
         let lines = drawn.zip(names).filter_map(|(line, name)| Some((line.points.last()?.y, name, line.role)));
         let ranks = self.rank_names().filter_map(|line| {
@@ -244,39 +244,44 @@ impl Chart<'_> {
         if self.form != Form::Lines {
             return super::END;
         }
+        let most = super::NAMES.min(area / 4);
         let ranks = self.rank_names().map(|l| width(&printable(&l.label)));
-        let longest = self.end_names().iter().map(|n| width(n)).chain(ranks).max().unwrap_or(0) as u16;
-        if longest < super::END { super::END } else { (longest + 1).min(super::NAMES).min(area / 4).max(super::END) }
+        let longest = self.end_names(most).iter().map(|n| width(n)).chain(ranks).max().unwrap_or(0) as u16;
+        if longest < super::END { super::END } else { (longest + 1).min(most).max(super::END) }
     }
 
-    /// The shortest names that distinguish the lines.
-    fn end_names(&self) -> Vec<String> {
+    /// Names that distinguish the lines in `columns` columns, including a gap.
+    fn end_names(&self, columns: u16) -> Vec<String> {
         let labels: Vec<String> =
             self.lines().filter(|l| l.role.dash.is_some()).map(|l| printable(&l.label).into_owned()).collect();
-        shortest(&labels)
+        distinct(&labels, usize::from(columns).saturating_sub(1))
     }
 }
 
-/// Shortens labels to forms that still differ: symbols, initials, or words that not all share (one, or all of them). Otherwise returns the
-/// labels.
-fn shortest(labels: &[String]) -> Vec<String> {
+/// Shortens labels to forms that still differ: their symbols if all have one, or else the longest form that fits: the words that not all
+/// share, the first of these, or initials. Otherwise returns the labels.
+pub(super) fn distinct(labels: &[String], room: usize) -> Vec<String> {
+    let symbol = |label: &String| label.rsplit(' ').next().filter(|w| w.chars().count() == 1).unwrap_or("").to_owned();
     let initial = |label: &String| {
-        let symbol = label.rsplit(' ').next().filter(|w| w.chars().count() == 1);
-        let first = symbol.and_then(|w| w.chars().next()).or_else(|| label.chars().find(|c| c.is_alphanumeric()));
+        let first = label.chars().find(|c| c.is_alphanumeric());
         first.map_or(String::new(), |c| c.to_uppercase().take(1).collect())
     };
     let own = |label: &String| {
         let shared = |w: &&str| labels.iter().all(|l| l.split(' ').any(|v| v == *w));
         label.split(' ').filter(|w| !shared(w)).collect::<Vec<_>>().join(" ")
     };
-    let distinct = |forms: &Vec<String>| {
+    let differ = |forms: &Vec<String>| {
         let pairs = || (0..labels.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        pairs().all(|(a, b)| labels[a] == labels[b] || forms[a] != forms[b])
+        forms.iter().all(|form| !form.is_empty())
+            && pairs().all(|(a, b)| labels[a] == labels[b] || forms[a] != forms[b])
     };
+    let fits = |forms: &Vec<String>| forms.iter().all(|form| width(form) <= room.max(1));
     let first = |label: &String| own(label).split(' ').next().unwrap_or_default().to_owned();
-    let forms: [&dyn Fn(&String) -> String; 3] = [&initial, &first, &own];
-    let forms = forms.map(|form| labels.iter().map(form).collect::<Vec<_>>());
-    forms.into_iter().find(distinct).unwrap_or_else(|| labels.to_vec())
+    let forms: [&dyn Fn(&String) -> String; 4] = [&symbol, &own, &first, &initial];
+    let mut forms = forms.map(|form| labels.iter().map(form).collect::<Vec<_>>()).to_vec();
+    forms.retain(differ);
+    let shortest = forms.last().cloned().unwrap_or_else(|| labels.to_vec());
+    forms.into_iter().find(fits).unwrap_or(shortest)
 }
 
 /// Writes a text on the plot unless it would cover something or leave the plot; true if it was written.

@@ -179,6 +179,19 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
 }
 
+/// Regression: lines used to end in initials where their names fit.
+#[test]
+fn lines_end_in_names_where_these_fit_and_in_symbols_if_they_have_some() {
+    let ends =
+        |labels: &[&str], room: usize| lines::distinct(&labels.iter().map(|l| (*l).into()).collect::<Vec<_>>(), room);
+    let models = ["bert-mini", "roberta-mini"];
+    assert_eq!(ends(&models, 17), models);
+    assert_eq!(ends(&models, 5), ["B", "R"]);
+    assert_eq!(ends(&["token-F1 of attention", "token-F1 of integrated gradients"], 10), ["attention", "integrated"]);
+    assert_eq!(ends(&["completeness C", "selectivity S"], 17), ["C", "S"], "the symbols of the paper");
+    assert_eq!(ends(&["bert", "base"], 1), ["bert", "base"], "initials would be equal");
+}
+
 /// Regression: the x-axis title used to overlap or replace the label of the largest tick.
 #[test]
 fn the_name_of_the_horizontal_axis_covers_no_tick() {

@@ -39,7 +39,7 @@ fn two_trainings_are_shown_by_their_values() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
-        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give"), "{text}");
+        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more do"), "{text}");
         assert!(text.contains("each run"), "the column is called by what it has\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
@@ -85,7 +85,24 @@ fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
 /// Regression: a list without any numbers used to be next to a pane with R .93 and no warning; the reason was cut.
 #[test]
 fn a_list_without_best_strengths_says_why_and_r_is_marked() {
-    let results = without_optima(400);
+    let mut results = without_optima(400);
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(results.clone(), size);
+        state.focus_on(METHODS);
+        let table = methods::table(&state);
+        let row = table.rows.iter().find(|row| row.cells[0].0 == "PGD").unwrap();
+        let cells: Vec<(&str, bool)> = [1, 2, 3].map(|k| (row.cells[k].0.as_str(), row.cells[k].1.is_some())).to_vec();
+        assert!(cells[0].0.ends_with('!') && cells[2].0.ends_with('!') && !cells[0].1, "R and S are marked: {cells:?}");
+        assert!(cells[1].1 && !cells[1].0.contains(['!', '–']), "C counts: {cells:?}");
+        assert_ne!(row.cells[6].0, "–", "the strength of these scores");
+        let origin = origin::focused_origin(&state).unwrap();
+        assert!(origin.what.ends_with('!'), "{}", origin.what);
+        let reason = origin.entries.iter().find(|(key, _)| key == "! no best strength");
+        assert_eq!(reason.map(|(_, text)| text.as_str()), Some("half of the test examples are too few"));
+        let figure = lines(&state, CURVES).unwrap();
+        assert!(figure.title.starts_with("PGD! on"), "{}", figure.title);
+    }
+    results.behaviour.clear();
     for size in [(120, 40), (80, 24)] {
         let mut state = with(results.clone(), size);
         state.focus_on(METHODS);
@@ -94,8 +111,8 @@ fn a_list_without_best_strengths_says_why_and_r_is_marked() {
         assert!(drawn(&state).contains("no best strength"), "{}", drawn(&state));
         state.focus_on(CURVES);
         let text = drawn(&state);
-        let marked = text.lines().any(|line| line.contains(" R – ! "));
-        assert!(marked && text.contains("! no best strength: half of"), "{text}");
+        let marked = text.lines().any(|line| line.contains("! ") && line.contains(" R ."));
+        assert!(marked && text.contains("! no best strength, so S and R do"), "{text}");
     }
 }
 

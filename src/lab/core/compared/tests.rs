@@ -1,0 +1,204 @@
+//! Tests of the comparison of two runs.
+
+use super::*;
+use stats::intervals::wilson;
+
+fn number(name: &str, mean: f64, half: f64) -> Number {
+    let value = Estimate { mean, lo: mean - half, hi: mean + half };
+    Number {
+        name: name.into(),
+        group: String::new(),
+        value,
+        n: 100.into(),
+        level: 0.95,
+        unit: (1.0, ""),
+        distrusted: false,
+        stands_in: None,
+    }
+}
+
+/// Regression: runs of which one has no best strength used to have no number in common.
+#[test]
+fn a_number_stands_in_for_one_that_a_run_lacks() {
+    let at = |mean: f64, why: &str| Number {
+        stands_in: Some(StandIn { of: "R".into(), why: why.into() }),
+        ..number("R at 1", mean, 0.1)
+    };
+    let (with, without) = ([number("R", 0.6, 0.1), at(0.5, "")], [at(0.4, "no best strength")]);
+    let both = common((&with, &[]), (&without, &[]));
+    assert_eq!(both.iter().map(|c| c.a.name.as_str()).collect::<Vec<_>>(), ["R at 1"]);
+    let why = replacements(2, &both, |c| &c.b).unwrap();
+    assert_eq!(why, "Run 2: no best strength. Compared at equal strengths instead.");
+    assert_eq!(replacements(1, &both, |c| &c.a), None);
+    assert!(alone(1, &with, &both, |c| &c.a).unwrap().ends_with("only run 1 has (R)."));
+    let both = common((&with, &[]), (&with, &[]));
+    assert_eq!(both.iter().map(|c| c.a.name.as_str()).collect::<Vec<_>>(), ["R"], "the main number is enough");
+}
+
+#[test]
+fn only_what_both_runs_have_is_compared() {
+    let (a, b) = ([number("x", 0.5, 0.03), number("y", 0.1, 0.0)], [number("x", 0.6, 0.04), number("z", 1.0, 0.1)]);
+    let both = common((&a, &[]), (&b, &[]));
+    assert_eq!(both.len(), 1);
+    let d = both[0].difference;
+    assert!((d.mean - 0.1).abs() < 1e-12 && ((d.hi - d.lo) / 2.0 - 0.05).abs() < 1e-12, "{d:?}");
+    // A difference of 0.1 is four standard errors of 0.05 / 1.96.
+    assert!((both[0].p.unwrap() - 8.9e-5).abs() < 1e-5, "{:?}", both[0].p);
+    assert!(table((1, 2), &both, false, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
+}
+
+/// Regression: runs with different models used to have no numbers in common.
+#[test]
+fn models_in_the_same_place_are_compared() {
+    let models = |names: [&str; 2]| names.map(String::from).to_vec();
+    let (of_a, of_b) = (models(["m", "untrained:m"]), models(["n", "untrained:m"]));
+    let a = [number("accuracy of m", 0.5, 0.1), number("accuracy of untrained:m", 0.2, 0.1)];
+    let b = [number("accuracy of n", 0.6, 0.1), number("accuracy of untrained:m", 0.2, 0.1)];
+    let both = common((&a, &of_a), (&b, &of_b));
+    let names: Vec<&str> = both.iter().map(|c| c.a.name.as_str()).collect();
+    assert_eq!(names, ["accuracy of m | n", "accuracy of untrained:m"]);
+    assert!((both[0].difference.mean - 0.1).abs() < 1e-12);
+    assert!(common((&a, &of_a), (&b[..1], &[])).is_empty());
+}
+
+/// Regression: rows used to break at 80 columns with two oracles, and at 120 with one.
+#[test]
+fn rows_stand_under_their_model_and_oracle() {
+    let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
+    let all = [of("R of a", "m, MLP oracle"), of("R of a", "m, linear oracle"), of("C of a", "m, MLP oracle")];
+    let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
+    let at = |start: &str| printed.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
+    let order =
+        ["Numbers in both runs: m, MLP oracle", "R of a  ", "C of a  ", "Numbers in both runs: m, linear oracle"]
+            .map(at);
+    assert!(order.is_sorted(), "{printed:?}");
+    // Models in the same position are also matched by their groups.
+    let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);
+    let other = [of("R of a", "n, MLP oracle")];
+    let both = common((&all, &m), (&other, &n));
+    assert_eq!(both.iter().map(|c| c.a.group.as_str()).collect::<Vec<_>>(), ["m | n, MLP oracle"]);
+}
+
+/// Regression: the verdict used to count adjusted p-values while rows showed only unadjusted ones.
+#[test]
+fn numbers_that_differ_after_holm_are_marked() {
+    let (a, b) = (["x", "y"].map(|name| number(name, 0.5, 0.03)), [number("x", 0.6, 0.04), number("y", 0.56, 0.04)]);
+    let both = common((&a, &[]), (&b, &[]));
+    let printed = table((1, 2), &both, false, usize::MAX);
+    assert_eq!(verdict(&both, false), "2 of 2 numbers differ significantly after Holm's adjustment.");
+    let end = |name: &str| {
+        let row = printed.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
+        row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
+    };
+    // Holm's adjustment of two p-values: the smaller one is doubled, the larger one is unchanged.
+    assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
+}
+
+/// Regression: the comparison used to star scores of an oracle that the answer called poorly calibrated.
+#[test]
+fn numbers_of_a_distrusted_oracle_have_no_star() {
+    let (a, mut b) = ([number("x", 0.5, 0.03)], [number("x", 0.6, 0.04)]);
+    b[0].distrusted = true;
+    let both = common((&a, &[]), (&b, &[]));
+    let printed = table((1, 2), &both, false, usize::MAX);
+    assert!(!printed.iter().any(|line| line.contains('*')), "{printed:?}");
+    assert!(printed.iter().any(|line| line.starts_with("No star where")), "{printed:?}");
+    assert_eq!(
+        verdict(&both, false),
+        "None of 1 number differs significantly after Holm's adjustment; 1 more on which the answer does not rely."
+    );
+}
+
+#[test]
+fn a_narrow_table_leaves_out_unadjusted_p_values_then_breaks_names_then_leaves_out_counts() {
+    let a = [number("a number with a rather long name", 0.5, 0.03)];
+    let both = common((&a, &[]), (&[number(&a[0].name, 0.6, 0.04)], &[]));
+    let heads = [usize::MAX, 86, 74, 66, 40].map(|room| {
+        let printed = table((1, 2), &both, false, room);
+        let at = printed.iter().position(|line| line.contains("difference")).unwrap();
+        let rows: Vec<&String> = printed[at..].iter().take_while(|line| !line.is_empty()).collect();
+        assert!(room == 40 || rows.iter().all(|line| width(line) <= room), "{printed:?}");
+        (printed[at].split_whitespace().collect::<Vec<_>>().join(" "), rows.len() - 1)
+    });
+    let after = "run 1 run 2 difference p, Holm";
+    let most = format!("number n {}", after.replace(" p,", " p p,"));
+    let without_p = format!("number n {after}");
+    let fewest = "number difference p, Holm".to_owned();
+    let heads = heads.each_ref().map(|(head, rows)| (head.as_str(), *rows));
+    assert_eq!(
+        heads,
+        [(&*most, 1), (&*without_p, 1), (&*without_p, 2), (&*format!("number {after}"), 2), (&*fewest, 1)]
+    );
+}
+
+/// Regression: rows used to follow the order of the first run, which mixed differing and identical numbers.
+#[test]
+fn what_differs_most_surely_comes_first() {
+    let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
+    let all = |of: [(&str, f64); 3]| of.map(|(name, mean)| number(name, mean, 0.03));
+    let printed = table((1, 2), &common((&all(a), &[]), (&all(b), &[])), false, 80);
+    let at = |name: &str| printed.iter().position(|line| line.trim_start().starts_with(name)).unwrap();
+    assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
+}
+
+/// Regression: the difference of a measurement made by both runs with the same settings used to have a two-sample interval around 0.
+#[test]
+fn a_measurement_that_both_runs_made_is_not_tested() {
+    let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];
+    let b = [number("accuracy of n", 0.7, 0.03), number("accuracy of o", 0.6, 0.03)];
+    let models = |name: &str| vec![name.to_owned(), "o".to_owned()];
+    let both = common((&a, &models("m")), (&b, &models("n")));
+    assert_eq!(verdict(&both, true), "1 of 1 number differs significantly after Holm's adjustment; 1 more identical.");
+    let printed = table((1, 2), &both, true, 80);
+    assert_eq!(printed.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{printed:?}");
+    assert!(printed.contains(&"  accuracy of o: .600".to_owned()), "{printed:?}");
+    assert!(printed.iter().any(|line| line.starts_with("Both runs test the same examples")), "{printed:?}");
+    // Runs on different examples are separate measurements.
+    assert!(verdict(&both, false).starts_with("1 of 2 numbers differs"), "{}", verdict(&both, false));
+}
+
+#[test]
+fn equal_runs_are_called_equal() {
+    let a = [number("x", 0.5, 0.03)];
+    let both = common((&a, &[]), (&a, &[]));
+    assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
+    let printed = table((1, 1), &both, false, usize::MAX);
+    assert!(printed.iter().any(|line| line.contains("first  second")), "{printed:?}");
+    assert_eq!(verdict(&[], true), "The runs have no comparable results in common.");
+}
+
+/// Source: Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
+#[test]
+fn shares_have_the_published_interval() {
+    let share = |k, n| Number { value: wilson(k, n, 0.95), n: (n as usize).into(), ..number("x", 0.0, 0.0) };
+    let d = common((&[share(48, 80)], &[]), (&[share(56, 70)], &[]))[0].difference;
+    assert!((d.mean - 0.2).abs() < 1e-12, "{d:?}");
+    assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");
+}
+
+/// Regression: if most methods of a run had no best strength, the table used to name three numbers without giving a reason.
+#[test]
+fn numbers_of_one_run_alone_are_named() {
+    let number = |name: &str, mean: f64| Number { n: 9.into(), ..number(name, mean, 0.1) };
+    let (a, b) = (["C", "S", "R", "flips", "n"].map(|name| number(name, 0.5)), [number("C", 0.4)]);
+    let both = common((&a, &[]), (&b, &[]));
+    assert_eq!(
+        alone(0, &a, &both, |c| &c.a).unwrap(),
+        "Not compared: 4 numbers that only the example has (S; R; flips; and 1 more)."
+    );
+    assert_eq!(alone(1, &b, &both, |c| &c.b), None);
+}
+
+#[test]
+fn numbers_without_intervals_have_no_p() {
+    let both = common((&[number("x", 1.0, 0.0)], &[]), (&[number("x", 2.0, 0.0)], &[]));
+    assert_eq!((both[0].p, both[0].difference.lo), (None, 1.0));
+    // Values of two training runs have no interval, and a test needs two intervals.
+    let both = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.6, 0.01)], &[]));
+    assert_eq!(verdict(&both, false), "Nothing is tested: no number has an interval in both runs.");
+    let told = table((1, 2), &both, false, 80).join(" ");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(".500 .600 +.100 – –") && words.contains("A difference has an interval"), "{told}");
+    let same = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.5, f64::NAN)], &[]));
+    assert!(verdict(&same, true).starts_with("Nothing differs"), "{}", verdict(&same, true));
+}
