@@ -5,7 +5,7 @@ use plotters::series::LineSeries;
 use super::super::Figure;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
 use super::super::layers::{Guide, Layer, Rule};
-use super::super::overlap::Rect;
+use super::super::overlap::{Rect, overlap};
 use super::chart::Chart;
 use super::lines::style;
 use super::{FINE, SMALL, type_of};
@@ -95,9 +95,10 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
 /// Distances tried between a ring and its label. A line to a label further away would look like an interval.
 const BESIDE_RING: [f64; 4] = [7.0, 9.0, 12.0, 16.0];
 
-/// Labels the rings of a plane that have room beside them for their names.
+/// Labels the rings of a plane, if all have room beside them for their names.
 pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, from: usize) -> Drawn {
     let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
+    let mut labels: Vec<(String, Rect)> = Vec::new();
     for p in points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty()) {
         let Some((x, y)) = chart.at(p.x, p.y) else { continue };
         let label = printable_label(&p.label);
@@ -112,12 +113,13 @@ pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, fro
             [(1.0, 0.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 0.0), (-1.0, 1.0), (-1.0, -1.0), (0.0, -1.0), (0.0, 1.0)];
         let places = BESIDE_RING.iter().flat_map(|away| sides.map(|side| place(*away, side)));
         let around = |r: &Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
-        let mut free = places.filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0));
-        if let Some(r) = free.next() {
-            on_data(canvas, &label, r.0, type_of(SMALL, canvas.look.ink, Side::Start, Side::Start))?;
-        }
+        let alone = |r: &Rect| labels.iter().all(|(_, other)| !overlap(*other, around(r)));
+        let mut free = places.filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0) && alone(r));
+        let Some(r) = free.next() else { return Ok(()) };
+        labels.push((label, r));
     }
-    Ok(())
+    let text = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
+    labels.iter().try_for_each(|(label, r)| on_data(canvas, label, r.0, text))
 }
 
 /// Draws a guide with its ticks, and its label to the right of its last point.
