@@ -11,6 +11,7 @@ use base::text::printable_label;
 use engine::beside;
 use engine::board::Run;
 use engine::message::Outcome;
+use labs::compared::IN_BOTH;
 use session::format::Item;
 use session::name;
 use session::shelf::{self, Recorded};
@@ -161,8 +162,9 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
         let title = format!("Figure {}: {}", figures.0.name, figures.0.title);
         let differs = labs::values_of_both(a, b, &figures, room);
         // Values that are the same in both runs need no table.
-        match differs.iter().any(|line| line.starts_with("Numbers of both")) {
+        match differs.iter().any(|line| line.starts_with(IN_BOTH)) {
             true => lines.extend([String::new(), title].into_iter().chain(differs)),
+            false if differs.is_empty() => lines.extend([String::new(), format!("{title}: no values in common")]),
             false => lines.extend([String::new(), format!("{title}: the same values in both")]),
         }
     }

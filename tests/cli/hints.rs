@@ -59,3 +59,19 @@ fn hints_name_options_that_there_are() {
     }
     assert!(hints > 0, "hints have been found");
 }
+
+/// Regression: `diff` used to call the values of every figure the same in both runs.
+#[test]
+fn a_comparison_of_runs_lists_the_values_of_figures_that_differ() {
+    let probity = Probity::new();
+    let [few, many] = ["interventions", "agreement"].map(|name| root().join(format!("sessions/{name}.probity.jsonl")));
+    let [few, many] = [few.to_str().unwrap(), many.to_str().unwrap()];
+    let of_figure = |printed: &str| {
+        let rest = printed.split_once("Figure reliability-bert-mini-pgd-linear: ").unwrap().1.to_owned();
+        rest.split("\nFigure ").next().unwrap_or_default().to_owned()
+    };
+    let differs = of_figure(&text(&probity.run(&["diff", few, many]).stdout));
+    assert!(differs.contains("Numbers in both runs: ") && !differs.contains("the same values"), "{differs}");
+    let same = of_figure(&text(&probity.run(&["diff", few, few]).stdout));
+    assert!(same.contains("the same values in both"), "{same}");
+}

@@ -214,6 +214,8 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
+/// Beginning of the heading of numbers that differ.
+pub const IN_BOTH: &str = "Numbers in both runs";
 const SAME_IN_BOTH: &str = "The same in both";
 const DISTRUSTED: &str = "No star where the answer does not rely on a number, because of its oracle or its strength.";
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
@@ -305,7 +307,7 @@ fn section_of(
         rows = rows.into_iter().flat_map(|row| broken(row, left)).collect();
     }
     let of = if group.is_empty() { String::new() } else { format!(": {group}") };
-    section(out, &format!("Numbers in both runs{of}"), &columns, rows);
+    section(out, &format!("{IN_BOTH}{of}"), &columns, rows);
 }
 
 /// Splits a row whose name is longer than `left` into several rows.

@@ -96,7 +96,11 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         }
         says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
-    says[0].extend(before.map(|basis| format!("{}.", capital(&basis))));
+    // Among the sentences that are always shown, also with several models.
+    if let Some(basis) = before {
+        let at = says[0].len().min(GOALS.len());
+        says[0].insert(at, format!("{}.", capital(&basis)));
+    }
     if says[0].is_empty() {
         let none = |model: &String| Some(format!("Undecided: {}", without(results, spec, (model, oracle), None)?));
         let says = spec.models.iter().filter_map(none).collect();

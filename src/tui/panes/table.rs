@@ -278,9 +278,8 @@ pub(crate) fn lists(state: &State) -> bool {
 
 /// Explains why the focused pane cannot be sorted, and which one can.
 pub(crate) fn unsorted(state: &State) -> String {
-    let other = target(state).map_or(String::new(), |(pane, _)| {
-        format!("; {} moves to {}, which can", state.keymap.short_label("next-pane"), pane.0)
-    });
+    let other = target(state)
+        .map_or(String::new(), |(pane, _)| format!(": {} to {} first", state.keymap.short_label("next-pane"), pane.0));
     format!("{} has no columns to sort by{other}", state.here().focus.0)
 }
 

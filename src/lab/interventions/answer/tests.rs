@@ -246,6 +246,12 @@ fn the_answer_has_four_sentences_and_the_rest_is_evidence() {
     );
     assert!(answer.says.iter().all(|text| !text.trim_end_matches('.').contains(". ")), "one sentence each: {answer:?}");
     assert!(answer.evidence[0].starts_with("Next at setting another value: "), "{answer:?}");
+    let (mut results, mut spec) = (sample::results(), Spec::shipped());
+    let other: Vec<_> = results.optima.iter().map(|o| Tagged { model: "b".into(), ..o.clone() }).collect();
+    results.optima.extend(other);
+    spec.models = vec!["bert-mini".into(), "b".into()];
+    let both = super::answer(&results, &spec);
+    assert!(both.says[3].starts_with("95 % intervals on held-out halves of"), "n is in sight: {both:?}");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn sorting_acts_on_the_focused_list_alone() {
         keys(&mut state, key);
         assert!(state.focused(setup::PANE) && state.here().listed.is_empty(), "{}", toast(&state));
         assert!(
-            toast(&state).ends_with("Settings has no columns to sort by; tab moves to methods, which can"),
+            toast(&state).ends_with("Settings has no columns to sort by: tab to methods first"),
             "{}",
             toast(&state)
         );
