@@ -106,10 +106,14 @@ impl Figure {
         self
     }
 
-    /// Says in the caption that the figure's run was cancelled, failed or is in progress.
+    /// Says in the picture and in the caption that the figure's run was cancelled, failed or is in progress.
     pub fn of_unfinished_run(mut self) -> Self {
-        self.provenance.entries.push(("state".into(), "the run was not finished".into()));
+        self.provenance.entries.push((STATE.into(), "the run was not finished".into()));
         self
+    }
+
+    fn is_of_unfinished_run(&self) -> bool {
+        self.provenance.entries.iter().any(|(key, _)| key == STATE)
     }
 
     /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
@@ -127,6 +131,9 @@ impl Figure {
         self
     }
 }
+
+/// The provenance entry that only figures of unfinished runs have.
+const STATE: &str = "state";
 
 /// A term and its meaning.
 pub type Term = (String, String);

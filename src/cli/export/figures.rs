@@ -151,7 +151,15 @@ mod tests {
         let says = |board: &Board| {
             let figures = of_run(&board.runs[0], None, false);
             assert!(!figures.is_empty());
-            figures.iter().all(|(_, f)| figure::caption(f).contains("State: the run was not finished."))
+            let drawn = |f: &Figure| {
+                let options = figure::Options { style: Style::Paper, ..figure::Options::default() };
+                String::from_utf8(figure::render(f, Format::Svg, &options).unwrap()).unwrap()
+            };
+            let marks = figures.iter().filter(|(_, f)| drawn(f).contains("Unfinished run")).count();
+            let captions =
+                figures.iter().filter(|(_, f)| figure::caption(f).contains("State: the run was not finished.")).count();
+            assert!([0, figures.len()].contains(&captions) && captions == marks, "{captions} {marks}");
+            captions > 0
         };
         assert!(!says(&board));
         for outcome in [Some(Outcome::Cancelled), None] {

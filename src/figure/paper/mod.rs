@@ -36,6 +36,8 @@ const NARROWED: f64 = 0.7;
 const BELOW_LEGEND: f64 = 4.0;
 /// Width of a group of bars, in page units, on a page that is too wide for a few groups.
 const SLOT: f64 = 110.0;
+/// Height of the mark of an unfinished run, in page units.
+const MARK: f64 = 1.6 * LABEL;
 /// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
@@ -96,13 +98,14 @@ fn attempt<'a>(
     let look = bars.map_or(look, |bars| narrowed(look, bars, |room| legend.width(fonts, room)));
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
+    let mark = if figure.is_of_unfinished_run() { MARK } else { 0.0 };
     let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };
     // A page for a paper grows with the content above and below its frame; a page of a lab book keeps its size.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
-        (true, _) => panels.height(&look, rows),
-        (false, true) => height(figure, page) + rows + labels(),
+        (true, _) => panels.height(&look, rows + mark),
+        (false, true) => height(figure, page) + rows + mark + labels(),
         (false, false) => height(figure, page),
     };
     // The page of a figure without axes ends at the bottom of its contents.
@@ -110,12 +113,7 @@ fn attempt<'a>(
     let canvas = Canvas::new(fonts, look, tallest);
     canvas.rectangle((0.0, 0.0), (look.width, tallest), look.paper, 1.0)?;
     let left = look.margin;
-    let mut top = look.margin;
-    if look.titled {
-        let lines = fonts.wrapped(&printable_label(&figure.title), TITLE, room, TITLE_LINES);
-        canvas.text(&lines.join("\n"), (left, top), type_of(TITLE, look.ink, Side::Start, Side::Start))?;
-        top += lines.len() as f64 * TITLE * 1.2 + 9.0;
-    }
+    let mut top = head(&canvas, figure, room)?;
     if is_above {
         legend.draw_rows(&canvas, (left, top), room)?;
         top += rows;
@@ -230,6 +228,22 @@ fn height(figure: &Figure, look: Look) -> f64 {
     let needed = rows.map_or(0.0, |rows| (120.0 + 26.0 * rows as f64).min(1600.0));
     let has_ranks = figure.layers.iter().any(|l| matches!(l, Layer::Ranks(_)));
     needed.max(if has_ranks { flat / 2.0 } else { flat })
+}
+
+/// Draws the title, if the style has one, and the mark of an unfinished run. Returns the top of what follows.
+fn head(canvas: &Canvas<'_>, figure: &Figure, room: f64) -> Drawn<f64> {
+    let (fonts, look) = (canvas.fonts, canvas.look);
+    let (left, mut top) = (look.margin, look.margin);
+    if look.titled {
+        let lines = fonts.wrapped(&printable_label(&figure.title), TITLE, room, TITLE_LINES);
+        canvas.text(&lines.join("\n"), (left, top), type_of(TITLE, look.ink, Side::Start, Side::Start))?;
+        top += lines.len() as f64 * TITLE * 1.2 + 9.0;
+    }
+    if figure.is_of_unfinished_run() {
+        canvas.text("Unfinished run", (left, top), type_of(LABEL, look.ink, Side::Start, Side::Start))?;
+        top += MARK;
+    }
+    Ok(top)
 }
 
 /// Frame width for a few bars, given the width available on the page.
