@@ -39,7 +39,7 @@ pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     start.far = Some(Seat { host: address.host().to_owned(), name: name.clone(), wait: far.wait() });
     let source = match far.take_steps() {
         None => {
-            let recorder = if args.no_session { None } else { record(args, Some(&name), &spec, &mut notices) };
+            let recorder = record(args, Some(&name), &spec, &mut notices)?;
             let recorder = recorder.and_then(|recorder| taken_down(recorder, &past, &mut notices));
             start.recording = recorder.as_ref().map(Recorder::name);
             let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);

@@ -130,7 +130,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     let spec = spec(args, true)?;
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
     let mut notices = Vec::new();
-    let recorder = if args.no_session { None } else { record(args, None, &spec, &mut notices) };
+    let recorder = record(args, None, &spec, &mut notices)?;
     let options = LocalOptions {
         device,
         dtype,
@@ -290,6 +290,9 @@ pub(super) fn open_with(
         output::say(&line);
     }
     match report {
+        Ok(tui::run::ExitReport { reason: ExitReason::User, unrecorded: Some(what), .. }) => {
+            Err(CliError::Failed(format!("the session was not recorded to its end: {what}")))
+        }
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
         // If a signal was received, the terminal was closed, and drawing failed for that reason.
@@ -331,8 +334,17 @@ pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
     Notice { level: NoticeLevel::Warning, problem }
 }
 
-/// Starts recording the session, with the name `called` if the user gave none; a failure is only a notice.
-pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
+/// Starts recording the session, with the name `called` if the user gave none. A failure is only a notice, unless the user asked for the
+/// session by name.
+pub(super) fn record(
+    args: &TuiArgs,
+    called: Option<&str>,
+    spec: &Spec,
+    notices: &mut Vec<Notice>,
+) -> Result<Option<Recorder>, CliError> {
+    if args.no_session {
+        return Ok(None);
+    }
     let now = SystemTime::now();
     let begin = || {
         let wanted = args.session.as_deref().or(called).map(str::to_owned);
@@ -344,10 +356,13 @@ pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices:
         )
     };
     match begin() {
-        Ok(recorder) => Some(recorder),
+        Ok(recorder) => Ok(Some(recorder)),
+        Err(error) if args.session.is_some() => {
+            Err(CliError::Failed(format!("the session cannot be recorded: {error}")))
+        }
         Err(error) => {
             notices.push(notice(error.to_string(), "session", "the session is not recorded"));
-            None
+            Ok(None)
         }
     }
 }

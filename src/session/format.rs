@@ -180,6 +180,7 @@ pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     Ok(line)
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
     /// A complete line.
     Whole,
@@ -191,26 +192,23 @@ pub(super) enum Line {
 
 /// Reads the next line into `buffer`, which never exceeds [`MAX_LINE`]; skips the rest of a longer line.
 pub(super) fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
+    let line = first_line(source, buffer)?;
+    if line == Line::TooLong {
+        source.skip_until(b'\n')?;
+    }
+    Ok(line)
+}
+
+/// Reads a line as [`next_line`] does, but leaves the rest of a line that is too long: after it, nothing more is read.
+pub(super) fn first_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
     buffer.clear();
     source.by_ref().take(MAX_LINE as u64).read_until(b'\n', buffer)?;
-    match buffer.last() {
-        None => return Ok(Line::End),
-        Some(b'\n') => return Ok(Line::Whole),
-        Some(_) if buffer.len() < MAX_LINE => return Ok(Line::Cut),
-        Some(_) => {}
-    }
-    loop {
-        let chunk = source.fill_buf()?;
-        if chunk.is_empty() {
-            return Ok(Line::TooLong);
-        }
-        let end = chunk.iter().position(|&b| b == b'\n');
-        let used = end.map_or(chunk.len(), |i| i + 1);
-        source.consume(used);
-        if end.is_some() {
-            return Ok(Line::TooLong);
-        }
-    }
+    Ok(match buffer.last() {
+        None => Line::End,
+        Some(b'\n') => Line::Whole,
+        Some(_) if buffer.len() < MAX_LINE => Line::Cut,
+        Some(_) => Line::TooLong,
+    })
 }
 
 pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {

@@ -27,7 +27,8 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
 /// Finds a session by path, or by name in `folder`.
 pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     let path = PathBuf::from(what);
-    if path.is_file() {
+    // What is no regular file is refused when it is opened, with the reason.
+    if path.exists() && !path.is_dir() {
         return Ok(path);
     }
     let named = file(folder, what);

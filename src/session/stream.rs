@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::SessionError;
-use super::format::{Entry, Header, Item, Line, Losses, Unread, next_line, parse_entry, parse_header, version};
+use super::format::{
+    Entry, Header, Item, Line, Losses, MAX_LINE, Unread, first_line, next_line, parse_entry, parse_header, version,
+};
 use super::glance::{Glance, glance, time};
 use engine::board::{Board, over};
 use engine::message::{Command, Generation};
@@ -93,18 +95,36 @@ impl Lines {
 
     /// Reads the next non-empty line into the buffer.
     fn read(&mut self) -> std::io::Result<Line> {
-        loop {
-            let chunk = self.source.fill_buf()?;
-            let blank = chunk.iter().take_while(|b| **b == b'\n').count();
-            if blank == 0 {
-                break;
+        while self.skip_blank()? {}
+        self.read_with(next_line)
+    }
+
+    /// Reads the header. A file without a line end or with nothing but blanks is not read to its end.
+    fn read_first(&mut self) -> std::io::Result<Line> {
+        while self.skip_blank()? {
+            if self.place() > MAX_LINE as u64 {
+                return Ok(Line::TooLong);
             }
-            self.number += blank;
-            self.source.consume(blank);
         }
+        self.read_with(first_line)
+    }
+
+    /// Skips white space up to the end of the read piece. True if there was some.
+    fn skip_blank(&mut self) -> std::io::Result<bool> {
+        let chunk = self.source.fill_buf()?;
+        let blank = chunk.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        self.number += chunk[..blank].iter().filter(|b| **b == b'\n').count();
+        self.source.consume(blank);
+        Ok(blank > 0)
+    }
+
+    fn read_with(
+        &mut self,
+        read: impl Fn(&mut BufReader<Window>, &mut Vec<u8>) -> std::io::Result<Line>,
+    ) -> std::io::Result<Line> {
         self.number += 1;
         self.at = self.place();
-        let line = next_line(&mut self.source, &mut self.buffer);
+        let line = read(&mut self.source, &mut self.buffer);
         self.next = self.place();
         line
     }
@@ -176,7 +196,7 @@ impl Session {
         let bad = |message: String| SessionError::Format { path: origin.to_owned(), line: 1, message };
         let fail = |source| SessionError::Read { path: origin.to_owned(), source };
         let mut lines = Lines::new(&source, 0, 0);
-        let header = match lines.read().map_err(fail)? {
+        let header = match lines.read_first().map_err(fail)? {
             Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
             Line::TooLong => return Err(bad("this is not a session: its first line is too long".into())),
             Line::Whole | Line::Cut => parse_header(&lines.buffer).map_err(bad)?,

@@ -34,7 +34,7 @@ use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
 use super::screens::{SCREENS, screen};
-use super::state::{Opening, Start, State, View};
+use super::state::{Opening, Recording, Start, State, View};
 use base::Problem;
 use base::text::printable;
 use engine::Engine;
@@ -151,7 +151,12 @@ where
     };
 
     let memory = Memory::of(&app.state);
-    Ok(ExitReport { reason: app.finish(reason)?, saved: app.saved, board: app.state.board, memory })
+    let reason = app.finish(reason)?;
+    let unrecorded = match app.state.recording {
+        Recording::Failed(what) => Some(what),
+        Recording::Off | Recording::On(_) => None,
+    };
+    Ok(ExitReport { reason, saved: app.saved, unrecorded, board: app.state.board, memory })
 }
 
 enum Done {

@@ -260,6 +260,16 @@ fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
     assert!(read.entries().any(|e| matches!(&e.item, Item::Note(note) if note == "goes on from old")));
 }
 
+/// Regression: a session that could not be recorded used to be a notice only, and the program ended with 0.
+#[test]
+fn a_session_that_was_asked_for_and_cannot_be_recorded_ends_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sessions"), "a file in place of the folder").unwrap();
+    let mut screen = Screen::launch(folder, &["--session", "kept"]);
+    screen.sees("the session cannot be recorded");
+    assert_eq!(screen.ended(), 1);
+}
+
 #[test]
 fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);

@@ -12,7 +12,9 @@ use thiserror::Error;
 
 use super::LabId;
 use base::files::hex;
+use base::numbers::brief;
 use base::suggest;
+use base::text::shortened;
 use model::ModelSource;
 use model::builtin::BUILTINS;
 
@@ -222,7 +224,36 @@ pub fn head(text: &str, origin: &str) -> Result<LabId, SpecError> {
 pub fn parse_error(e: &toml::de::Error, text: &str, origin: &str) -> SpecError {
     let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
     let origin = line.map_or(origin.to_owned(), |l| format!("{origin}, line {l}"));
-    SpecError::Parse { origin, message: e.message().trim().replace('\n', "; ") }
+    SpecError::Parse { origin, message: plain(&e.message().trim().replace('\n', "; ")) }
+}
+
+/// Replaces the deserializer's type names by words for a person who writes TOML: `` `1.5` is not a whole number from 0``.
+fn plain(message: &str) -> String {
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        return rest.replacen(", expected", " is not known; expected", 1);
+    }
+    let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) else {
+        return message.to_owned();
+    };
+    let kinds = ["floating point ", "integer ", "string ", "boolean "];
+    let found = match kinds.iter().find_map(|kind| found.strip_prefix(kind)).unwrap_or(found) {
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        value => match value.trim_matches('`').parse::<f64>() {
+            Ok(number) => format!("`{}`", brief(&number)),
+            Err(_) => shortened(value, 60),
+        },
+    };
+    let expected = match expected {
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number from 0",
+        "i64" | "i32" => "a whole number",
+        "f64" | "f32" => "a number",
+        "a sequence" => "a list in square brackets",
+        "a map" => "a table",
+        other => other,
+    };
+    format!("{found} is not {expected}")
 }
 
 /// Parses and checks the TOML of a spec of lab `S`. `origin` names the text in errors.
@@ -312,4 +343,44 @@ macro_rules! spec_fields {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: messages used to have numbers of 300 digits and the names of Rust's types.
+    #[test]
+    fn values_of_the_wrong_type_are_described_in_plain_words() {
+        for (toml, said) in [
+            ("seed = 1e300", "`1e300` is not a whole number from 0"),
+            ("seed = 1.5", "`1.5` is not a whole number from 0"),
+            ("seed = -3", "`-3` is not a whole number from 0"),
+            ("seed = \"a\"", "\"a\" is not a whole number from 0"),
+            ("seed = true", "`true` is not a whole number from 0"),
+            ("models = 3", "`3` is not a list in square brackets"),
+            ("share = \"x\"", "\"x\" is not a number"),
+            ("kind = \"foo\"", "`foo` is not known; expected `mlp` or `linear`"),
+        ] {
+            let error = toml::from_str::<Fields>(toml).unwrap_err();
+            let error = parse_error(&error, toml, "s.toml").to_string();
+            assert!(error.contains(said) && error.contains("line 1"), "{toml}: {error}");
+        }
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only deserialized")]
+    struct Fields {
+        seed: Option<u64>,
+        models: Option<Vec<String>>,
+        share: Option<f64>,
+        kind: Option<Kind>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Mlp,
+        Linear,
+    }
 }

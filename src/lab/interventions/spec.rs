@@ -12,6 +12,7 @@ use super::options::Options;
 use super::oracle::OracleKind;
 use super::registry::{find, registry};
 use super::score::Distance;
+use base::numbers::brief;
 use base::suggest::{is_unknown, unknown};
 use base::text::last_part;
 use corpus::agreement::Position;
@@ -216,7 +217,7 @@ impl Spec {
             if let Some(bad) = m.values.iter().find(|v| !p.allows(**v)) {
                 return refuse.because(
                     "method.values",
-                    format!("of {} contains {} = {bad}: must be from {} to {}", m.name, p.name, p.min, p.max),
+                    format!("of {} contains {} = {}: must be from {} to {}", m.name, p.name, brief(bad), p.min, p.max),
                 );
             }
             refuse.twice("method.values", &m.values)?;
@@ -239,7 +240,7 @@ impl LabSpec for Spec {
         let refuse = Refuse::new(origin);
         refuse.models(&self.models)?;
         for m in &self.methods {
-            if let Some(path) = m.file_path().filter(|p| !p.is_file()) {
+            if let Some(path) = m.file_path().filter(|p| !p.exists()) {
                 return refuse.because("method.file", format!(": {}: there is no such file", path.display()));
             }
         }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::status::Reporter;
 use super::{AGAIN, PartError};
 use crate::SessionError;
-use crate::format::{Entry, Item, Line, MAX_LINE, line, next_line, parse_entry};
+use crate::format::{Entry, Item, Line, MAX_LINE, first_line, line, next_line, parse_entry};
 use crate::record::Record;
 use base::files::{hex, write_whole};
 use base::text::shortened;
@@ -262,7 +262,7 @@ impl Reader {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
         let mut source = BufReader::new(base::read::open(path).map_err(fail)?);
         let mut buffer = Vec::new();
-        let head = match next_line(&mut source, &mut buffer).map_err(fail)? {
+        let head = match first_line(&mut source, &mut buffer).map_err(fail)? {
             Line::Whole => head_of(path, &buffer)?,
             Line::TooLong => head_of(path, &[])?,
             Line::Cut | Line::End => {

@@ -15,6 +15,8 @@ pub struct ExitReport {
     pub reason: ExitReason,
     /// Name of the recorded session, if it is kept.
     pub saved: Option<String>,
+    /// Reason why recording stopped before the end, if it did.
+    pub unrecorded: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
