@@ -36,6 +36,8 @@ const NARROWED: f64 = 0.7;
 const BELOW_LEGEND: f64 = 4.0;
 /// Width of a group of bars, in page units, on a page that is too wide for a few groups.
 const SLOT: f64 = 110.0;
+/// Least width of a frame for bars, in page units: even one group leaves room for the label of a rule beside it.
+const LEAST: f64 = 380.0;
 /// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
@@ -135,7 +137,8 @@ fn attempt<'a>(
                 }
                 _ => (left, right),
             };
-            let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
+            let ends = Spread::new(figure).room();
+            let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), (true, ends))?;
             let (chart, from) = draw(&canvas, figure, chart)?;
             let is_drawn = match place {
                 Place::Inside => legend.draw_inside(&canvas, from, &chart)?,
@@ -234,7 +237,7 @@ fn height(figure: &Figure, look: Look) -> f64 {
 
 /// Frame width for a few bars, given the width available on the page.
 fn frame(bars: usize, room: f64) -> f64 {
-    (NARROWED * room).min(90.0 + SLOT * bars as f64)
+    (NARROWED * room).min((90.0 + SLOT * bars as f64).max(LEAST))
 }
 
 /// Cuts the page to the width of a few bars' frame and the legend beside it, so that its sides are not blank.
