@@ -219,7 +219,7 @@ pub const TERMS: &[Term] = &[
         "Evidence that may be checked after every item; the test may stop once it reaches 1/α.",
     ),
     term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
-    term("rationale", "gold", &[Saliency], "The words that annotators marked as needed for the answer."),
+    term("rationale", "gold", &[Saliency], "The words that annotators marked as sufficient for the answer."),
     term(
         "predicted rationale",
         "top K",
