@@ -36,8 +36,8 @@ const NARROWED: f64 = 0.7;
 const BELOW_LEGEND: f64 = 4.0;
 /// Width of a group of bars, in page units, on a page that is too wide for a few groups.
 const SLOT: f64 = 110.0;
-/// Least width of a frame for bars, in page units: even one group leaves room for the label of a rule beside it.
-const LEAST: f64 = 380.0;
+/// Width of a frame for one group of bars, in page units: it leaves room beside them for the label of a rule.
+const ALONE: f64 = 380.0;
 /// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
@@ -111,8 +111,7 @@ fn attempt<'a>(
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
     let canvas = Canvas::new(fonts, look, tallest);
     canvas.rectangle((0.0, 0.0), (look.width, tallest), look.paper, 1.0)?;
-    let left = look.margin;
-    let mut top = look.margin;
+    let (left, mut top) = (look.margin, look.margin);
     if look.titled {
         let lines = fonts.wrapped(&printable_label(&figure.title), TITLE, room, TITLE_LINES);
         canvas.text(&lines.join("\n"), (left, top), type_of(TITLE, look.ink, Side::Start, Side::Start))?;
@@ -237,7 +236,7 @@ fn height(figure: &Figure, look: Look) -> f64 {
 
 /// Frame width for a few bars, given the width available on the page.
 fn frame(bars: usize, room: f64) -> f64 {
-    (NARROWED * room).min((90.0 + SLOT * bars as f64).max(LEAST))
+    (NARROWED * room).min(if bars == 1 { ALONE } else { 90.0 + SLOT * bars as f64 })
 }
 
 /// Cuts the page to the width of a few bars' frame and the legend beside it, so that its sides are not blank.
