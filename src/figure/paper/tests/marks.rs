@@ -481,6 +481,6 @@ fn panels_with_axes_of_their_own_show_only_their_own_categories() {
 #[test]
 fn the_label_of_an_axis_breaks_before_a_bracket() {
     let fonts = Fonts::own();
-    assert_eq!(super::super::chart::named(&fonts, "rank by P@1 (1: best)", 80.0), "rank by P@1\n(1: best)");
+    assert_eq!(super::super::chart::named(&fonts, "rank by P@1 (1: best)", 108.0), "rank by P@1\n(1: best)");
     assert_eq!(super::super::chart::named(&fonts, "rank by P@1 (1: best)", 400.0), "rank by P@1 (1: best)");
 }
