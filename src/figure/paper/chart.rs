@@ -14,7 +14,6 @@ use super::super::canvas::{At, Canvas, Drawn, Pen, Recorder, Side, Type, pixels,
 use super::super::font::Fonts;
 use super::super::overlap::Rect;
 use super::super::{Axis, Figure, Layer};
-use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
@@ -101,12 +100,13 @@ pub(crate) struct Chart<'a> {
 }
 
 impl<'a> Chart<'a> {
-    /// Lays out the chart and its axis labels in an area. `labelled` is false if a chart below it has the tick labels.
+    /// Lays out the chart and its axis labels in an area. `labelled` is false if a chart below it has the tick labels;
+    /// `ends` is the space that markers need at both ends of the horizontal axis.
     pub(crate) fn new(
         canvas: &Canvas<'a>,
         figure: &Figure,
         ((edge, top), (right, bottom)): Rect,
-        labelled: bool,
+        (labelled, ends): (bool, f64),
     ) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
@@ -130,7 +130,7 @@ impl<'a> Chart<'a> {
         let right = (right - beside(canvas, figure)).max(left + 20.0);
         let labels = labels(fonts, &x, right - left);
         let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
-        let (x_inset, y_inset) = (inset(&x, Spread::new(figure).room()), inset(&y, 0.0));
+        let (x_inset, y_inset) = (inset(&x, ends), inset(&y, 0.0));
         let length = right - left - 2.0 * x_inset;
         // The last label must not run off the page.
         let beyond = |tick: &Tick| {
@@ -337,11 +337,15 @@ pub(super) fn title(axis: &Axis) -> String {
     }
 }
 
-/// The label of an axis in lines that fit along it.
+/// The label of an axis in lines that fit along it; broken before a bracket if possible.
 pub(super) fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
-    match printable_label(label) {
-        label if label.is_empty() => label,
-        label => fonts.wrapped(&label, LABEL, room, AXIS_LINES).join("\n"),
+    let label = printable_label(label);
+    let fits = |text: &str| fonts.width(text, LABEL) <= room;
+    let before = label.rfind(" (").filter(|at| !fits(&label) && fits(&label[..*at]) && fits(&label[at + 1..]));
+    match before {
+        Some(at) => format!("{}\n{}", &label[..at], &label[at + 1..]),
+        None if label.is_empty() => label,
+        None => fonts.wrapped(&label, LABEL, room, AXIS_LINES).join("\n"),
     }
 }
 

@@ -38,6 +38,8 @@ const BELOW_LEGEND: f64 = 4.0;
 const SLOT: f64 = 110.0;
 /// Height of the mark of an unfinished run, in page units.
 const MARK: f64 = 1.6 * LABEL;
+/// Width of a frame for one group of bars, in page units: it leaves room beside them for the label of a rule.
+const ALONE: f64 = 380.0;
 /// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
@@ -133,7 +135,8 @@ fn attempt<'a>(
                 }
                 _ => (left, right),
             };
-            let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
+            let ends = Spread::new(figure).room();
+            let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), (true, ends))?;
             let (chart, from) = draw(&canvas, figure, chart)?;
             let is_drawn = match place {
                 Place::Inside => legend.draw_inside(&canvas, from, &chart)?,
@@ -248,7 +251,7 @@ fn head(canvas: &Canvas<'_>, figure: &Figure, room: f64) -> Drawn<f64> {
 
 /// Frame width for a few bars, given the width available on the page.
 fn frame(bars: usize, room: f64) -> f64 {
-    (NARROWED * room).min(90.0 + SLOT * bars as f64)
+    (NARROWED * room).min(if bars == 1 { ALONE } else { 90.0 + SLOT * bars as f64 })
 }
 
 /// Cuts the page to the width of a few bars' frame and the legend beside it, so that its sides are not blank.

@@ -230,7 +230,7 @@ pub const TERMS: &[Term] = &[
         &[Saliency],
         "Agreement of annotators beyond chance: 1 is perfect agreement, 0 is chance.",
     ),
-    term("rationale", "gold", &[Saliency], "The words that annotators marked as needed for the answer."),
+    term("rationale", "gold", &[Saliency], "The words that annotators marked as sufficient for the answer."),
     term(
         "predicted rationale",
         "top K",

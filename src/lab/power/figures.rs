@@ -65,7 +65,7 @@ fn region(results: &Results) -> &'static str {
     match results.curve().first().is_some_and(|p| p.value.student) {
         true => "over items of the pilot: extremes within the confidence interval of the mean difference",
         false => {
-            "over items of the pilot: extremes within the joint confidence region of both shares of discordant items"
+            "over items of the pilot: extremes within the joint confidence region of both shares of discordant items (items that only one side gets right)"
         }
     }
 }

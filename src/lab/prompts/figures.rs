@@ -5,7 +5,8 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
-pub(crate) use self::spread::{APART, TURNS, with_p_at_1};
+use self::spread::of_shares;
+pub(crate) use self::spread::{APART, TURNS, in_two_panels, with_p_at_1};
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
@@ -136,11 +137,10 @@ fn of_means(relations: usize, ends: &str) -> String {
     format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
-/// Caption texts on the methods of intervals over facts, and of intervals for proportions.
+/// Caption text on the method of intervals over facts.
 const OF_FACTS: &str =
-    "only for the adjusted score: Student's t over facts, at least as wide as the exact interval for a proportion";
+    "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval for a proportion";
 const CUT: &str = ", cut at 0 and 1";
-const OF_SHARES: &str = "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 on either side, over";
 
 /// The legend entry for the level and the sources of the intervals.
 fn covering<T>(one: Option<&Tagged<T>>, sources: &str) -> Option<Layer> {
@@ -365,6 +365,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
             layers.push(Layer::Rule(Rule::level(before.value.p_at_1.mean, label)));
         }
     }
+    let shares = results.disparity.iter().map(|d| (d.value.p_at_1.mean, d.n));
     figure(
         (results, engine),
         ("disparity".into(), "P@1 after further pretraining on more or fewer facts".into()),
@@ -373,7 +374,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
             Axis::linear("P@1 of the best token").from_to(0.0, 1.0),
         ),
         layers,
-        (results.disparity.first(), "facts", &format!("{OF_SHARES} facts"), &[]),
+        (results.disparity.first(), "facts", &of_shares(shares, "facts"), &[]),
     )
 }
 

@@ -102,7 +102,9 @@ fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     let figure = turned(&results, None).unwrap();
     let Layer::Bars(models) = &figure.layers[0] else { panic!("{figure:?}") };
     let Layer::Points(order) = &figure.layers[1] else { panic!("{figure:?}") };
-    assert!(models.role.hue != order.role.hue && models.label != order.label);
+    assert!(models.role.accent != order.role.accent && models.label != order.label);
+    // Regression: both used to be drawn on one axis titled "model".
+    assert_eq!((figure.x.panels.len(), figure.y.panels.len()), (2, 2));
     assert_eq!((models.bars.len(), order.points.len()), (figure.x.categories.len() - 1, 1));
     // Regression: the rule for candidates used to be part of the axis label.
     assert_eq!(figure.y.label, "share of relations");

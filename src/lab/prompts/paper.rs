@@ -6,7 +6,7 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
-use super::figures::{APART, TURNS, with_p_at_1};
+use super::figures::{APART, TURNS, in_two_panels, with_p_at_1};
 use super::results::Results;
 use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
@@ -106,8 +106,9 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     match name {
         "preference" => figure.x.categories.extend(PREFERENCE.map(|p| p.model.to_owned())),
         "turned" => {
-            let order = "order of all four".to_owned();
+            let order = "all four".to_owned();
             figure.x.categories.extend(PREFERENCE.map(|p| p.model.to_owned()).into_iter().chain([order]));
+            figure = in_two_panels(figure);
         }
         "consistency" => {
             let models = shared(results).into_iter().map(|row| row.0.to_owned());
@@ -185,10 +186,10 @@ fn turned(figure: &Figure) -> Vec<Layer> {
     let over = PREFERENCE.iter().map(|p| p.over_10 as f64 / RELATIONS as f64);
     let over = over.enumerate().map(|(k, y)| spot((first + k, y))).collect();
     let order = vec![spot((first + PREFERENCE.len(), UNSTABLE))];
-    // These are the colours of the run's bars and marks.
+    let role = |panel| Role::points(0, Marker::Square).accent(panel);
     vec![
-        open(format!("{APART}, published"), Role::points(0, Marker::Circle), over),
-        open(format!("{TURNS}, published"), Role::points(1, Marker::Square), order),
+        open(format!("{APART}, published"), role(0), over),
+        open(format!("{TURNS}, published"), role(1), order),
         divide(first),
     ]
 }

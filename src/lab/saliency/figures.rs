@@ -232,12 +232,12 @@ pub(crate) fn against_ratio(
     };
     let mut shown: Vec<&str> = lines.iter().flat_map(|l| &l.1).map(|r| r.value.method.as_str()).collect();
     shown.dedup();
-    let mut words: Vec<Word> = meant(&[("by chance", "the same for words that are ranked at random")]).collect();
+    let mut words = vec![("by chance", "the same for words that are ranked at random")];
     if agreement == Agreement::Map {
-        words.extend(meant(&[("MAP", MAP)]));
+        words.insert(0, ("MAP", MAP));
     }
     let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
-    let mut provenance = provenance(first, engine, words);
+    let mut provenance = provenance(first, engine, meant(&words));
     provenance.entries.push(written_out(shown.into_iter()));
     provenance.entries.push(("points".into(), binned(&first.value)));
     provenance.entries.extend(too_few(&layers));
@@ -280,36 +280,33 @@ fn counted(inputs: usize, originals: usize) -> Count {
 
 /// Adds the counts to a figure: inputs, and originals as the units of the intervals.
 fn with_counts(figure: Figure) -> Figure {
-    figure.with_terms(&WORDS).with_counts("inputs (originals with their perturbed partners)", Some("originals"))
+    // Terms are defined before they are used.
+    let mut figure = figure;
+    let own = std::mem::take(&mut figure.provenance.terms);
+    let mut figure = figure.with_terms(&WORDS);
+    figure.provenance.terms.extend(own);
+    figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
 /// The legend entry for the units of the intervals, and for the numbers shown instead of intervals. On bars, these numbers count the
 /// averaged inputs.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
-        true => format!("a inputs of b originals; no interval below {FEWEST} originals"),
-        false => format!("number of originals; no interval below {FEWEST}"),
+        true => "inputs / originals, too few for an interval",
+        false => "originals, too few for an interval",
     };
-    Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
+    Some(Layer::Intervals(Intervals { few: few.into(), ..Intervals::covering(one.level?, "originals") }))
 }
 
 /// The caption note that values from too few originals are unreliable.
 fn too_few(layers: &[Layer]) -> Option<(String, String)> {
-    const NEARLY: f64 = 0.8;
-    let values = |layer: &Layer| -> Vec<(Option<(f64, f64)>, Count)> {
-        match layer {
-            Layer::Line(line) => line.points.iter().map(|p| (p.band, p.n)).collect(),
-            Layer::Bars(bars) => bars.bars.iter().map(|b| (b.band, b.n)).collect(),
-            _ => Vec::new(),
-        }
+    let has_few = |layer: &Layer| match layer {
+        Layer::Line(line) => line.points.iter().any(|p| p.band.is_some() && p.n.few().is_some()),
+        Layer::Bars(bars) => bars.bars.iter().any(|b| b.band.is_some() && b.n.few().is_some()),
+        _ => false,
     };
-    let few: Vec<(f64, f64)> =
-        layers.iter().flat_map(values).filter(|(_, n)| n.few().is_some()).filter_map(|(band, _)| band).collect();
-    let text = match few.iter().all(|(lo, hi)| hi - lo >= NEARLY) {
-        true => "too few for any conclusion, so the points are not joined; intervals would span almost the whole range",
-        false => "too few for an interval; those in the CSV file are unreliable",
-    };
-    (!few.is_empty()).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))
+    let text = "too few for an interval; the intervals in the CSV file are unreliable";
+    layers.iter().any(has_few).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))
 }
 
 /// Sorts points by x. Findings arrive by bin, in the order of their examples.
@@ -422,13 +419,15 @@ type Word = (String, String);
 
 /// Terms explained where a figure names them.
 const WORDS: [(&str, &str); 3] = [
+    ("originals", "sentences of the data set as they are"),
+    ("rationale", RATIONALE),
     (
         "token-F1",
-        "F1 of the words with the highest scores, as many as the rationale usually has, against the rationale",
+        "F1 of the K words with the highest scores against the words that annotators marked (the rationale), where K is the usual length of a rationale in a sentence of this length",
     ),
-    ("rationale", "the words that people marked as enough for the answer"),
-    ("originals", "sentences of the data set as they are"),
 ];
+
+pub(super) const RATIONALE: &str = "the words that annotators marked as sufficient for the answer";
 
 const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
 
@@ -440,10 +439,7 @@ const ACCURACY: [(&str, &str); 4] = [
 ];
 
 /// Explains the numbers printed on bars instead of intervals.
-const ON_BARS: (&str, &str) = (
-    "numbers beside a value",
-    "number of inputs that it averages, and of their originals; an interval needs ten originals",
-);
+const ON_BARS: (&str, &str) = ("numbers beside a value", "number of inputs that it averages, and of their originals");
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),

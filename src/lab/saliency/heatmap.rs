@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::figures::provenance;
+use super::figures::{RATIONALE, provenance};
 use super::finding::{AttentionFinding, SaliencyFinding, Sample, SentenceFinding};
 use super::methods::named;
 use super::results::Results;
@@ -122,14 +122,15 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
     Strip { label, tokens: side.words.iter().enumerate().map(token).collect(), doubt }
 }
 
-/// Explanations of legend entries, for the caption.
-fn words() -> [(String, String); 3] {
+/// Explanations of legend entries, for the caption. `shares` is true if scores are divided by the method's largest score.
+fn words(shares: bool) -> [(String, String); 3] {
+    let by = if shares { ", divided by the largest absolute weight of the method on these sentences" } else { "" };
+    let score = format!(
+        "the number below a word: the weight that the method gives to it{by}; a triangle marks the K highest scores, a dashed edge scores below 0"
+    );
     [
-        (
-            "score",
-            "the weight that the method gives to a word; a triangle marks the K highest weights, a dashed edge weights below 0",
-        ),
-        ("gold rationale", "the words that annotators marked as needed for the answer"),
+        ("score", score.as_str()),
+        ("gold rationale", RATIONALE),
         ("K", "the usual length of a rationale in a sentence of this length"),
     ]
     .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
@@ -154,7 +155,8 @@ pub fn figure(
     let title = format!("{methods_named} of {}: {}", join(models), shortened(&sentence.text, TITLE));
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
-    let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine, words()));
+    let mut provenance =
+        behind.map_or_else(Provenance::default, |row| provenance(row, engine, words(methods.len() > 1)));
     // Explanations of the short row names.
     let mut rows: BTreeSet<String> = choices
         .iter()

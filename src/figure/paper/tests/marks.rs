@@ -454,3 +454,33 @@ fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
     });
     assert!(!crate::caption(&figure).contains("too few for an interval"));
 }
+
+/// Regression: two measures with different categories used to share one axis.
+#[test]
+fn panels_with_axes_of_their_own_show_only_their_own_categories() {
+    let spot = |x: f64| Spot { x, y: 0.5, n: 9.into(), ..Spot::default() };
+    let points = |label: &str, panel: usize, xs: &[f64]| {
+        let role = Role::points(0, Marker::Square).accent(panel);
+        Layer::Points(Points { label: label.into(), role, points: xs.iter().copied().map(spot).collect() })
+    };
+    let x = Axis::of("shared", ["one", "both", "two"].map(str::to_owned)).in_panels(&["model", "models"]);
+    let layers = vec![points("gap", 0, &[0.0, 2.0]), points("order, published", 1, &[1.0])];
+    let figure = Figure { x, y: Axis::linear("share").in_panels(&["share: gap", "share: order"]), ..chart(layers) };
+    for width in [84.0, 174.0] {
+        on(&figure, width, |scene| {
+            let texts = texts(scene);
+            for once in ["one", "two", "both", "model", "models", "(a) gap", "(b) order", "published"] {
+                assert_eq!(texts.iter().filter(|t| *t == once).count(), 1, "{once}: {texts:?}");
+            }
+            assert!(!texts.contains(&"shared".into()) && !texts.contains(&"gap".into()), "{texts:?}");
+        });
+    }
+}
+
+/// Regression: the label of a low axis used to break inside its bracket.
+#[test]
+fn the_label_of_an_axis_breaks_before_a_bracket() {
+    let fonts = Fonts::own();
+    assert_eq!(super::super::chart::named(&fonts, "rank by P@1 (1: best)", 108.0), "rank by P@1\n(1: best)");
+    assert_eq!(super::super::chart::named(&fonts, "rank by P@1 (1: best)", 400.0), "rank by P@1 (1: best)");
+}

@@ -42,7 +42,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let bound = results.needed().map_or("bound", bound);
     let wide = format!("margin of the {bound}, within 0 and 1");
     let narrow = format!("mean ± 1 SD over {seeds} seeds");
-    let pair = "each of 2 seeds".to_owned();
+    let pair = "mean of 2 seeds, and the value of each".to_owned();
     layers.push(Layer::Intervals(Intervals { wide, narrow, pair, is_margin: true, ..Intervals::default() }));
     let mut sizes: Vec<(u64, usize)> = results.margins.iter().map(|m| (m.value.at_n, m.n)).collect();
     sizes.sort_unstable();
@@ -61,7 +61,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         None => x,
     };
     if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
-        let text = "trained once, on the sentences of the probes; the bound does not apply to it";
+        let text = "the most accurate classifier without hidden states, trained once, on the sentences of the probes; the bound does not apply to it";
         provenance.entries.push((BASE_LINE.into(), text.into()));
     }
     Some(finished(Figure {

@@ -19,6 +19,8 @@ const REGIMES: [Word; 3] = [
 const DRAWS: &str = "draws of relations";
 /// Axis label for rank consistency, which titles define.
 const SHARE: &str = "rank consistency (share of draws)";
+/// Label of the line at the least possible share.
+const LEAST: &str = "least possible";
 /// Caption text on the method of intervals for shares of draws.
 const OF_DRAWS: &str =
     "Clopper and Pearson's over draws, with a lower limit that accounts for choosing the most frequent rank or order";
@@ -85,9 +87,9 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
             layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
         }
     }
-    // The rule has no label, because bars leave no room for one. It applies only to this run's bars; published bars belong to other models.
+    // Bars of several models leave no room for a label. The rule applies only to this run's bars; published bars belong to other models.
     let orders = orders(results).filter(|_| !layers.is_empty());
-    layers.extend(orders.map(|orders| least(orders, "")));
+    layers.extend(orders.map(|orders| least(orders, if is_pair { LEAST } else { "" })));
     layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
@@ -192,7 +194,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             let points = results.curve.iter().map(mean).collect();
             layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
         }
-        layers.extend(orders(results).map(|orders| least(orders, "least possible")));
+        layers.extend(orders(results).map(|orders| least(orders, LEAST)));
         layers.extend(covering(results.curve.first(), "draws"));
     }
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);

@@ -1,17 +1,26 @@
 //! Figures of the spread over prompts in all relations: worst and best score of every model, and the share of relations where the choice of
 //! prompt matters.
 
-use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, Word, band, covering, figure, models, of_means};
+use super::{ADJUSTED, AVERAGED, USUAL, Word, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
 use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
 use figure::{Axis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
+use stats::intervals::{clopper_pearson, share};
 
-/// The last category of [`turned`], for all models together.
-const ORDER: &str = "order of models";
-/// Legend entries of the two measures in [`turned`].
+/// Titles and horizontal axes of the panels of [`turned`].
+const PANELS: [&str; 2] = [
+    "share of relations: best and worst prompt over 10 percentage points apart",
+    "share of relations: order of models changes",
+];
+const MODELS: [&str; 2] = ["model", "models compared"];
+const MEASURES: [Word; 2] = [
+    ("points apart", "P@1 of a relation's best prompt minus that of its worst prompt, in percentage points"),
+    ("order of models", "the order by P@1; it changes if two prompts of a relation give different orders"),
+];
+/// Names of the two measures in [`turned`].
 pub(crate) const APART: &str = "over 10 points apart";
 pub(crate) const TURNS: &str = "order of models changes";
 
@@ -25,6 +34,21 @@ pub(crate) fn with_p_at_1(mut figure: Figure) -> Figure {
         return figure;
     }
     figure.with_terms(&[P_AT_1])
+}
+
+/// Caption text on the intervals of these shares, each with its n; names only the methods that are used.
+pub(super) fn of_shares(shares: impl Iterator<Item = (f64, usize)>, units: &str) -> String {
+    let is_exact = |(mean, n): (f64, usize)| {
+        let (successes, n) = ((mean * n as f64).round() as u64, n as u64);
+        share(successes, n, 0.95) == clopper_pearson(successes, n, 0.95)
+    };
+    let exact: Vec<bool> = shares.map(is_exact).collect();
+    let method = match (exact.contains(&true), exact.contains(&false)) {
+        (true, false) => "Clopper and Pearson's for proportions",
+        (false, _) => "Wilson's for proportions",
+        (true, true) => "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 on either side",
+    };
+    format!("{method}, over {units}")
 }
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation over
@@ -59,7 +83,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         (
             results.summaries.first(),
             "relations",
-            &of_means(relations, "0 and 1"),
+            &format!("of the adjusted score alone: {}", of_means(relations, "0 and 1")),
             &[("usual name", USUAL), ("adjusted", AVERAGED)],
         ),
     )
@@ -80,31 +104,35 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
         Some(Spot { x, y: e.mean, y_band: band(e), n: s.n.into(), ..Spot::default() })
     };
     let points: Vec<Spot> = results.summaries.iter().find_map(of_order).into_iter().collect();
+    let has_order = !points.is_empty();
     let mut layers = Vec::new();
     if !bars.is_empty() {
-        layers.push(Layer::Bars(Bars { label: APART.into(), role: Role::nth(0), bars }));
+        layers.push(Layer::Bars(Bars { label: APART.into(), role: Role::nth(0).accent(0), bars }));
     }
-    if !points.is_empty() {
-        let role = Role::points(1, Marker::Square);
+    if has_order {
+        let role = Role::points(0, Marker::Square).accent(1);
         layers.push(Layer::Points(Points { label: TURNS.into(), role, points }));
     }
     layers.extend(covering(results.summaries.first(), "relations"));
-    figure(
+    let shares = || results.summaries.iter().flat_map(|s| [Some(s.value.over_10), s.value.unstable].map(|e| (e, s.n)));
+    let method = of_shares(shares().filter_map(|(e, n)| Some((e?.mean, n))), "relations");
+    let all = if names.len() == 2 { "both models".to_owned() } else { format!("all {} models", names.len()) };
+    let all = Some(all).filter(|_| has_order);
+    let drawn = figure(
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of("model", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::of("model", models(results).into_iter().chain(all)),
             Axis::linear("share of relations").from_to(0.0, 1.0),
         ),
         layers,
-        (
-            results.summaries.first(),
-            "relations",
-            &format!("{OF_SHARES} relations"),
-            &[
-                ("points apart", "best minus worst prompt of a relation, in points of P@1"),
-                ("order of models changes", "with the prompt"),
-            ],
-        ),
-    )
+        (results.summaries.first(), "relations", &method, &MEASURES[..if has_order { 2 } else { 1 }]),
+    );
+    if has_order { drawn.map(in_two_panels) } else { drawn }
+}
+
+/// Divides a figure of relations on which the prompt matters by its two measures.
+pub(crate) fn in_two_panels(mut figure: Figure) -> Figure {
+    (figure.x, figure.y) = (figure.x.in_panels(&MODELS), figure.y.in_panels(&PANELS));
+    figure
 }
