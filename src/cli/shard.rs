@@ -193,7 +193,7 @@ impl Share<'_> {
                     self.reporter.status.done += 1;
                     continue;
                 }
-                // A file of a different grid is an error, whereas a damaged file is recomputed.
+                // A file from a different grid is an error; a damaged one is recomputed.
                 State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
                     return Err(error.into());
                 }

@@ -33,7 +33,7 @@ fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
     assert!(found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
 }
 
-/// If the decoder were always trained on true lines, the answers would not depend on the encoder.
+/// In training, the decoder sometimes reads a swapped line; if it always read the true one, its answers would not depend on the encoder.
 #[test]
 fn bart_mini_says_what_its_encoder_reads() {
     let found = measured("bart-mini");

@@ -53,7 +53,7 @@ impl FromStr for ModelSource {
     fn from_str(s: &str) -> Result<ModelSource> {
         if let Some((of, seed)) = untrained::parse(s)? {
             if untrained::parse(of)?.is_some() {
-                let what = "an untrained model has no untrained twin".to_owned();
+                let what = "`untrained:` cannot be applied to a model that is already untrained".to_owned();
                 let file = of.chars().take(200).collect::<String>().escape_debug().to_string();
                 return Err(ModelError::Config { file, what });
             }

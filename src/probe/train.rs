@@ -277,7 +277,7 @@ pub(super) struct Adam {
 }
 
 impl Adam {
-    /// Factors for step `step`, from 1.
+    /// Factors for step `step`, which starts at 1.
     pub(super) fn at(learning_rate: f64, step: i32) -> Self {
         let (c1, c2) = (1.0 - BETA1.powi(step), 1.0 - BETA2.powi(step));
         Self { rate: (learning_rate / c1) as f32, root: (1.0 / c2).sqrt() as f32 }

@@ -70,7 +70,8 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
         Ok(Message::Refused(why)) => Err(refused(why)),
         // A link that corrupts data may work at the next attempt.
         Ok(_) => {
-            let (what, hint) = (DISORDER.to_owned(), "or the link corrupts data: try again".to_owned());
+            let (what, hint) =
+                (DISORDER.to_owned(), "if the versions match, the link is corrupting data: try again".to_owned());
             Err(RemoteError::Link { host: address.host().to_owned(), what, hint })
         }
         Err(error) => Err(channel.failure(address, &error)),

@@ -105,7 +105,7 @@ mod tests {
         assert!((mean(Scale::Ordinal) - 0.8153875037548813).abs() < 1e-12);
     }
 
-    /// Only the second unit has different values, so that alpha is not defined without it.
+    /// Only the second unit contains differing values, so alpha is undefined without it.
     #[test]
     fn alpha_that_rests_on_one_unit_has_the_widest_interval() {
         let found = alpha(&of::<2>(&[&[2, 2, 2], &[2, 1, 2]]), Scale::Nominal, 0.95).unwrap();

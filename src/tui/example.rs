@@ -96,7 +96,7 @@ impl State {
         self.example.as_ref().filter(|example| example.run.job.spec.lab() == lab)
     }
 
-    /// The run that the screen of a lab shows: this session's, or the example's.
+    /// The run shown on a lab's screen: this session's, or the example's.
     pub(crate) fn shown_run(&self, lab: LabId) -> Option<&Run> {
         self.example_of(lab).map(|example| &example.run).or_else(|| self.board.run_of(lab))
     }

@@ -9,7 +9,7 @@ pub enum Quoting {
     Text,
     /// They enclose fields.
     Fields,
-    /// They enclose fields, some of which contain line ends.
+    /// They enclose fields, some of which contain line breaks.
     Multiline,
 }
 

@@ -74,7 +74,7 @@ impl Cache {
         self.dir.as_deref()
     }
 
-    /// Returns the payload stored under `key`, a text that names everything that affected it.
+    /// Returns the payload stored under `key`, a string that lists every input it was computed from.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.path(key, PROBE)?;
         if std::fs::metadata(&path).ok()?.len() > MAX_ENTRY {

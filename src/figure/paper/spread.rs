@@ -43,7 +43,7 @@ pub(crate) struct Spread {
     pub overlaps: bool,
     /// True if the markers of lines alternate, so that none hides another.
     pub by_turns: bool,
-    /// True if areas would cover each other at most points; alternating markers then have the intervals.
+    /// True if areas would cover each other at most points; the intervals are then drawn as error bars on alternating markers.
     pub at_marks: bool,
     /// Space for shifted markers at both ends of the horizontal axis.
     margin: f64,

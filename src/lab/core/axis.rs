@@ -61,7 +61,7 @@ impl Axis {
             Value::Array(list) => list.clone(),
             value if self.takes == Takes::Layer && *value == all => vec![all.clone()],
             _ if self.takes == Takes::Layer => return Err("must be a list of layers or \"all\"".into()),
-            _ => return Err("must be a list; put a value shared by all cells outside [grid]".into()),
+            _ => return Err("must be a list; if all cells share one value, set it outside [grid]".into()),
         };
         if list.is_empty() {
             return Err("is an empty list: name at least one value, or remove the axis".into());
@@ -130,7 +130,7 @@ fn layers(partial: &Table) -> Result<Vec<Value>, String> {
     }
     match least {
         None => Err("is \"all\", but the cell names no model".into()),
-        Some(0) => Err("is \"all\", but a model of the cell has no layers".into()),
+        Some(0) => Err("is \"all\", but one of the cell's models has no layers".into()),
         Some(depth) => Ok((1..=depth as i64).map(Value::Integer).collect()),
     }
 }

@@ -307,7 +307,7 @@ pub struct RankCurveFinding {
     /// Number of averaged prompts.
     #[id]
     pub prompts: usize,
-    /// Share of draws with the most frequent whole order.
+    /// Share of draws with the most frequent complete order of the models.
     pub consistency: Estimate,
     /// Share of draws with the most frequent rank, averaged over models.
     pub mean_place: f64,

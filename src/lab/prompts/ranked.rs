@@ -15,7 +15,7 @@ pub struct Ranked {
     pub exact: bool,
     /// By model: the share of draws with its most frequent rank.
     pub models: Vec<Estimate>,
-    /// The share of draws with the most frequent whole order.
+    /// The share of draws with the most frequent complete order of the models.
     pub whole: Estimate,
 }
 

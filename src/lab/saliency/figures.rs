@@ -419,7 +419,7 @@ type Word = (String, String);
 
 /// Terms explained where a figure names them.
 const WORDS: [(&str, &str); 3] = [
-    ("originals", "sentences of the data set as they are"),
+    ("originals", "unmodified sentences from the data set"),
     ("rationale", RATIONALE),
     (
         "token-F1",
@@ -429,7 +429,8 @@ const WORDS: [(&str, &str); 3] = [
 
 pub(super) const RATIONALE: &str = "the words that annotators marked as sufficient for the answer";
 
-const MAP: &str = "mean average precision of the ranking of words after a change of the sentence, with that of the original as truth; 0 to 1";
+const MAP: &str =
+    "mean average precision of the changed sentence's word ranking, with the original's ranking as the truth; 0 to 1";
 
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),

@@ -24,7 +24,7 @@ pub enum Kind {
     Prediction(PredictionFinding),
     /// Scores of the words from a method.
     Saliency(SaliencyFinding),
-    /// Share of right predictions.
+    /// Share of correct predictions.
     #[interval]
     Accuracy(AccuracyFinding),
     /// Agreement with annotators, and between a sentence and its perturbed forms.
@@ -260,7 +260,7 @@ pub struct SaliencyFinding {
     pub sensitivity: Option<f64>,
 }
 
-/// Share of right predictions. `n` is the number of inputs.
+/// Share of correct predictions. `n` is the number of inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct AccuracyFinding {
     /// Dimension, or `all`.

@@ -10,7 +10,7 @@ use stats::Estimate;
 
 const CHINESE: &str = "Chinese";
 const ENGLISH: &str = "English";
-/// The model used in the tables by perturbation.
+/// The model in the tables that are broken down by perturbation.
 const MODEL: &str = "RoBERTa-base";
 
 /// Kinds of perturbation, in the order of the tables.

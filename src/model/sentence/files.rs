@@ -72,7 +72,8 @@ impl Files {
             Ok(pooling) => found.pooling = pooling,
             Err((name, what)) => {
                 let file = root.join(name).display().to_string();
-                let what = format!("{what}; choose mean, max, first or last token, or read hidden states");
+                let what =
+                    format!("{what}; choose a pooling (mean, max, first token or last token), or read hidden states");
                 found.unsupported = Some((file, what));
             }
         }

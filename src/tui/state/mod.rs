@@ -132,7 +132,7 @@ pub enum Drag {
 pub(crate) enum Pending {
     /// A filter was rejected, so letters typed next belong to it and are not commands.
     Filter,
-    /// A run of unchanged settings was requested; a second request starts it.
+    /// A run with unchanged settings was requested; a second request starts it.
     Repeat,
 }
 

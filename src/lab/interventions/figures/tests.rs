@@ -136,7 +136,7 @@ fn reliability_is_printed_with_the_n_of_c_and_of_s() {
     assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
 }
 
-/// The paper's first figure combines all attacks; of its third, the run has one of two methods.
+/// Figure 1 of the paper combines all attacks; the run has only one of the two methods in Figure 3.
 #[test]
 fn figures_of_the_paper_show_several_methods_in_one() {
     let results = sample::results();

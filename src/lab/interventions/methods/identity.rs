@@ -8,7 +8,7 @@ use probe::bytes::{Reader, Writer};
 pub(crate) const IDENTITY: Method = Method {
     id: "identity",
     title: "identity (control)",
-    doc: "leaves the embedding unchanged, judged as a counterfactual method (INLP at rank 0 is the nullifying counterpart)",
+    doc: "leaves the embedding unchanged; it is judged as a counterfactual method (INLP at rank 0 is the nullifying counterpart)",
     goal: Goal::Counterfactual,
     needs: Needs::NONE,
     parameter: &NONE,

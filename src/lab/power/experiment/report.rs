@@ -113,7 +113,7 @@ impl Reporter {
         self.label.finding(n, is_final, t, kind)
     }
 
-    /// Reports on all pairs of a comparison, and records that it was made.
+    /// Reports on all pairs of a comparison and records that this comparison was made.
     pub(crate) fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }

@@ -17,7 +17,7 @@ const REGIMES: [Word; 3] = [
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
-/// Axis label for rank consistency, which titles define.
+/// Axis label for rank consistency, a term defined in the figure titles.
 const SHARE: &str = "rank consistency (share of draws)";
 /// Label of the line at the least possible share.
 const LEAST: &str = "least possible";

@@ -181,7 +181,7 @@ fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: us
     let text = match map.reason(layer) {
         _ if read < layer => format!("n/a: an oracle at layer {read} cannot see an edit at layer {layer}"),
         Some(reason) => format!("n/a: layer {layer}: {}", printable(reason)),
-        None => format!("layer {layer} read at layer {read} is not measured yet"),
+        None => format!("an edit at layer {layer}, read at layer {read}, has not been measured yet"),
     };
     let style = state.theme().style(Role::Dim);
     let lines = wrapped(&text, room.saturating_sub(2)).into_iter();

@@ -156,7 +156,7 @@ pub fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// The drawn method in the setup's spec; `None` if the spec does not run it.
+/// Entry in the setup's spec for the plotted method; `None` if the spec does not include it.
 pub(crate) fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])

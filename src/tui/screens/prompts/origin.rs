@@ -267,7 +267,8 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
 fn curve(state: &State) -> Option<Origin> {
     let found = &results(state).curve;
     let first = found.first()?;
-    let what = format!("share of {} draws with the most frequent whole order, in per cent", first.value.draws);
+    let what =
+        format!("percentage of {} draws that give the most frequent complete order of the models", first.value.draws);
     let mut origin = of(state, what, first, OVER_DRAWS);
     let line = |c: &Tagged<labs::prompts::finding::RankCurveFinding>| {
         (format!("K = {}", c.value.prompts), interval(c.value.consistency))

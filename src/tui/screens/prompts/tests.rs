@@ -126,7 +126,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
         (Drawn::Stability, "same answer under every name"),
         (Drawn::Consistency, "most frequent rank"),
         (Drawn::Places, "most frequent rank"),
-        (Drawn::Curve, "most frequent whole order"),
+        (Drawn::Curve, "most frequent complete order"),
         (Drawn::Ledger, "adjusted gap of a and b"),
         (Drawn::Disparity, "after further pretraining"),
         (Drawn::Causal(labs::prompts::causal::Bias::Sample), "D_a → D_b"),
