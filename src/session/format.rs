@@ -236,28 +236,43 @@ pub(super) fn version(text: &str) -> Vec<u64> {
     text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }
 
-/// Parses a line of the file; `newer` is true if a newer program wrote it.
+/// Parses a line of the file; `newer` is true if a newer program wrote it. A tag, kind or lab that this version does not know indicates a
+/// newer program rather than damage. So does any unreadable line in a file that a newer program wrote.
 pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {
         return Err(Unread::Damaged);
     }
-    // A tag, kind or lab that this version does not know indicates a newer program rather than damage. So does any unreadable line in a
-    // file that a newer program wrote.
-    let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };
-    let item = if object.contains_key("command") {
-        Item::Command(Command::deserialize(Value::Object(object)).map_err(|_| unread)?)
-    } else if object.contains_key("event") {
-        Item::Event(Event::deserialize(Value::Object(object)).map_err(|_| unread)?)
-    } else if let Some(Value::String(note)) = object.get("note") {
-        Item::Note(note.clone())
-    } else if let Some(view) = object.remove("view") {
-        Item::View(view)
-    } else {
-        return Err(Unread::Unknown);
-    };
+    let item = parse_item(object).map_err(|error| match error {
+        Unread::Damaged if newer || serde_json::from_slice(line).is_ok_and(|object| is_newer(&object)) => {
+            Unread::Unknown
+        }
+        other => other,
+    })?;
     Ok(Entry { t, item })
+}
+
+fn parse_item(mut object: Map<String, Value>) -> Result<Item, Unread> {
+    if object.contains_key("command") {
+        return Command::deserialize(Value::Object(object)).map(Item::Command).map_err(|_| Unread::Damaged);
+    }
+    // Most lines are findings, and a tagged enum copies its content twice.
+    if object.get("event").is_some_and(|event| event == "finding") {
+        let parsed = |object: &mut Map<String, Value>| {
+            let generation = object.get("generation")?.as_u64()?;
+            let finding = Box::deserialize(object.remove("finding")?).ok()?;
+            Some(Item::Event(Event::Finding { generation, finding }))
+        };
+        return parsed(&mut object).ok_or(Unread::Damaged);
+    }
+    if object.contains_key("event") {
+        return Event::deserialize(Value::Object(object)).map(Item::Event).map_err(|_| Unread::Damaged);
+    }
+    if let Some(Value::String(note)) = object.get("note") {
+        return Ok(Item::Note(note.clone()));
+    }
+    object.remove("view").map(Item::View).ok_or(Unread::Unknown)
 }
 
 #[cfg(test)]

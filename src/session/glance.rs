@@ -60,7 +60,7 @@ fn named(line: &[u8]) -> Option<Glance> {
     let is_final = head.starts_with(b"true");
     let at = find(head, br#","kind":""#)? + br#","kind":""#.len();
     let kind = head[at..].split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
-    let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind));
+    let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind, is_final));
     Some(Glance::Finding { generation, is_final, lasting })
 }
 

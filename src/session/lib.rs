@@ -7,6 +7,7 @@
 
 pub mod format;
 mod glance;
+mod identity;
 pub mod name;
 mod newer;
 pub mod parts;

@@ -11,6 +11,7 @@ use super::format::{
     Entry, Header, Item, Line, Losses, MAX_LINE, Unread, first_line, next_line, parse_entry, parse_header, version,
 };
 use super::glance::{Glance, glance, time};
+use super::identity::identity_in;
 use engine::board::{Board, over};
 use engine::message::{Command, Generation};
 
@@ -274,7 +275,7 @@ impl Session {
     }
 
     /// The entries up to and including time `t`. Entries that later ones replaced, and results that the board has dropped by then, are
-    /// skipped without parsing.
+    /// skipped without parsing their content.
     pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
         let (mut kept, mut last) = (Kept::default(), 0.0);
         let mut lines = Lines::new(&self.source, self.begin, 1);
@@ -289,15 +290,12 @@ impl Session {
             kept.add(glance(&lines.buffer), (lines.at, length));
         }
         let rest = self.entries_from(lines.at, last);
-        let mut window = Window { source: self.source.clone(), at: 0 };
-        let (mut buffer, newer) = (Vec::new(), self.newer);
+        let mut spots = Spots { window: Window { source: self.source.clone(), at: 0 }, buffer: Vec::new() };
         let gone = kept.runs.iter().enumerate().filter(|(_, run)| run.gone).map(|(at, _)| at).collect();
-        let entries = kept.places().into_iter().filter_map(move |(at, length)| {
-            window.at = at;
-            buffer.clear();
-            window.by_ref().take(u64::from(length)).read_to_end(&mut buffer).ok()?;
-            parse_entry(&buffer, newer).ok().filter(|entry| entry.t <= t)
-        });
+        let (places, newer) = (kept.places(&mut spots), self.newer);
+        let entries = places
+            .into_iter()
+            .filter_map(move |(_, spot)| parse_entry(spots.read(spot)?, newer).ok().filter(|entry| entry.t <= t));
         Past { entries, gone, rest }
     }
 }
@@ -315,6 +313,22 @@ pub struct Past<I> {
 /// Byte offset and length of a line.
 type Spot = (u64, u32);
 
+/// Reads lines whose place is known.
+#[derive(Debug)]
+struct Spots {
+    window: Window,
+    buffer: Vec<u8>,
+}
+
+impl Spots {
+    fn read(&mut self, (at, length): Spot) -> Option<&[u8]> {
+        self.window.at = at;
+        self.buffer.clear();
+        self.window.by_ref().take(u64::from(length)).read_to_end(&mut self.buffer).ok()?;
+        Some(&self.buffer)
+    }
+}
+
 /// The lines that matter, grouped by the events that supersede them.
 #[derive(Debug, Default)]
 struct Kept {
@@ -328,7 +342,8 @@ struct Kept {
 
 #[derive(Debug, Default)]
 struct Results {
-    lines: Vec<Spot>,
+    /// Findings, each with true if it stays when the run's results are dropped.
+    findings: Vec<(Spot, bool)>,
     /// The latest progress and answer, which replace earlier ones. The line before each is kept too, in case the latest is damaged.
     progress: [Option<Spot>; 2],
     answer: Option<(u64, Spot)>,
@@ -343,8 +358,9 @@ impl Kept {
         match what {
             Glance::Run(generation) => {
                 for at in over(self.runs.iter().map(|run| run.held)) {
-                    let progress = self.runs[at].progress;
+                    let Results { progress, findings, .. } = std::mem::take(&mut self.runs[at]);
                     self.runs[at] = Results { gone: true, progress, ..Results::default() };
+                    self.lasting.extend(findings.into_iter().filter(|(_, lasting)| *lasting).map(|(spot, _)| spot));
                 }
                 self.places.entry(generation).or_insert(self.runs.len());
                 self.generation = generation;
@@ -355,10 +371,10 @@ impl Kept {
                 let run = current.map(|at| &mut self.runs[at]);
                 run.into_iter().for_each(|run| run.progress = [run.progress[1], Some(spot)]);
             }
-            Glance::Finding { generation, is_final, lasting: false } if generation == self.generation => {
+            Glance::Finding { generation, is_final, lasting } if generation == self.generation => {
                 if let Some(run) = current.map(|at| &mut self.runs[at]) {
                     run.held += usize::from(is_final);
-                    run.lines.push(spot);
+                    run.findings.push((spot, lasting));
                 }
             }
             Glance::Answer { generation, ticket } => {
@@ -373,26 +389,45 @@ impl Kept {
                     None => self.lasting.push(spot),
                 }
             }
-            Glance::Finding { generation, is_final, lasting: true } if generation == self.generation => {
-                let run = current.map(|at| &mut self.runs[at]);
-                run.into_iter().for_each(|run| run.held += usize::from(is_final));
-                self.lasting.push(spot);
-            }
             Glance::Progress(_) | Glance::Finding { .. } | Glance::Other => self.lasting.push(spot),
         }
     }
 
-    /// All lines in file order.
-    fn places(self) -> Vec<Spot> {
-        let mut all = self.lasting;
+    /// All lines that are not superseded, each with its place in the order.
+    fn places(self, spots: &mut Spots) -> Vec<(u64, Spot)> {
+        let mut all: Vec<(u64, Spot)> = self.lasting.into_iter().map(|spot| (spot.0, spot)).collect();
         for run in self.runs {
-            all.extend(run.lines);
-            all.extend(run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]).flatten());
+            all.extend(latest(&run.findings, |spot| identity_in(spots.read(spot)?)));
+            let rest = run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]);
+            all.extend(rest.flatten().map(|spot| (spot.0, spot)));
         }
         all.sort_unstable();
         all.dedup();
         all
     }
+}
+
+/// Drops the provisional findings of a run that later ones replace, unless they stay. The later one takes the place of the earlier one, as on
+/// a board. `identity` returns the identity of a line's finding, if it has one, and whether it is final.
+fn latest(findings: &[(Spot, bool)], mut identity: impl FnMut(Spot) -> Option<(String, bool)>) -> Vec<(u64, Spot)> {
+    let mut kept: Vec<(u64, Spot)> = Vec::with_capacity(findings.len());
+    let mut provisional = HashMap::new();
+    for &(spot, lasting) in findings {
+        let Some((identity, is_final)) = identity(spot) else {
+            kept.push((spot.0, spot));
+            continue;
+        };
+        let replaced = provisional.remove(&identity);
+        let index = replaced.unwrap_or(kept.len());
+        match kept.get_mut(index) {
+            Some((_, old)) => *old = spot,
+            None => kept.push((spot.0, spot)),
+        }
+        if !is_final && !lasting {
+            provisional.insert(identity, index);
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Events that later events replace. A recorder omits most of them, and the journal of a remote engine drops them.
 
+use super::identity::identity;
 use engine::message::{Answer, Event, Generation};
 use labs::Body;
 
@@ -43,8 +44,6 @@ impl Slot {
             return None;
         }
         let body = serde_json::to_value(finding).ok()?;
-        let kind = labs::kind_of(finding.lab, &body)?;
-        let has_identity = (kind.columns)().iter().any(|column| column.id);
-        has_identity.then(|| Self::Finding(labs::identity(kind, &finding.model, &body)))
+        identity(finding.lab, &finding.model, &body).map(Self::Finding)
     }
 }

@@ -197,7 +197,6 @@ struct RawHead {
     t: f64,
     #[serde(default)]
     level: Option<f64>,
-    kind: String,
 }
 
 /// The keys of [`RawHead`], excluded from the body.
@@ -208,17 +207,17 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
         let mut object: Map<String, Value> = Map::deserialize(deserializer)?;
-        let head = RawHead::deserialize(Value::Object(object.clone())).map_err(D::Error::custom)?;
-        for key in HEAD {
-            object.remove(key);
-        }
+        let head: Map<String, Value> = HEAD.into_iter().filter_map(|key| object.remove_entry(key)).collect();
+        let head = RawHead::deserialize(Value::Object(head)).map_err(D::Error::custom)?;
+        let kind = object.get("kind").and_then(Value::as_str).ok_or_else(|| D::Error::missing_field("kind"))?;
+        let is_common = COMMON.contains(&kind);
         let rest = Value::Object(object);
-        let body = if COMMON.contains(&head.kind.as_str()) {
+        let body = if is_common {
             Common::deserialize(rest).map(Body::Common)
         } else {
             K::from_json(head.lab, rest).map(Body::Lab)
         };
-        let RawHead { lab, spec, model, seed, n, r#final, t, level, .. } = head;
+        let RawHead { lab, spec, model, seed, n, r#final, t, level } = head;
         Ok(Self { lab, spec, model, seed, n, r#final, t, level, body: body.map_err(D::Error::custom)? })
     }
 }

@@ -47,8 +47,9 @@ pub trait Instrument: Send + Sync + 'static {
     const TABLES: fn(&Self::Results) -> Vec<Table>;
     /// All tables by name, and what a run needs for each.
     const TABLE_NEEDS: &'static [(&'static str, &'static str)];
-    /// The kinds of finding that can make a comparison.
+    /// The kinds of finding that can make a comparison, and those that can only if they are final.
     const COMPARES: &'static [&'static str] = &[];
+    const COMPARES_FINAL: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections across the session.
     const COMPARED: fn(Head<'_>, &Self::Kind) -> Option<Comparison> = |_, _| None;
     /// Hash of the part of the spec that determines its comparisons; `None` if that is the whole spec.

@@ -100,8 +100,8 @@ impl<I: Listed> Lab for I {
         I::TABLE_NEEDS
     }
 
-    fn compares(&self, kind: &str) -> bool {
-        I::COMPARES.contains(&kind)
+    fn compares(&self, kind: &str, is_final: bool) -> bool {
+        I::COMPARES.contains(&kind) || is_final && I::COMPARES_FINAL.contains(&kind)
     }
 
     fn compared(&self, finding: &Finding) -> Option<Comparison> {

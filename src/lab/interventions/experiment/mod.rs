@@ -97,7 +97,8 @@ impl Instrument for Interventions {
         ("selectivity", "a run with further properties to keep"),
         ("map", "a run with a map of layers"),
     ];
-    const COMPARES: &'static [&'static str] = &["versus", "behaviour"];
+    const COMPARES: &'static [&'static str] = &["versus"];
+    const COMPARES_FINAL: &'static [&'static str] = &["behaviour"];
     const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = verdicts::compared;
 
     fn begin(spec: Spec) -> Box<dyn Experiment<Kind, Question>> {
