@@ -17,10 +17,13 @@ pub(super) fn identity(lab: LabId, model: &str, body: &Value) -> Option<String> 
 }
 
 /// Returns the identity of a recorded finding and whether it is final, without parsing its estimates; `None` if the line is not a finding
-/// or no later finding replaces it.
+/// or a finding of its kind does more than replace an earlier one.
 pub(super) fn identity_in(line: &[u8]) -> Option<(String, bool)> {
     let Line { finding: Keys(body) } = serde_json::from_slice(line).ok()?;
     let lab = LabId::named(body.get("lab")?.as_str()?)?;
+    if !labs::by_id(lab).replaces(body.get("kind")?.as_str()?) {
+        return None;
+    }
     let (model, is_final) = (body.get("model")?.as_str()?.to_owned(), body.get("final")?.as_bool()?);
     Some((identity(lab, &model, &Value::Object(body))?, is_final))
 }

@@ -47,6 +47,8 @@ pub trait Instrument: Send + Sync + 'static {
     const TABLES: fn(&Self::Results) -> Vec<Table>;
     /// All tables by name, and what a run needs for each.
     const TABLE_NEEDS: &'static [(&'static str, &'static str)];
+    /// The kinds whose findings only replace an earlier finding of the same identity, in its place.
+    const REPLACES: &'static [&'static str] = &[];
     /// The kinds of finding that can make a comparison, and those that can only if they are final.
     const COMPARES: &'static [&'static str] = &[];
     const COMPARES_FINAL: &'static [&'static str] = &[];

@@ -100,6 +100,10 @@ impl<I: Listed> Lab for I {
         I::TABLE_NEEDS
     }
 
+    fn replaces(&self, kind: &str) -> bool {
+        I::REPLACES.contains(&kind)
+    }
+
     fn compares(&self, kind: &str, is_final: bool) -> bool {
         I::COMPARES.contains(&kind) || is_final && I::COMPARES_FINAL.contains(&kind)
     }

@@ -97,6 +97,7 @@ impl Instrument for Interventions {
         ("selectivity", "a run with further properties to keep"),
         ("map", "a run with a map of layers"),
     ];
+    const REPLACES: &'static [&'static str] = &["probe", "reliability", "behaviour", "distance"];
     const COMPARES: &'static [&'static str] = &["versus"];
     const COMPARES_FINAL: &'static [&'static str] = &["behaviour"];
     const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = verdicts::compared;

@@ -74,6 +74,7 @@ impl Instrument for Saliency {
         ("perturbations", "a run with changed partners and marked words"),
         ("right-wrong", "a run with right and wrong answers"),
     ];
+    const REPLACES: &'static [&'static str] = &["accuracy", "interpretability", "ratio"];
     const COMPARES: &'static [&'static str] = &["difference", "correctness"];
     const COMPARED: fn(Head<'_>, &Kind) -> Option<Comparison> = compared;
 
