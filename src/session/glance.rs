@@ -2,6 +2,7 @@
 
 use engine::message::Generation;
 use labs::LABS;
+use memchr::memmem::find;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glance {
@@ -62,10 +63,6 @@ fn named(line: &[u8]) -> Option<Glance> {
     let kind = head[at..].split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
     let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind, is_final));
     Some(Glance::Finding { generation, is_final, lasting })
-}
-
-fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
-    bytes.windows(what.len()).position(|w| w == what)
 }
 
 /// Splits off the digits at the beginning.
