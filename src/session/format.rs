@@ -5,11 +5,12 @@ use std::io::{BufRead, Read};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::glance::finding_of;
 use super::newer::is_newer;
 pub use super::stream::Session;
 use engine::board::Board;
 use engine::message::{Command, Event};
-use labs::Spec;
+use labs::{Finding, Spec};
 
 pub const FORMAT: u32 = 2;
 /// Maximum length of a line in bytes. The recorder never writes a longer one, and readers skip longer ones without buffering them.
@@ -239,6 +240,12 @@ pub(super) fn version(text: &str) -> Vec<u64> {
 /// Parses a line of the file; `newer` is true if a newer program wrote it. A tag, kind or lab that this version does not know indicates a
 /// newer program rather than damage. So does any unreadable line in a file that a newer program wrote.
 pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
+    // Most lines are findings.
+    if let Some((t, generation, finding)) = finding_of(line)
+        && let Ok(finding) = Finding::from_slice(finding)
+    {
+        return Ok(Entry { t, item: Item::Event(Event::Finding { generation, finding: Box::new(finding) }) });
+    }
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {
@@ -256,15 +263,6 @@ pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
 fn parse_item(mut object: Map<String, Value>) -> Result<Item, Unread> {
     if object.contains_key("command") {
         return Command::deserialize(Value::Object(object)).map(Item::Command).map_err(|_| Unread::Damaged);
-    }
-    // Most lines are findings, and a tagged enum copies its content twice.
-    if object.get("event").is_some_and(|event| event == "finding") {
-        let parsed = |object: &mut Map<String, Value>| {
-            let generation = object.get("generation")?.as_u64()?;
-            let finding = Box::deserialize(object.remove("finding")?).ok()?;
-            Some(Item::Event(Event::Finding { generation, finding }))
-        };
-        return parsed(&mut object).ok_or(Unread::Damaged);
     }
     if object.contains_key("event") {
         return Event::deserialize(Value::Object(object)).map(Item::Event).map_err(|_| Unread::Damaged);

@@ -34,6 +34,15 @@ pub(super) fn time(line: &[u8]) -> Option<f64> {
     (0.0..=super::format::MAX_TIME).contains(&t).then_some(t)
 }
 
+/// The time, generation and JSON of a finding in a recorder's format.
+pub(super) fn finding_of(line: &[u8]) -> Option<(f64, Generation, &[u8])> {
+    let t = time(line)?;
+    let rest = &line[find(line, b",")?..];
+    let (generation, rest) = number(rest.strip_prefix(br#","event":"finding","generation":"#)?)?;
+    let finding = rest.strip_prefix(br#","finding":"#)?.trim_ascii_end().strip_suffix(b"}")?;
+    Some((t, generation, finding))
+}
+
 /// The kind of a line in a recorder's format.
 pub(super) fn glance(line: &[u8]) -> Glance {
     named(line).unwrap_or(Glance::Other)

@@ -85,6 +85,20 @@ fn provisional_findings_that_later_ones_replace_are_passed_over() {
 }
 
 #[test]
+fn findings_are_parsed_alike_from_text_and_from_a_tree() {
+    for name in ["agreement", "prompts", "power", "saliency", "newcomer"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sessions/{name}.probity.jsonl"));
+        for line in std::fs::read_to_string(path).unwrap().lines().filter(|line| is_finding(line)) {
+            let tree: serde_json::Value = serde_json::from_str(line).unwrap();
+            let Event::Finding { finding, .. } = serde_json::from_value(tree).unwrap() else { panic!("{line}") };
+            let (_, _, text) = super::super::glance::finding_of(line.as_bytes()).unwrap();
+            let json = |finding: &labs::Finding| serde_json::to_string(finding).unwrap();
+            assert_eq!(json(&labs::Finding::from_slice(text).unwrap()), json(&finding), "{line}");
+        }
+    }
+}
+
+#[test]
 fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
     let one = |k, line: &str| {
         !is_finding(line) || line.contains("\"kind\":\"versus\"") || line.contains("\"kind\":\"rival\"") && k % 40 == 0

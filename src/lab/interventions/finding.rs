@@ -426,8 +426,8 @@ mod tests {
     use crate::Finding;
 
     impl KindSet for Kind {
-        fn from_json(_: LabId, value: serde_json::Value) -> Result<Self, serde_json::Error> {
-            serde_json::from_value(value)
+        fn read<'de, D: serde::Deserializer<'de>>(_: LabId, deserializer: D) -> Result<Self, D::Error> {
+            serde::Deserialize::deserialize(deserializer)
         }
 
         fn knows(_: LabId, kind: &str) -> bool {

@@ -189,8 +189,8 @@ macro_rules! labs {
         }
 
         impl lab::finding::KindSet for Kinds {
-            fn from_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
-                match lab { $( LabId::$Lab => $module::Kind::deserialize(value).map(Kinds::$Lab), )+ }
+            fn read<'de, D: serde::Deserializer<'de>>(lab: LabId, deserializer: D) -> Result<Self, D::Error> {
+                match lab { $( LabId::$Lab => $module::Kind::deserialize(deserializer).map(Kinds::$Lab), )+ }
             }
 
             fn knows(lab: LabId, kind: &str) -> bool {
