@@ -47,7 +47,7 @@ fn folded(session: &Session, t: f64) -> Board {
 fn what_is_passed_over_does_not_change_the_board() {
     let file = long(3, 1, |k, line| k % 7 == 0 || !is_finding(line));
     let session = Session::read(file.path()).unwrap();
-    for t in [0.0, 3.0, 20.0, 61.0, 75.5, 130.0, f64::INFINITY] {
+    for t in [3.0, 61.0, 75.5, f64::INFINITY] {
         let Past { entries, gone, rest } = session.until(t);
         let past: Vec<Entry> = entries.collect();
         assert_eq!(gone, [0; 0]);
@@ -61,10 +61,10 @@ fn what_is_passed_over_does_not_change_the_board() {
 /// Regression: two thirds of the findings of a finished run used to be parsed although later ones replace them.
 #[test]
 fn provisional_findings_that_later_ones_replace_are_passed_over() {
-    for name in ["agreement", "prompts", "power", "saliency", "newcomer"] {
+    for name in ["agreement", "prompts", "power", "saliency"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sessions/{name}.probity.jsonl"));
         let session = Session::read(&path).unwrap();
-        for t in [0.3, 0.6, 1.0].map(|share| share * session.duration()) {
+        for t in [0.6, 1.0].map(|share| share * session.duration()) {
             // As JSON, because a board with NaN does not equal itself.
             let json = |board: Board| serde_json::to_value(Board { stale: 0, ..board }).unwrap();
             assert!(json(session.board_at(t)) == json(folded(&session, t)), "{name} at {t}");
@@ -86,9 +86,9 @@ fn provisional_findings_that_later_ones_replace_are_passed_over() {
 
 #[test]
 fn findings_are_parsed_alike_from_text_and_from_a_tree() {
-    for name in ["agreement", "prompts", "power", "saliency", "newcomer"] {
+    for (name, every) in [("agreement", 5), ("prompts", 1), ("power", 1), ("saliency", 2)] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sessions/{name}.probity.jsonl"));
-        for line in std::fs::read_to_string(path).unwrap().lines().filter(|line| is_finding(line)) {
+        for line in std::fs::read_to_string(path).unwrap().lines().filter(|line| is_finding(line)).step_by(every) {
             let tree: serde_json::Value = serde_json::from_str(line).unwrap();
             let Event::Finding { finding, .. } = serde_json::from_value(tree).unwrap() else { panic!("{line}") };
             let (_, _, text) = super::super::glance::finding_of(line.as_bytes()).unwrap();
@@ -114,10 +114,10 @@ fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
         folded(&session, f64::INFINITY),
         "the board equals that from all lines"
     );
-    let (first, all) = (session.board_of(1), session.entries().count());
-    assert!(!first.runs[0].gone && first.runs[0].results == session.board_of(1).runs[0].results);
+    let (first, all) = (session.board_of(1), std::fs::read_to_string(file.path()).unwrap().lines().count());
+    assert!(!first.runs[0].gone && first.runs[0].held == held[1]);
     assert_eq!(board.family.len(), first.family.len(), "a repeated comparison counts once");
-    assert!(session.until(f64::INFINITY).entries.count() * 5 < all * 4);
+    assert!(session.until(f64::INFINITY).entries.size_hint().1.unwrap() * 5 < all * 4);
 }
 
 #[test]
