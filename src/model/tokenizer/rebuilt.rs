@@ -57,6 +57,8 @@ const SHOWN: usize = 8;
 const REMEDY: &str =
     "set tokenizer_class to PreTrainedTokenizerFast in tokenizer_config.json, and transformers uses tokenizer.json too";
 
+const COMPARE: &str = "compare the ids of a few texts: `probity models tokens MODEL TEXT`";
+
 /// A `tokenizer.json` without its vocabulary.
 #[derive(Deserialize)]
 struct Parts {
@@ -72,23 +74,27 @@ struct Parts {
     model: ModelOptions,
 }
 
-/// Returns notices if transformers 5 gives other ids. `text` is the file, `merged` what this program
-/// makes of it.
+/// Returns notices if transformers 5 gives other ids. `text` is the file, `merged` what this program makes of it.
 pub(super) fn differences(ours: &Tokenizer, text: &[u8], merged: &[u8], files: &Files) -> Vec<(String, String)> {
-    let (Ok(file), Ok(parts)) = (serde_json::from_slice::<Parts>(text), serde_json::from_slice::<Parts>(merged)) else {
-        return Vec::new();
+    let read = |text: &[u8]| serde_json::from_slice::<Parts>(text);
+    let changed = (text != merged).then(|| read(merged)).transpose();
+    let (Ok(file), Ok(changed)) = (read(text), changed) else {
+        let what =
+            "tokenizer.json is used, but could not be compared with what transformers 5 makes of it: ids may differ";
+        return vec![(what.into(), COMPARE.into())];
     };
-    let compared = Compared { ours, merged, parts: &parts };
+    let compared = Compared { ours, merged, parts: changed.as_ref().unwrap_or(&file) };
     let has_byte_level = || text.windows(11).any(|w| w == b"\"ByteLevel\"");
     let mut notices: Vec<_> = match class(files, has_byte_level) {
         Some(class) if is_other(class) => vec![(
             format!("tokenizer.json is used, but transformers 5 builds its own {class}: ids may differ"),
-            "compare the ids of a few texts: `probity models tokens MODEL TEXT`".into(),
+            COMPARE.into(),
         )],
         class => match class.and_then(|class| Some((class, compared.built(class, &file, files)?))) {
             Some((class, (built, tokens))) => compared.with_class(class, built, tokens, files).into_iter().collect(),
             None => {
-                let changes = compared.text_parts(files.for_sentences(file.normalizer), file.pre_tokenizer);
+                let changes =
+                    compared.text_parts(files.for_sentences(file.normalizer.clone()), file.pre_tokenizer.clone());
                 compared.ignored_settings(&changes).into_iter().collect()
             }
         },
@@ -199,7 +205,7 @@ impl Compared<'_> {
         if resets_flags {
             list.retain(|t| special.iter().all(|s| s["content"] != t["content"]));
         }
-        for token in class.iter().chain(files.special()).filter_map(|t| added(t, true)) {
+        for token in special.into_iter().chain(files.special().filter_map(|t| added(t, true))) {
             if !list.iter().any(|t| t["content"] == token["content"]) {
                 list.push(token);
             }
@@ -266,7 +272,8 @@ impl Compared<'_> {
 
     fn compare(&self, theirs: &Tokenizer, text: &str) -> Option<String> {
         let encode = |t: &Tokenizer| guarded(|| t.encode_fast(text, true)).map(|e| e.get_ids().to_vec()).ok();
-        let (a, b) = (encode(self.ours)?, encode(theirs)?);
+        let a = encode(self.ours)?;
+        let Some(b) = encode(theirs) else { return Some(format!("it cannot encode '{text}'")) };
         if a == b {
             return None;
         }
@@ -276,7 +283,7 @@ impl Compared<'_> {
             tokens.extend((ids.len() > SHOWN).then(|| "\u{2026}".to_owned()));
             format!("[{}]", tokens.join(" "))
         };
-        Some(format!("it encodes '{}' as {}, this program as {}", text, show(theirs, &b), show(self.ours, &a)))
+        Some(format!("it encodes '{text}' as {}, this program as {}", show(theirs, &b), show(self.ours, &a)))
     }
 }
 

@@ -267,6 +267,12 @@ fn bert_lower_cases_and_adds_its_special_tokens() {
         &notices("bert", json!({"cls_token": "[MASK]"}), file(true, &all)),
         "replaces its post_processor with BertTokenizer's own: it encodes 'a' as [[MASK] a [SEP]], this program as [[CLS] a [SEP]]",
     );
+    let mut unknown = file(true, &all);
+    unknown["model"]["unk_token"] = json!("[PAD]");
+    unknown["model"]["vocab"].as_object_mut().unwrap().remove("[UNK]");
+    unknown["added_tokens"].as_array_mut().unwrap().remove(1);
+    let found = notices("bert", json!({}), unknown);
+    assert_notice(&found, "it cannot encode '\u{e9}'");
 }
 
 #[test]
