@@ -13,7 +13,7 @@ use clap::Subcommand;
 use super::error::CliError;
 use super::{names, output};
 use base::size;
-use base::text::printable_label;
+use base::text::{printable_label, printable_message};
 use engine::inspection::Inspection;
 use engine::local::Cache;
 use model::builtin::BUILTINS;
@@ -215,4 +215,11 @@ fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliErr
     }
     let mut meter = pull::Meter::default();
     Model::load_with(source, kept, &mut |t| meter.show(t)).map_err(failure)
+}
+
+/// Prints a model's notices on stderr, each with its remedy.
+fn warn(model: &Model) {
+    for notice in model.notices() {
+        output::say(&format!("warning: {}", printable_message(&notice.to_string())));
+    }
 }

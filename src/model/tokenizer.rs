@@ -85,18 +85,20 @@ impl Tokenizer {
     /// [`ModelError::Config`] if the text is not a tokenizer.
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
-        let (text, notices) = outside::honoured(text, extras).map_err(wrong)?;
-        bounds::check(&text).map_err(wrong)?;
-        let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(&text))
+        let files = outside::Files::parse(extras).map_err(wrong)?;
+        let (merged, mut notices) = outside::honoured(text, &files).map_err(wrong)?;
+        bounds::check(&merged).map_err(wrong)?;
+        let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(&merged))
             .map_err(|e| wrong(format!("not a valid tokenizer: {}", e.escape_debug())))?;
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| wrong(e.to_string()))?;
+        notices.extend(rebuilt::differences(&inner, text, &merged, &files));
         let special = Special::find(&inner, extras).map_err(|e| wrong(format!("special tokens: {e}")))?;
         Ok(Tokenizer {
             inner,
             file: file.to_owned(),
             special,
-            digest: Sha256::digest(&text).into(),
+            digest: Sha256::digest(&merged).into(),
             notices,
             drop_unknown: false,
             closing: 0,
@@ -339,7 +341,9 @@ impl Special {
 }
 
 mod bounds;
+mod classes;
 mod outside;
+mod rebuilt;
 #[cfg(test)]
 mod tests;
 mod vocabulary;

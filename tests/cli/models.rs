@@ -69,6 +69,27 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
+/// Regression: another tokenizer than that of transformers was mentioned nowhere, and notices neither by `tokens` nor by `check`.
+#[test]
+fn tokens_and_check_warn_if_transformers_makes_another_tokenizer_of_a_folder() {
+    let probity = Probity::new();
+    let at = probity.state.path().join("m");
+    folder_of("bert-mini", &at);
+    let dir = at.display().to_string();
+    let warned = |args: &[&str]| text(&probity.run(args).stderr);
+    assert_eq!(warned(&["models", "tokens", &dir, "the"]), "");
+    let file = at.join("tokenizer.json");
+    let mut tokenizer: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    tokenizer["post_processor"] = Value::Null;
+    std::fs::write(&file, tokenizer.to_string()).unwrap();
+    for args in [&["models", "tokens", &dir, "the"][..], &["models", "check", &dir]] {
+        let said = warned(args);
+        let expected =
+            "transformers 5 replaces its post_processor with BertTokenizer's own: it encodes 'a' as [[CLS] a [SEP]]";
+        assert!(said.starts_with("warning: ") && said.contains(expected), "{said}");
+    }
+}
+
 /// Regression: unused tensors used to be mentioned only by `models show`, not by a run.
 #[test]
 fn a_run_says_once_that_stored_tensors_are_not_used() {

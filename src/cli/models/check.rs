@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::{address, failure, load};
+use super::{address, failure, load, warn};
 use crate::error::CliError;
 use crate::output;
 use base::NoPulse;
@@ -21,6 +21,7 @@ pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) ->
         let what = format!("{dir}: a built-in model has no expected values; give a folder with expected.json");
         return Err(CliError::Usage(what));
     };
+    warn(&model);
     let report = compare(&model, &folder, &mut NoPulse).map_err(failure)?;
     if json {
         let mut value = serde_json::to_value(&report).map_err(|e| CliError::Failed(e.to_string()))?;

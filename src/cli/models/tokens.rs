@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{address, failure, load};
+use super::{address, failure, load, warn};
 use crate::error::CliError;
 use crate::output;
 use base::text::printable_label;
@@ -10,6 +10,7 @@ use model::Tokenizer;
 
 pub(crate) fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let model = load(&address(name)?, "cpu", "f32")?;
+    warn(&model);
     let tokenizer = model.tokenizer().map_err(failure)?;
     lines(tokenizer, text)?.iter().try_for_each(|line| output::line(out, line))
 }

@@ -167,7 +167,7 @@ fn prefixes_of_wrappers_are_removed_with_a_notice() {
     for (arch, prefix) in [(bert(), "module."), (gpt2, "_orig_mod.module."), (bert(), "model."), (bart, "module.")] {
         let dir = folder(&arch);
         let want = logits(dir.path());
-        assert_eq!(remarks(dir.path()), "", "{}: its own prefix stays", arch.family);
+        assert!(!remarks(dir.path()).contains("tensor names"), "{}: its own prefix stays", arch.family);
         edit_tensors(dir.path(), |t| t.iter_mut().for_each(|(name, _)| *name = format!("{prefix}{name}")));
         assert_eq!(logits(dir.path()), want, "{prefix}");
         assert!(remarks(dir.path()).contains(&format!("all tensor names begin with '{prefix}'")));

@@ -47,20 +47,17 @@ type Merged<'a> = (Cow<'a, [u8]>, Vec<(String, String)>);
 ///
 /// # Errors
 /// A sentence that names the file and the token or setting that cannot be applied.
-pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Merged<'a>, String> {
+pub(super) fn honoured<'a>(text: &'a [u8], files: &Files) -> Result<Merged<'a>, String> {
     // The library has a better error for text that is not a tokenizer.
     let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok((Cow::Borrowed(text), Vec::new())) };
-    let files = Files::parse(extras)?;
     let mut tokens = files.tokens()?;
     tokens.retain(|t| !parts.added_tokens.iter().any(|a| Some(a.content.as_str()) == t.content()));
     let mut normalizer = files.normalizer(&parts.normalizer);
-    if files.sentence.get("do_lower_case") == Some(&Value::Bool(true)) {
-        let own = Some(normalizer.unwrap_or(parts.normalizer.clone())).filter(|n| !n.is_null());
-        let steps: Vec<Value> = std::iter::once(json!({"type": "Lowercase"})).chain(own).collect();
-        normalizer = Some(json!({"type": "Sequence", "normalizers": steps}));
+    if files.lowers_sentences() {
+        normalizer = Some(files.for_sentences(normalizer.unwrap_or(parts.normalizer)));
     }
     let pre_tokenizer = files.pre_tokenizer(&parts.pre_tokenizer);
-    let mut notices: Vec<_> = files.disagreement(&parts.normalizer).into_iter().collect();
+    let mut notices = Vec::new();
     if tokens.is_empty() && normalizer.is_none() && pre_tokenizer.is_none() {
         return Ok((Cow::Borrowed(text), notices));
     }
@@ -77,8 +74,9 @@ pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Merged<
 }
 
 /// Tokenizer classes that apply the options of BERT's normalizer in `tokenizer_config.json`.
-const WORDPIECE: [&str; 9] = [
+pub(super) const WORDPIECE: [&str; 10] = [
     "BertTokenizer",
+    "ConvBertTokenizer",
     "DistilBertTokenizer",
     "ElectraTokenizer",
     "FunnelTokenizer",
@@ -122,6 +120,17 @@ impl Files {
         Some(class.strip_suffix("Fast").unwrap_or(class))
     }
 
+    /// Tokenizer class in `config.json`, without the suffix of fast tokenizers.
+    pub(super) fn model_class(&self) -> Option<&str> {
+        let class = self.model.get("tokenizer_class")?.as_str()?;
+        Some(class.strip_suffix("Fast").unwrap_or(class))
+    }
+
+    /// Special and added tokens that `tokenizer_config.json` names by id.
+    pub(super) fn numbered(&self) -> Option<&Map<String, Value>> {
+        self.config.get("added_tokens_decoder")?.as_object()
+    }
+
     pub(super) fn model_type(&self) -> Option<&str> {
         self.model.get("model_type")?.as_str()
     }
@@ -129,6 +138,11 @@ impl Files {
     /// Returns a switch in `tokenizer_config.json`.
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         self.config.get(key)?.as_bool()
+    }
+
+    /// Returns a number in `tokenizer_config.json`.
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.config.get(key)?.as_u64()
     }
 
     /// Returns the spelling of the token with a role; `Some(None)` if a file says that there is none.
@@ -142,24 +156,31 @@ impl Files {
         self.class().is_none_or(|class| WORDPIECE.contains(&class))
     }
 
-    /// Returns a notice if transformers 5 lower-cases texts, but the stored normalizer does not.
-    fn disagreement(&self, stored: &Value) -> Option<(String, String)> {
-        let cased = stored.get("type")? == "BertNormalizer" && stored.get("lowercase")? == &Value::Bool(false);
-        let bert = self.class().is_some() || ["bert", "distilbert", "electra", "ernie"].contains(&self.model_type()?);
-        if !cased || !bert || !self.is_wordpiece() || self.flag("do_lower_case").is_some() {
-            return None;
+    /// Special tokens in the files that transformers reads: those in `special_tokens_map.json` only if no tokens are named by id.
+    pub(super) fn special(&self) -> impl Iterator<Item = &Value> {
+        let map = Some(&self.map).filter(|_| self.numbered().is_none());
+        map.into_iter().chain([&self.config]).flat_map(special_tokens)
+    }
+
+    /// True if sentence-transformers lower-cases texts before it passes them to the tokenizer.
+    fn lowers_sentences(&self) -> bool {
+        self.sentence.get("do_lower_case") == Some(&Value::Bool(true))
+    }
+
+    /// Adds the lower-casing of sentence-transformers, if any, to a normalizer.
+    pub(super) fn for_sentences(&self, normalizer: Value) -> Value {
+        if !self.lowers_sentences() {
+            return normalizer;
         }
-        let what = "tokenizer.json keeps upper case and is used, but transformers 5 lower-cases texts unless do_lower_case is set";
-        Some((
-            what.into(),
-            "set do_lower_case in tokenizer_config.json: false for a cased model, true for an uncased one".into(),
-        ))
+        let own = Some(normalizer).filter(|n| !n.is_null());
+        let steps: Vec<Value> = std::iter::once(json!({"type": "Lowercase"})).chain(own).collect();
+        json!({"type": "Sequence", "normalizers": steps})
     }
 
     /// Returns all named tokens: those with ids first, in order of id.
     fn tokens(&self) -> Result<Vec<Outside>, String> {
         let mut found: Vec<Outside> = Vec::new();
-        let decoder = self.config.get("added_tokens_decoder").and_then(Value::as_object);
+        let decoder = self.numbered();
         for (id, token) in decoder.into_iter().flatten() {
             let id = id.parse().map_err(|_| {
                 format!("tokenizer_config.json: added_tokens_decoder: '{}' is not an id", id.escape_debug())

@@ -13,6 +13,14 @@ use crate::error::{ModelError, Result};
 const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
+/// Splits as Qwen2 does before a byte-level step.
+pub(super) fn qwen2_split(byte_level: Value) -> Value {
+    json!({"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "pattern": {"Regex": QWEN2}, "behavior": "Isolated", "invert": false},
+        byte_level,
+    ]})
+}
+
 /// Kind of byte-level tokenizer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -170,10 +178,7 @@ impl Tokenizer {
         };
         let byte_level = |use_regex: bool| json!({"type": "ByteLevel", "add_prefix_space": spaced, "trim_offsets": true, "use_regex": use_regex});
         let pre_tokenizer = match kind {
-            Kind::Qwen2 => json!({"type": "Sequence", "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": QWEN2}, "behavior": "Isolated", "invert": false},
-                byte_level(false),
-            ]}),
+            Kind::Qwen2 => qwen2_split(byte_level(false)),
             _ => byte_level(true),
         };
         let normalizer = matches!(kind, Kind::NeoX | Kind::Qwen2).then(|| json!({"type": "NFC"}));
