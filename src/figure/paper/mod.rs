@@ -189,7 +189,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let is_plane = any(&|s, _| s.is_plane);
     let marks = if is_plane { "Marks and rings" } else { "Marks" };
     let of_two = format!("{marks} are means of two training runs; thin lines end at the values of each");
-    let sentences: [(bool, &str); 8] = [
+    let sentences: [(bool, &str); 9] = [
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|s, _| s.by_turns), &marked),
@@ -199,7 +199,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
-            "Inner intervals are omitted",
+            if has_marks_alone { "Bars are light bands; dark bands are omitted" } else { "Dark bands are omitted" },
+        ),
+        (
+            any(&|s, part| s.by_point && data(part, |p| p.interval().and(p.narrow()).is_some())),
+            "Light bands are drawn as thin bars, dark bands as thick bars",
         ),
         (
             any(&|s, part| {
