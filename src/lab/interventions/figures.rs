@@ -111,7 +111,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over other probe settings whose validation accuracy is within one standard error of the best, with one training and {} test examples each; it need not contain the line",
+                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line; short strokes mark where it has no width",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -271,7 +271,7 @@ pub fn deviation(results: &Results, model: &str) -> Option<f64> {
 /// The size of a model's features, with which an ε compares; for captions.
 fn scale_of(results: &Results, model: &str, parameter: &str) -> Option<(String, String)> {
     let sd = deviation(results, model).filter(|_| parameter == "epsilon")?;
-    Some(("standard deviation of a feature".into(), format!("{sd:.3} (median over the features)")))
+    Some(("a feature's standard deviation".into(), format!("{sd:.3} (median)")))
 }
 
 /// The axis scale on which the method's strength is swept.
@@ -334,14 +334,14 @@ fn provenance_of<'a, T: 'a>(
 }
 
 /// Why a point may differ from the same strength in a table.
-const ALL_EXAMPLES: &str = "Scores are on all test examples; tables choose each best strength on one half of them and score it on the other";
+const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
 
 /// Terms explained where a figure names them.
 const WORDS: [(&str, &str); 7] = [
     ("selectivity", "1 minus the normalised change of the oracle's output for the property to keep"),
     ("oracle", "a probe that judges the edit, trained on other data"),
     ("MLP", "multilayer perceptron"),
-    ("C before", "completeness on the unedited states"),
+    ("C before", "completeness of unedited states"),
     ("S of a constant answer", "selectivity of an oracle whose answer is always the same"),
     ("front", "settings that no other dominates"),
     ("knee", "its setting farthest from the line between its ends"),

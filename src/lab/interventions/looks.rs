@@ -49,9 +49,9 @@ pub(super) fn written_out(method: &str) -> Option<&'static str> {
         "apgd" => "projected gradient descent with automatic steps",
         "fab" => "fast adaptive boundary attack",
         "autoattack" => "APGD, FAB and Square in turn",
-        "alterrep" => "mirrors a state to the other side of INLP's classifiers",
-        "identity" => "edits nothing",
-        "random" => "removes random directions",
+        "alterrep" => "mirrors states across linear classifiers",
+        "identity" => "no edit",
+        "random" => "random directions removed",
         _ => return None,
     })
 }

@@ -39,7 +39,10 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training run");
     scale_of(results, model, &first.value.parameter).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.explain([
-        ("distance, relative to unedited states", "a distance after the edit divided by the same distance before it; 1 is no change"),
+        (
+            "distance, relative to unedited states",
+            "a distance after the edit divided by the same distance before it; 1 is no change",
+        ),
         ("real states", "hidden states of unedited sentences"),
         ("nearest", "Euclidean distance to the nearest real state"),
         ("Mahalanobis", "distance from the mean of the real states in units of their covariance"),
