@@ -304,14 +304,15 @@ fn broken(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Option<Vec<String>>
             && halves.last().is_none_or(|half| *half <= slot / 2.0 + GAP);
         is_on_page && halves.windows(2).all(|pair| pair[0] + pair[1] + BETWEEN <= slot)
     };
-    [false, true].into_iter().find_map(|hyphenated| {
+    // First in few lines, then in narrow lines, and with hyphens only if nothing else fits.
+    [(1.0, false), (0.6, false), (1.0, true)].into_iter().find_map(|(share, hyphenated)| {
         let lines = |name: &String| {
             // Names of models are also broken after hyphens.
             let mut text = name.replace('-', "- ");
             for word in HYPHENATED.iter().filter(|_| hyphenated) {
                 text = text.replace(&word.replace("- ", ""), word);
             }
-            let longest = text.split(' ').map(wide).fold(slot - BETWEEN, f64::max);
+            let longest = text.split(' ').map(wide).fold(share * slot - BETWEEN, f64::max);
             fonts.wrapped(&text, SMALL, longest, CATEGORY_LINES).join("\n").replace("- ", "-")
         };
         let labels: Vec<String> = names.iter().map(lines).collect();

@@ -87,7 +87,10 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
             [y - off - SMALL, y + off].map(|top| (step, ((x, top), (x + wide, top + SMALL))))
         })
     };
-    match best(canvas, from, (0..AWAY_BY.len()).flat_map(row).filter(|(_, r)| inside(chart, r))) {
+    // A rule that ends inside the frame can have its label beyond its end.
+    let beyond = rule.until.map(|_| (0, ((end + 5.0, y - SMALL / 2.0), (end + 5.0 + wide, y + SMALL / 2.0))));
+    let places = beyond.into_iter().chain((0..AWAY_BY.len()).flat_map(row));
+    match best(canvas, from, places.filter(|(_, r)| inside(chart, r))) {
         Some((step, r)) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
         None => Ok(()),
     }

@@ -111,7 +111,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line; short strokes mark where it has no width",
+                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -342,7 +342,7 @@ const WORDS: [(&str, &str); 7] = [
     ("oracle", "a probe that judges the edit, trained on other data"),
     ("MLP", "multilayer perceptron"),
     ("C before", "completeness of unedited states"),
-    ("S of a constant answer", "selectivity of an oracle whose answer is always the same"),
+    ("S of a constant answer", "selectivity of an oracle with a single answer"),
     ("front", "settings that no other dominates"),
     ("knee", "its setting farthest from the line between its ends"),
 ];

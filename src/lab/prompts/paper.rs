@@ -72,8 +72,7 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 /// Figures with published numbers.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
 /// Description of the published rank consistencies.
-const EIGHT: &str = "BERT, RoBERTa, GPT-2 and BART, each in two sizes; the order of eight models is harder to keep than that of the \
-     run's models";
+const EIGHT: &str = "BERT, RoBERTa, GPT-2 and BART in two sizes each; more models are harder to keep in order";
 
 /// The experiment behind the published scores after further pretraining.
 const MIXED: &str = "each model is pretrained further: a share γ of the sentences states queried facts (LAMA's evidence), and the rest is open web text; even γ = 0 changes a score";
