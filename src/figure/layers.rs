@@ -210,6 +210,8 @@ pub struct Spot {
     pub label: String,
     /// Number of examples on which the point is based.
     pub n: Count,
+    /// True if drawings omit the point; the CSV has it.
+    pub is_unmarked: bool,
 }
 
 impl Spot {
@@ -372,11 +374,13 @@ pub struct Rule {
     pub label: String,
     /// Panel that contains the rule; `None` for all panels.
     pub panel: Option<usize>,
+    /// The x value at which a horizontal rule ends; `None` for the frame.
+    pub until: Option<f64>,
 }
 
 impl Rule {
     pub fn level(at: f64, label: impl Into<String>) -> Self {
-        Self { at, label: label.into(), upright: false, panel: None }
+        Self { at, label: label.into(), upright: false, panel: None, until: None }
     }
 
     pub fn upright(at: f64, label: impl Into<String>) -> Self {

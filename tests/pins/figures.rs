@@ -62,8 +62,8 @@ fn captions_are_of_a_length_that_can_be_printed() {
             for (key, figure) in figures(labs::by_id(run.job.spec.lab()), run, board) {
                 let words = |text: &str| text.split_whitespace().count();
                 let (said, noted) = (words(&caption(&figure)), words(&notes(&figure).join(" ")));
-                // The caption of the trade-off plane defines ten terms and marks.
-                let most = if figure.name.starts_with("pareto") { 240 } else { 190 };
+                // The caption of the trade-off plane defines ten terms and marks, and names six methods.
+                let most = if figure.name.starts_with("pareto") { 270 } else { 190 };
                 if said > 130 || said + noted > most {
                     long.push(format!("{name} {key}: {said} and {noted} words"));
                 }
@@ -95,9 +95,9 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
     assert_eq!(named("saliency", "f1-ratio").x.range, Some((0.0, 0.5)));
     // Regression: half of an axis used to be empty, and no rule showed that .5 is the least possible rank consistency of two models.
     assert!(named("saliency", "right-wrong").y.range.is_some_and(|(lo, hi)| hi - lo < 1.0));
-    for (name, is_drawn) in [("consistency", true), ("consistency-published", false), ("curve", true)] {
+    for name in ["consistency", "consistency-published", "curve"] {
         let least = |l: &Layer| matches!(l, Layer::Rule(rule) if rule.at == 0.5 && !rule.upright);
-        assert_eq!(named("prompts", name).layers.iter().any(least), is_drawn, "{name}");
+        assert!(named("prompts", name).layers.iter().any(least), "{name}");
     }
     let cases = [
         ("power", "sizes", "power is for a comparison on that many items"),
@@ -121,8 +121,8 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
         ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),
         ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
-        // A ring stood at the mean of two training runs, and the intervals behind the front were not drawn.
-        ("agreement", "pareto", "of the front, the knee and the rings"),
+        // A ring stood at the mean of two training runs, and the caption did not say which intervals are drawn.
+        ("agreement", "pareto", "of the rings, the knee and the ends of the front"),
         ("interventions", "pareto", "Marks and rings are means of two training runs"),
         ("prompts", "turned-published", "31 of 32 relations by the text (drawn), on 30 by the result files"),
         ("prompts", "consistency-published", "shares of 1,000 draws of 20 of 32 relations, without intervals"),

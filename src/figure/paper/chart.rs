@@ -29,6 +29,10 @@ const TICK: f64 = 4.5;
 /// Maximum numbers of lines in a category label and in an axis label.
 const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
+/// Minimum distance between the names of two categories.
+const BETWEEN: f64 = 4.0;
+/// Long words in names of categories, with the places where they can be broken.
+const HYPHENATED: [&str; 5] = ["gram- mar", "seman- tics", "knowl- edge", "reason- ing", "compu- tation"];
 /// Line height, in em.
 const LINE: f64 = 1.2;
 /// Height of tick labels below a frame, in page units.
@@ -71,13 +75,11 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Labels {
     Straight,
-    /// On two alternating levels, in slots of this width.
-    Staggered(f64),
-    /// In several lines of at most this width.
-    Wrapped(f64),
+    /// Names in several lines each, all from the same height.
+    Broken(Vec<String>),
     /// As numbers, whose labels are listed below the label of the axis.
     Numbered,
 }
@@ -137,7 +139,7 @@ impl<'a> Chart<'a> {
             let end = left + x_inset + tick.at * length + fonts.width(&tick.label, SMALL) / 2.0;
             if labels == Labels::Straight { (end + 2.0 - look.width).max(0.0) } else { 0.0 }
         };
-        let right = right - x_ticks(fonts, &x, labels, length).last().map_or(0.0, beyond);
+        let right = right - x_ticks(fonts, &x, &labels, length).last().map_or(0.0, beyond);
         let below = |t: Tick| match figure.x.below.iter().find(|(value, _)| *value == t.value) {
             Some((_, text)) if !t.label.is_empty() => {
                 Tick { label: format!("{}\n{}", t.label, printable_label(text)), ..t }
@@ -145,12 +147,12 @@ impl<'a> Chart<'a> {
             _ => t,
         };
         let x_ticks: Vec<Tick> =
-            x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset).into_iter().map(below).collect();
+            x_ticks(fonts, &x, &labels, right - left - 2.0 * x_inset).into_iter().map(below).collect();
         let x_name = named(fonts, &title(&figure.x), right - left);
         let below_ticks = x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max);
         let below_ticks = if labelled { below_ticks + 3.0 } else { 0.0 };
         let below = 2.0 * TICK + below_ticks + height_of(&x_name, LABEL);
-        let key = listed(fonts, &x, labels, look.width - look.margin - edge);
+        let key = listed(fonts, &x, &labels, look.width - look.margin - edge);
         let floor = (bottom - below - height_of_key(key.len())).max(top + 20.0);
         let key = ((edge, floor + below + KEY_AIR), key);
         let y_length = floor - top - 2.0 * y_inset;
@@ -268,19 +270,16 @@ impl<'a> Chart<'a> {
 
 /// Height that category labels need below a frame of this width, beyond one line.
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
-    let names = x.categories().unwrap_or_default();
-    let most = |labels: &[String]| labels.iter().map(|l| l.lines().count()).max().unwrap_or(1) as f64;
     match labels(fonts, x, width) {
         Labels::Straight => 0.0,
-        Labels::Wrapped(_) => SMALL * LINE,
-        Labels::Staggered(slot) => (most(&staggered(fonts, names, slot)) - 1.0) * SMALL * LINE,
-        labels => height_of_key(listed(fonts, x, labels, width).len()),
+        Labels::Broken(names) => names.iter().map(|name| height_of(name, SMALL)).fold(0.0, f64::max) - SMALL * LINE,
+        labels => height_of_key(listed(fonts, x, &labels, width).len()),
     }
 }
 
 /// Lines of the list of numbered categories, each with its distance from the left.
-fn listed(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, room: f64) -> Vec<(f64, String)> {
-    let names = x.categories().filter(|_| labels == Labels::Numbered).unwrap_or_default();
+fn listed(fonts: &Fonts<'_>, x: &Fitted, labels: &Labels, room: f64) -> Vec<(f64, String)> {
+    let names = x.categories().filter(|_| *labels == Labels::Numbered).unwrap_or_default();
     let aside = fonts.width(&format!("{}  ", names.len()), SMALL);
     let lines = |(k, name): (usize, &String)| {
         let rest = fonts.wrapped(name, SMALL, room - aside, CATEGORY_LINES).into_iter();
@@ -295,23 +294,30 @@ fn height_of_key(lines: usize) -> f64 {
     if lines == 0 { 0.0 } else { KEY_AIR + lines as f64 * SMALL * LINE }
 }
 
-/// Labels on two alternating levels, each up to two slots wide; the outermost ones must not run off the page.
-fn staggered(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Vec<String> {
-    let lines = |(k, name): (usize, &String)| {
+/// The names of categories in lines, if they fit beside each other. `slot` is the distance between categories.
+fn broken(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Option<Vec<String>> {
+    let wide = |text: &str| text.lines().map(|line| fonts.width(line, SMALL)).fold(0.0, f64::max);
+    let fits = |labels: &Vec<String>| {
+        let halves: Vec<f64> = labels.iter().map(|label| wide(label) / 2.0).collect();
         // There is more room below the vertical axis than at the edge of the page.
-        let room = match k {
-            0 => slot + 3.0 * GAP,
-            _ if k + 1 == names.len() => slot + 1.5 * GAP,
-            _ => 2.0 * slot + GAP,
-        };
-        // Names of models are also broken after hyphens.
-        let lines = fonts.wrapped(&name.replace('-', "- "), SMALL, room, CATEGORY_LINES);
-        lines.join("\n").replace("- ", "-")
+        let is_on_page = halves.first().is_none_or(|half| *half <= slot / 2.0 + 3.0 * GAP)
+            && halves.last().is_none_or(|half| *half <= slot / 2.0 + GAP);
+        is_on_page && halves.windows(2).all(|pair| pair[0] + pair[1] + BETWEEN <= slot)
     };
-    let mut labels: Vec<String> = names.iter().enumerate().map(lines).collect();
-    let upper = labels.iter().step_by(2).map(|l| l.lines().count()).max().unwrap_or(1);
-    labels.iter_mut().skip(1).step_by(2).for_each(|label| label.insert_str(0, &"\n".repeat(upper)));
-    labels
+    // First in few lines, then in narrow lines, and with hyphens only if nothing else fits.
+    [(1.0, false), (0.6, false), (1.0, true)].into_iter().find_map(|(share, hyphenated)| {
+        let lines = |name: &String| {
+            // Names of models are also broken after hyphens.
+            let mut text = name.replace('-', "- ");
+            for word in HYPHENATED.iter().filter(|_| hyphenated) {
+                text = text.replace(&word.replace("- ", ""), word);
+            }
+            let longest = text.split(' ').map(wide).fold(share * slot - BETWEEN, f64::max);
+            fonts.wrapped(&text, SMALL, longest, CATEGORY_LINES).join("\n").replace("- ", "-")
+        };
+        let labels: Vec<String> = names.iter().map(lines).collect();
+        Some(labels).filter(|labels| fits(labels) && labels.iter().all(|label| !label.contains('…')))
+    })
 }
 
 fn canvas_height(canvas: &Canvas<'_>) -> f64 {
@@ -359,36 +365,20 @@ fn y_room(length: f64) -> Room<'static> {
 
 fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
     let Some(names) = x.categories() else { return Labels::Straight };
-    let slot = width / names.len().max(1) as f64 - GAP;
-    if names.iter().all(|n| fonts.width(n, SMALL) <= slot) {
+    let slot = width / names.len().max(1) as f64;
+    if names.iter().all(|n| fonts.width(n, SMALL) <= slot - GAP) {
         return Labels::Straight;
     }
-    let wraps = |name: &String| {
-        let lines = fonts.wrapped(name, SMALL, slot, CATEGORY_LINES);
-        lines.iter().all(|line| !line.ends_with('…'))
-    };
-    if names.iter().all(wraps) {
-        return Labels::Wrapped(slot);
-    }
-    match staggered(fonts, names, slot).iter().all(|label| !label.contains('…')) {
-        true => Labels::Staggered(slot),
-        false => Labels::Numbered,
-    }
+    broken(fonts, names, slot).map_or(Labels::Numbered, Labels::Broken)
 }
 
-fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Tick> {
+fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: &Labels, length: f64) -> Vec<Tick> {
     let wide = |text: &str| fonts.width(text, SMALL);
     match labels {
         Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),
-        Labels::Staggered(slot) => {
+        Labels::Broken(names) => {
             let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
-            let labels = staggered(fonts, x.categories().unwrap_or_default(), slot);
-            ticks.into_iter().zip(labels).map(|(t, label)| Tick { label, ..t }).collect()
-        }
-        Labels::Wrapped(slot) => {
-            let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
-            let wrap = |t: Tick| Tick { label: fonts.wrapped(&t.label, SMALL, slot, CATEGORY_LINES).join("\n"), ..t };
-            ticks.into_iter().map(wrap).collect()
+            ticks.into_iter().zip(names.clone()).map(|(t, label)| Tick { label, ..t }).collect()
         }
         Labels::Numbered => {
             let widest = wide(&x.categories().map_or(0, <[String]>::len).to_string());

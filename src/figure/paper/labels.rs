@@ -76,9 +76,10 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
         let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
         return canvas.text(&label, (x, chart.top - 4.0), type_of(SMALL, look.ink, Side::Middle, Side::End));
     }
-    canvas.line(&[(chart.left, y), (chart.right, y)], pen)?;
+    let end = rule.until.and_then(|x| chart.at(x, rule.at)).map_or(chart.right, |(x, _)| x);
+    canvas.line(&[(chart.left, y), (end, y)], pen)?;
     let wide = canvas.fonts.width(&label, SMALL);
-    let (left, room) = (chart.left + 4.0, chart.right - chart.left - 8.0 - wide);
+    let (left, room) = (chart.left + 4.0, end - chart.left - 8.0 - wide);
     let row = |step: usize| {
         let off = AWAY_BY[step];
         [8, 0, 6, 4, 2, 7, 1, 5, 3].into_iter().flat_map(move |eighths| {
@@ -86,7 +87,10 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
             [y - off - SMALL, y + off].map(|top| (step, ((x, top), (x + wide, top + SMALL))))
         })
     };
-    match best(canvas, from, (0..AWAY_BY.len()).flat_map(row).filter(|(_, r)| inside(chart, r))) {
+    // A rule that ends inside the frame can have its label beyond its end.
+    let beyond = rule.until.map(|_| (0, ((end + 5.0, y - SMALL / 2.0), (end + 5.0 + wide, y + SMALL / 2.0))));
+    let places = beyond.into_iter().chain((0..AWAY_BY.len()).flat_map(row));
+    match best(canvas, from, places.filter(|(_, r)| inside(chart, r))) {
         Some((step, r)) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
         None => Ok(()),
     }
@@ -99,7 +103,7 @@ const BESIDE_RING: [f64; 4] = [7.0, 9.0, 12.0, 16.0];
 pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, from: usize) -> Drawn {
     let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
     let mut labels: Vec<(String, Rect)> = Vec::new();
-    for p in points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty()) {
+    for p in points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty() && !p.is_unmarked) {
         let Some((x, y)) = chart.at(p.x, p.y) else { continue };
         let label = printable_label(&p.label);
         let wide = canvas.fonts.width(&label, SMALL);

@@ -9,7 +9,7 @@ use super::super::font::Fonts;
 use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{BLACK, Dash, Emphasis, Marker, Role};
+use super::super::role::{BLACK, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::lines::{self, BAND, INNER, SMALL_MARK, THICK, interval, strokes};
@@ -415,7 +415,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         }
         Sample::Narrow(Shape::Bar) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
         Sample::Narrow(Shape::Edges) => {
-            let edge = lines::edge(look.ink, Dash::Solid);
+            let edge = lines::edge(look.ink);
             [upper.1, lower.1].iter().try_for_each(|y| canvas.line(&[(upper.0, *y), (lower.0, *y)], edge))
         }
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),

@@ -50,8 +50,8 @@ pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
 
-pub(crate) fn edge(colour: Rgb, dash: Dash) -> Pen {
-    Pen { alpha: 0.8, dash, ..Pen::new(colour, 1.1) }
+pub(crate) fn edge(colour: Rgb) -> Pen {
+    Pen { alpha: 0.8, ..Pen::new(colour, 0.7) }
 }
 
 /// Draws intervals behind all lines: as areas (narrow over wide), or separately at each point.
@@ -62,7 +62,7 @@ pub(crate) fn bands<'a>(
     (spread, turn): (&Spread, (usize, usize)),
 ) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
-    let thin = edge(colour, Dash::Solid);
+    let thin = edge(colour);
     if spread.is_plane || is_range(line.role) {
         return Ok(());
     }
@@ -81,7 +81,7 @@ pub(crate) fn bands<'a>(
                 for (x, (lo, hi)) in run {
                     let Some(((left, low), (_, high))) = chart.at(x, lo).zip(chart.at(x, hi)) else { continue };
                     let left = left + spread.shift_at(layer, x);
-                    canvas.line(&[(left, low), (left, high)], thin)?;
+                    canvas.line(&[(left, low), (left, high)], Pen { width: 1.1, ..thin })?;
                 }
                 continue;
             }
@@ -101,9 +101,9 @@ pub(crate) fn bands<'a>(
                 chart.draw(Polygon::new(around, filled(colour, alpha)))?;
             }
             if wide || has_edges_alone {
-                let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
+                // A dashed edge would look like another line.
                 for ends in [upper, lower] {
-                    chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
+                    chart.draw_series(LineSeries::new(ends, style(canvas, thin)))?;
                 }
             }
         }
@@ -123,19 +123,18 @@ pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread:
     }
     let ends: Vec<(f64, (f64, f64))> = line.points.iter().filter_map(|p| Some((p.x, p.interval()?))).collect();
     let colour = of_range(canvas, line.role);
-    let runs = runs(&chart.x, &ends).into_iter();
-    let runs: Vec<_> = match spread.by_point {
+    let runs = match spread.by_point {
         true => ends.iter().map(|end| vec![*end]).collect(),
-        false => runs.collect(),
+        false => runs(&chart.x, &ends),
     };
     let aside = if spread.by_point { ASIDE } else { 0.0 };
     runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, (colour, aside)))
 }
 
-/// Height below which only the edges of a range are drawn, in page units.
-const THIN: f64 = 2.0;
+/// Minimum length of the strokes of a range, in page units.
+const THIN: f64 = 5.0;
 
-/// Draws a range at its true height: two edges with vertical strokes between them. `run` contains the edge values by increasing x.
+/// Draws a range at its true height: two edges with vertical strokes between them, which are longer than a range without width. `run` contains the edge values by increasing x.
 fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colour, aside): (Rgb, f64)) -> Drawn {
     let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
         let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
@@ -155,9 +154,8 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
         let share = (x - pair[0].0) / (pair[1].0 - pair[0].0).max(1e-9);
         let between = |a: f64, b: f64| a + share * (b - a);
         let (low, high) = (between(pair[0].1, pair[1].1), between(pair[0].2, pair[1].2));
-        if low - high >= THIN {
-            canvas.line(&[(x, low), (x, high)], Pen { alpha: 0.6, ..Pen::new(colour, 0.6) })?;
-        }
+        let beyond = ((THIN - (low - high)) / 2.0).max(0.0);
+        canvas.line(&[(x, low + beyond), (x, high - beyond)], Pen { alpha: 0.6, ..Pen::new(colour, 0.6) })?;
     }
     Ok(())
 }
@@ -380,7 +378,7 @@ pub(crate) fn points<'a>(
     // Caps are smaller on a plane, where the arms of a point cross.
     let cap = if is_plane { 0.8 * CAP } else { CAP };
     let are_levels = spread::are_levels(points, &chart.x);
-    for p in &points.points {
+    for p in points.points.iter().filter(|p| !p.is_unmarked) {
         let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
         let x = f64::midpoint(from, to);
         let Some(at) = chart.at(x, p.y) else { continue };
@@ -401,6 +399,9 @@ pub(crate) fn points<'a>(
             bars::whisker(canvas, chart, (x, p.y), ends, cap, pen)?;
         }
         if has_bars {
+            // A faint point is a length from zero, like the bars beside it.
+            let foot = chart.at(x, 0.0).filter(|_| points.role.emphasis == Emphasis::Faint).unwrap_or(at);
+            canvas.line(&[foot, at], Pen { dash: Dash::Dotted, ..Pen::new(colour, 1.3) })?;
             // On a bar, a marker is visible only on a light background.
             canvas.disc(at, SPOT + 2.2, canvas.look.paper)?;
         }

@@ -183,13 +183,15 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
     let most = lines.map(|line| line.points.len()).max().unwrap_or(0);
     let points = if figure.x.settings && figure.x.below.is_empty() { "strengths" } else { "points" };
-    let marked = format!("Measured at {most} {points}; marks at some of them tell the lines apart");
     let has_marks_alone = any(&|s, _| s.at_marks);
-    let marked = if has_marks_alone { marked + ", with intervals; the CSV has all" } else { marked };
+    let marked = match has_marks_alone {
+        true => format!("Measured at {most} {points}; marks and intervals are drawn at some; the CSV has all"),
+        false => format!("Measured at {most} {points}; marks at some of them tell the lines apart"),
+    };
     let is_plane = any(&|s, _| s.is_plane);
     let marks = if is_plane { "Marks and rings" } else { "Marks" };
     let of_two = format!("{marks} are means of two training runs; thin lines end at the values of each");
-    let sentences: [(bool, &str); 8] = [
+    let sentences: [(bool, &str); 9] = [
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|s, _| s.by_turns), &marked),
@@ -199,7 +201,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
-            "Inner intervals are omitted",
+            if has_marks_alone { "Bars are light bands; dark bands are omitted" } else { "Dark bands are omitted" },
+        ),
+        (
+            any(&|s, part| s.by_point && data(part, |p| p.interval().and(p.narrow()).is_some())),
+            "Light bands are drawn as thin bars, dark bands as thick bars",
         ),
         (
             any(&|s, part| {
@@ -207,10 +213,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
             }),
             "Ranges are drawn to the right of their points",
         ),
-        (
-            any(&|s, part| s.is_plane && data(part, |_| true)),
-            "If marks of one kind would touch, only the first is drawn",
-        ),
+        (any(&|s, part| s.is_plane && data(part, |_| true)), "Of marks of one kind that would touch, one is drawn"),
         (has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin), &of_two),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()

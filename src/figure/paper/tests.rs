@@ -409,7 +409,7 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(super::super::caption(&figure).contains("Measured at 12 points; marks at some of them"));
+    assert!(super::super::caption(&figure).contains("Measured at 12 points; marks and intervals are drawn at some"));
 }
 
 /// Regression: in greyscale, a range over probe settings used to look like an interval.
@@ -451,7 +451,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::HOLLOW + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("If marks of one kind would touch, only the first is drawn"));
+    assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, one is drawn"));
 }
 
 /// Regression: at strength zero, before the gap of the axis, lines with alternating markers used to have points without a marker.

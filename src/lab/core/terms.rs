@@ -83,7 +83,7 @@ pub const TERMS: &[Term] = &[
         "band",
         "",
         &[Interventions],
-        "Interval of a score: the inner covers the choice of examples, the outer also the randomness of training.",
+        "Interval of a score: the dark band covers the choice of examples, the light band also the randomness of training.",
     ),
     term(
         "not robust",
@@ -140,10 +140,10 @@ pub const TERMS: &[Term] = &[
         "Probes retrained with different seeds; the differences between runs show the randomness of training.",
     ),
     term(
-        "outer and inner band",
+        "light and dark band",
         "",
         &[],
-        "The outer interval covers the choice of examples and the randomness of training, the inner one only the examples.",
+        "The light band covers the choice of examples and the randomness of training, the dark one only the examples. Drawn as bars, the light band is thin and the dark band thick.",
     ),
     term(
         "prompt",

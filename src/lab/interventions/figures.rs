@@ -79,10 +79,7 @@ pub fn curves(
     let mut drawn: Vec<&Curve> = all.filter(|c| !c.points.is_empty()).collect();
     let first = *drawn.first()?;
     drawn.retain(|c| c.parameter == first.parameter);
-    let (symbol, mut label) = parameter(&first.parameter);
-    if let Some(sd) = deviation(results, model).filter(|_| first.parameter == "epsilon") {
-        label = format!("ε (L∞ norm; a feature's SD is {sd:.3})");
-    }
+    let (symbol, label) = parameter(&first.parameter);
     let short = in_print(model);
     let mut layers = Vec::new();
     for curve in &drawn {
@@ -106,6 +103,7 @@ pub fn curves(
     }
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     provenance.entries.insert(0, (String::new(), PANELS.into()));
+    provenance.entries.extend(scale_of(results, model, &first.parameter));
     provenance.entries.extend(written_out(drawn.iter().map(|c| c.key.method.name.as_str())));
     if let [curve] = drawn[..] {
         layers.extend(by_property(curve));
@@ -113,7 +111,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over other probe settings whose validation accuracy is within one standard error of the best, with one training and {} test examples each; it need not contain the line",
+                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -257,7 +255,7 @@ fn properties(results: &Results, model: &str) -> Vec<(String, String)> {
 
 fn parameter(name: &str) -> (String, String) {
     match name {
-        "epsilon" => ("ε".into(), "ε (L∞ norm, in units of the states)".into()),
+        "epsilon" => ("ε".into(), "ε (largest change of a feature)".into()),
         "alpha" => ("α".into(), "α (counterfactual step; 0: projection alone)".into()),
         "rank" => ("rank".into(), "rank (directions removed)".into()),
         other => (other.into(), other.into()),
@@ -268,6 +266,12 @@ fn parameter(name: &str) -> (String, String) {
 pub fn deviation(results: &Results, model: &str) -> Option<f64> {
     let data = results.data.iter().find(|d| d.model == model)?;
     Some(data.value.scale.1).filter(|sd| sd.is_finite() && *sd > 0.0)
+}
+
+/// The size of a model's features, with which an ε compares; for captions.
+fn scale_of(results: &Results, model: &str, parameter: &str) -> Option<(String, String)> {
+    let sd = deviation(results, model).filter(|_| parameter == "epsilon")?;
+    Some(("a feature's standard deviation".into(), format!("{sd:.3} (median)")))
 }
 
 /// The axis scale on which the method's strength is swept.
@@ -329,15 +333,16 @@ fn provenance_of<'a, T: 'a>(
     origin.computed_by(engine)
 }
 
-/// Why a point may differ from the same strength in an answer.
-const ALL_EXAMPLES: &str = "Scores are on all examples; the answer and the tables give held-out scores";
+/// Why a point may differ from the same strength in a table.
+const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
 
 /// Terms explained where a figure names them.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 7] = [
     ("selectivity", "1 minus the normalised change of the oracle's output for the property to keep"),
     ("oracle", "a probe that judges the edit, trained on other data"),
-    ("C before", "completeness on the unedited states"),
-    ("S of a constant answer", "selectivity of an oracle whose answer is always the same"),
+    ("MLP", "multilayer perceptron"),
+    ("C before", "completeness of unedited states"),
+    ("S of a constant answer", "selectivity of an oracle with a single answer"),
     ("front", "settings that no other dominates"),
     ("knee", "its setting farthest from the line between its ends"),
 ];
@@ -361,7 +366,7 @@ fn worded<'a>(mut figure: Figure, methods: impl Iterator<Item = &'a str>) -> Fig
     figure.with_terms(&WORDS)
 }
 
-/// The abbreviated names of these methods, written out for a caption: `FGSM, fast gradient sign method`.
+/// What these methods are, for a caption: `FGSM, fast gradient sign method`.
 fn written_out<'a>(methods: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
     let mut names: Vec<String> = Vec::new();
     for method in methods {
@@ -406,7 +411,7 @@ fn covers(least: usize, most: usize) -> String {
         few if is_few(few) => {
             "values of the 2 training runs; the CSV file also has their Student's t interval and the interval over examples".into()
         }
-        _ => format!("outer: examples and {trainings} training runs, inner: examples alone (paired bootstrap)"),
+        _ => format!("light band: examples and {trainings} training runs, dark band: examples alone (paired bootstrap)"),
     }
 }
 

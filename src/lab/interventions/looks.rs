@@ -36,7 +36,7 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// The abbreviated name of a method, written out; for AutoAttack, its parts.
+/// What a method with a short name is: the name written out, or what the method does.
 pub(super) fn written_out(method: &str) -> Option<&'static str> {
     Some(match method {
         "inlp" => "iterative null-space projection",
@@ -49,6 +49,9 @@ pub(super) fn written_out(method: &str) -> Option<&'static str> {
         "apgd" => "projected gradient descent with automatic steps",
         "fab" => "fast adaptive boundary attack",
         "autoattack" => "APGD, FAB and Square in turn",
+        "alterrep" => "mirrors states across linear classifiers",
+        "identity" => "no edit",
+        "random" => "random directions removed",
         _ => return None,
     })
 }

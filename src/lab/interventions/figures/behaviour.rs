@@ -1,6 +1,6 @@
 //! Behaviour of the model itself after one method, by strength.
 
-use super::{axis, covered, covers, datum, layer, parameter, properties, written_out};
+use super::{axis, covered, covers, datum, layer, parameter, properties, scale_of, written_out};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
@@ -64,6 +64,7 @@ pub fn behaviour(
         points.iter().all(|p| p.is_final),
         &format!(", {}", covers(first.value.replicates, first.value.replicates)),
     );
+    scale_of(results, model, &first.value.parameter).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.explain([
         ("form", "singular or plural of the predicted verb; the model prefers the more probable one. Before the edit, the share is 0"),
         ("probability of the correct form", "of the two forms, renormalised to sum to 1"),

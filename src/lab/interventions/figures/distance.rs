@@ -1,6 +1,6 @@
 //! Distance of one method's states from real ones, by strength.
 
-use super::{axis, layer, parameter, properties, written_out};
+use super::{axis, layer, parameter, properties, scale_of, written_out};
 use crate::distance::DistanceFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
@@ -37,7 +37,12 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     origin.add("n", format!("{n}, compared with {} real states", grouped(first.value.real_states)));
     written_out([method.name.as_str()].into_iter()).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training run");
+    scale_of(results, model, &first.value.parameter).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.explain([
+        (
+            "distance, relative to unedited states",
+            "a distance after the edit divided by the same distance before it; 1 is no change",
+        ),
         ("real states", "hidden states of unedited sentences"),
         ("nearest", "Euclidean distance to the nearest real state"),
         ("Mahalanobis", "distance from the mean of the real states in units of their covariance"),

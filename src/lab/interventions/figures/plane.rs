@@ -83,7 +83,8 @@ impl<'a> Rated<'a> {
     }
 }
 
-const RINGS: &str = "best strength of each method, chosen on one half of the test examples, scored on the other";
+const RINGS: &str =
+    "best strength of each method except controls, chosen on one half of the test examples, scored on the other";
 /// [`RULE`] in a caption.
 const DOMINATED: &str = "the ends of the intervals show another setting better by over .01 on one axis and not worse by over .01 on the other";
 
@@ -108,8 +109,10 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
                 Some(Standing::Dominated | Standing::Unread) => Emphasis::Faint,
                 Some(Standing::Open) | None => Emphasis::Normal,
             };
-            // Two training runs give no interval of use.
-            let has_cross = emphasis == Emphasis::Strong && !is_few(trainings);
+            // Crosses of neighbouring settings on the front would hide the marks. Two training runs give no interval of use.
+            let ends = [rated.front.order.first(), rated.front.order.last()];
+            let is_end = ends.into_iter().flatten().any(|&end| std::ptr::eq(rated.points[end], p));
+            let has_cross = is_end && !is_few(trainings);
             let x_band = has_cross.then(|| p.value.completeness.estimate()).map(|c| (c.lo, c.hi));
             Datum { emphasis, x_band, is_unrated: standing == Some(&Standing::Unread), ..place(&p.value) }
         };
@@ -130,7 +133,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
-    // The plane shows only the intervals of the front, the knee and the stars, and none for two training runs.
+    // The plane shows only the intervals of the stars, the knee and the ends of the front, and none for two training runs.
     provenance.entries.retain(|(key, _)| key != "intervals");
     if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
         let over = if trainings > 1 {
@@ -139,7 +142,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
             "examples, one training run".into()
         };
         let text = format!(
-            "{} %, of the front, the knee and the rings, over {over} (paired bootstrap)",
+            "{} %, of the rings, the knee and the ends of the front, over {over} (paired bootstrap)",
             (level * 1e6).round() / 1e4
         );
         provenance.entries.push(("intervals".into(), text));
@@ -153,8 +156,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     provenance.entries.extend(written_out(methods()));
     provenance.entries.push(("rings".into(), RINGS.into()));
     provenance.terms.push((ELIGIBLE.0.into(), ELIGIBLE.1.into()));
-    let width = if is_few(trainings) { rated.widths() } else { String::new() };
-    provenance.terms.push(("dominated".into(), format!("{DOMINATED}{width}")));
+    // The intervals of most settings are not drawn.
+    provenance.terms.push(("dominated".into(), format!("{DOMINATED}{}", rated.widths())));
     say_missing(&mut provenance, results, (model, oracle), drawn.iter().map(|c| &c.key.method));
     let figure = Figure {
         name: format!("pareto-{short}-{oracle}"),
@@ -221,7 +224,10 @@ fn best(results: &Results, model: &str, oracle: OracleKind) -> Option<Layer> {
         let label = o.value.method_key().title();
         let pairs = pairs(c, s, o.value.how.replicates);
         let hue = Some(look(&o.value.method).hue);
-        Spot { x: c.mean, y: s.mean, x_band: Some((c.lo, c.hi)), y_band: Some((s.lo, s.hi)), pairs, n, hue, label }
+        // Without an edit, or with a random one, no strength is better than another.
+        let is_unmarked = find(&o.value.method).is_some_and(|method| method.is_control);
+        let (x_band, y_band) = (Some((c.lo, c.hi)), Some((s.lo, s.hi)));
+        Spot { x: c.mean, y: s.mean, x_band, y_band, pairs, n, hue, label, is_unmarked }
     });
     let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -268,6 +274,18 @@ mod tests {
             _ => None,
         });
         assert!(stars.unwrap().points.iter().all(|p| p.x_band.is_some() && p.y_band.is_some()));
+    }
+
+    /// Regression: a ring used to mark a best strength of a control, for which all strengths are alike.
+    #[test]
+    fn controls_have_no_ring() {
+        let mut results = sample::results();
+        results.optima[0].value.method = "identity".into();
+        let (model, oracle) = (results.optima[0].model.clone(), results.optima[0].value.oracle);
+        let Some(Layer::Points(best)) = best(&results, &model, oracle) else { unreachable!() };
+        let unmarked: Vec<&str> = best.points.iter().filter(|p| p.is_unmarked).map(|p| p.label.as_str()).collect();
+        assert_eq!(unmarked, ["identity (control)"]);
+        assert!(best.points.len() > 1, "methods have rings");
     }
 
     #[test]

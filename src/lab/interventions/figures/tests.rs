@@ -136,6 +136,21 @@ fn reliability_is_printed_with_the_n_of_c_and_of_s() {
     assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
 }
 
+/// Regression: captions used to name the answer of a screen, and outer and inner intervals that look light and dark.
+#[test]
+fn captions_need_no_screen_and_explain_their_terms() {
+    let figure = curves(&sample::results(), None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
+    let (caption, notes) = (figure::caption(&figure), figure::notes(&figure).join(" "));
+    assert!(!caption.contains("answer") && !caption.contains("outer"), "{caption}");
+    assert!(
+        caption.contains("A feature's standard deviation: ") && figure.x.label.starts_with("ε (largest"),
+        "{caption}"
+    );
+    assert!(notes.contains("MLP: multilayer perceptron."), "{notes}");
+    let all = ["alterrep", "identity", "random"].map(|method| looks::written_out(method).is_some());
+    assert_eq!(all, [true; 3]);
+}
+
 /// Figure 1 of the paper combines all attacks; the run has only one of the two methods in Figure 3.
 #[test]
 fn figures_of_the_paper_show_several_methods_in_one() {

@@ -38,7 +38,8 @@ impl Chart<'_> {
                 }
             } else {
                 let Some(row) = stage.row(rule.at) else { continue };
-                for column in plot.x..plot.right() {
+                let end = rule.until.and_then(|x| stage.column(x)).unwrap_or(plot.right());
+                for column in plot.x..end {
                     buffer.set_string(column, row, self.pick("┈", "."), style);
                 }
             }
@@ -177,7 +178,8 @@ impl Chart<'_> {
                 }
                 Layer::Points(points) => {
                     let marker = points.role.marker.unwrap_or(Marker::Circle);
-                    points.points.iter().for_each(|p| mark(p.x, p.y, marker, self.style(points.role)));
+                    let shown = points.points.iter().filter(|p| !p.is_unmarked);
+                    shown.for_each(|p| mark(p.x, p.y, marker, self.style(points.role)));
                 }
                 Layer::Ranks(ranks) => {
                     for line in &ranks.lines {
@@ -208,7 +210,7 @@ impl Chart<'_> {
     /// Writes labels of points to their right or left, where nothing has been drawn yet.
     fn labels(&self, stage: &Stage, points: &Points, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Dim);
-        for p in points.points.iter().filter(|p| !p.label.is_empty()) {
+        for p in points.points.iter().filter(|p| !p.label.is_empty() && !p.is_unmarked) {
             let Some((column, row)) = stage.column(p.x).zip(stage.row(p.y)) else { continue };
             let label = fit(&printable(&p.label), 20).into_owned();
             let left = column.checked_sub(width(&label) as u16 + 1);
