@@ -370,7 +370,7 @@ fn two_runs_are_drawn_in_the_figure_that_is_in_sight_and_every_value_of_it_is_co
             assert!(text.contains(&format!("{method} on bert-mini")), "{text}");
             let (_, table) = text.split_once("Numbers in both runs: reliability R").unwrap_or_else(|| panic!("{text}"));
             assert!(table.lines().nth(1).is_some_and(|head| head.contains("difference")), "{text}");
-            assert!(table.lines().filter(|line| line.contains("+.000 [")).count() > 3, "{text}");
+            assert!(table.lines().filter(|line| line.contains(" .000 [")).count() > 3, "{text}");
             keys(&mut state, "]");
             assert!(!shown(&state).contains(&format!("{method} on bert-mini, last")) && shown(&state) != text);
             keys(&mut state, "[");
