@@ -282,7 +282,8 @@ pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
         Ok(effects) => effects,
         Err(error) => {
             let lab = state.view.lab;
-            state.place_mut(lab).refused = Some((row.key.clone(), error.to_string()));
+            let why = state.in_labels(&error.to_string());
+            state.place_mut(lab).refused = Some((row.key.clone(), why));
             Vec::new()
         }
     }
@@ -405,7 +406,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
 pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, String> {
     let Some(row) = row(state, key) else { return Ok(Vec::new()) };
     let value = row.kind.parse(text).map_err(|e| e.to_string())?;
-    take(state, &row, value).map_err(|e| e.to_string())
+    take(state, &row, value).map_err(|e| state.in_labels(&e.to_string()))
 }
 
 pub fn travel(state: &mut State, by: i64) {
