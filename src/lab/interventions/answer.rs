@@ -255,14 +255,14 @@ fn best_sentence(
     )
 }
 
-/// The number of test examples of a best strength: `2,400 examples (408 for S)`.
+/// The number of test examples of a best strength: `n 2,400, 408 for S`.
 pub(crate) fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> String {
     let data = results.data.iter().find(|d| d.model == best.model);
     let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
-    let noun = texts.map_or_else(|| "examples".into(), |texts| format!("tokens of {} texts", grouped(texts)));
+    let noun = texts.map_or_else(String::new, |texts| format!(" tokens of {} texts", grouped(texts)));
     let (all, with) = results.counts(best);
     let for_s = if with < all { format!(", {} for S", grouped(with)) } else { String::new() };
-    format!("{} {noun}{for_s}", grouped(all))
+    format!("n {}{noun}{for_s}", grouped(all))
 }
 
 /// How a best strength is scored, and the meaning of the brackets.

@@ -76,7 +76,7 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     let mut bests = spec.models.iter().flat_map(|m| GOALS.map(|goal| ranked_for(results, m, oracle, goal)));
     let n = bests.find_map(|order| order.first().map(|best| format!("{}; ", counted(results, best))));
     Some(format!(
-        "{} ({}needs completeness C and selectivity S of {} or more by the {}{floor}){second}.",
+        "{} ({}needs completeness C and selectivity S of {} by the {}{floor}){second}.",
         capital(&head),
         n.unwrap_or_default(),
         score(bar),
