@@ -202,7 +202,7 @@ fn differs(results: &Results) -> Option<String> {
     let of = if all.len() > 1 { format!(", Holm over {} tests", all.len()) } else { String::new() };
     let largest = match found().count() {
         1 => String::new(),
-        n => format!("; the largest of {n} significant differences"),
+        n => format!("; the largest of {n} differences"),
     };
     Some(format!(
         "{} agrees {} with annotators where {} is right than where it is wrong: token-F1 above chance, right minus wrong {} (p {}{of}{largest}).",
@@ -219,11 +219,11 @@ fn incomplete(all: &[Row<'_>]) -> Option<String> {
     let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
     let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
     let on = match all.iter().any(|i| i.model != worst.model) {
-        true => format!(", worst on {},", last_part(&worst.model)),
+        true => format!("on {} (worst), ", last_part(&worst.model)),
         false => String::new(),
     };
     Some(format!(
-        "for {share:.0} % of sentences the scores of {}{on} do not add up to the model's output within the tolerance, so they are approximate",
+        "{on}the scores of {} are approximate for {share:.0} % of sentences: they do not add up to the model's output",
         title(&worst.value.method)
     ))
 }
@@ -307,6 +307,6 @@ mod tests {
         assert!(says.as_deref().is_some_and(|s| s.starts_with("Attention agrees better")), "{says:?}");
         assert_eq!(lines.matches("agrees better").count(), 1, "{lines}");
         let (says, _) = told([0.001, 0.002]);
-        assert!(says.as_deref().is_some_and(|s| s.contains("; the largest of 2 significant differences)")), "{says:?}");
+        assert!(says.as_deref().is_some_and(|s| s.contains("; the largest of 2 differences)")), "{says:?}");
     }
 }
