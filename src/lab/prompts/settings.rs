@@ -82,8 +82,7 @@ fn files() -> Setting<Spec> {
 }
 
 fn relations() -> Setting<Spec> {
-    let help = "Relations of the run: functional excludes those that a file marks as having several objects per subject (N-M), as in Cao et al. \
-                (2022). A single relation can be chosen by name; a spec file can list several.";
+    let help = "Relations to test: functional (not marked N-M, several objects per subject), all or one; a spec file can list several.";
     let choices = |known: &Known| -> Vec<Relations> {
         let single = known.relations.iter().map(|r| Relations::from([r.id.as_str()]));
         Relations::CHOICES.into_iter().chain(single).collect()
