@@ -231,7 +231,7 @@ fn best_sentence(
     before: &mut Option<(String, String)>,
 ) -> String {
     let v = &best.value;
-    let basis = (basis(best), counted(results, best));
+    let basis = (basis(best, results.counts(best)), counted(results, best));
     let first = before.is_none();
     let r = if first { "reliability R" } else { "R" };
     let distance = match spec.distance.is_papers() || !first {
@@ -255,28 +255,27 @@ fn best_sentence(
     )
 }
 
-/// The number of test examples of a best strength: `n 2,400, 408 for S`.
+/// The number of test examples of a best strength: `n 2,400`.
 pub(crate) fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> String {
     let data = results.data.iter().find(|d| d.model == best.model);
     let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
     let noun = texts.map_or_else(String::new, |texts| format!(" tokens of {} texts", grouped(texts)));
-    let (all, with) = results.counts(best);
-    let for_s = if with < all { format!(", {} for S", grouped(with)) } else { String::new() };
-    format!("n {}{noun}{for_s}", grouped(all))
+    format!("n {}{noun}", grouped(results.counts(best).0))
 }
 
-/// How a best strength is scored, and the meaning of the brackets.
-fn basis(best: &Tagged<OptimumFinding>) -> String {
+/// How a best strength is scored, the number of examples for S if it has fewer, and the meaning of the brackets.
+fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let how = &best.value.how;
     let halves = if how.chosen.is_some() { " on held-out halves" } else { " in brackets" };
     let intervals = format!("{} intervals", level_title(best.level));
+    let for_s = if with < all { format!(", n {} for S", grouped(with)) } else { String::new() };
     match how.replicates {
-        0 => format!("{intervals}{halves}"),
-        1 => format!("{intervals}{halves}, 1 training run"),
+        0 => format!("{intervals}{halves}{for_s}"),
+        1 => format!("{intervals}{halves}{for_s}, 1 training run"),
         k if is_few(k) => {
-            format!("in brackets the values of {k} training runs (an interval needs {ENOUGH_TRAININGS})")
+            format!("in brackets the values of {k} training runs (an interval needs {ENOUGH_TRAININGS}){for_s}")
         }
-        k => format!("{intervals}{halves}, {k} training runs"),
+        k => format!("{intervals}{halves}{for_s}, {k} training runs"),
     }
 }
 
