@@ -283,7 +283,9 @@ fn a_decision_on_two_models_leaves_room_for_n_and_an_interval() {
         spec.common_mut().set_models(models);
         state.board.runs[0].job.spec = spec;
         let text = drawn(&state);
-        let answer: String = text.split_once("Settings").unwrap().0.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Without the ends of rows, within which sentences are broken.
+        let answer = text.split_once("Settings").unwrap().0.replace(['"', '│'], " ");
+        let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(answer.contains("(n 2,400; ") && answer.contains("reliability R .92 ["), "{text}");
         assert!(answer.contains("Doubt: "), "{text}");
     }
