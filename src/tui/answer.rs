@@ -20,6 +20,9 @@ use labs::Answer;
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
+/// Number of answer lines that a small screen adds if the first interval needs them.
+const MORE: usize = 2;
+
 /// Number of rows from which a screen has another answer line.
 const HIGH: u16 = 40;
 
@@ -58,6 +61,10 @@ fn shown(state: &State) -> Vec<(Role, String)> {
         Some(_) => {}
         None => all.push(nothing(state)),
     }
+    // The first interval is shown with the most serious doubt, even if this takes more rows.
+    let interval = all.iter().position(|(_, text)| text.contains('[')).map_or(0, |at| at + 1);
+    let least: usize = all.iter().take(interval).map(|(_, text)| rows_of(text)).sum();
+    let most = if small && !low { most.max((least + forms[1].len()).min(most + MORE)) } else { most };
     // A result has priority over a second doubt.
     let kept = |doubts: &Vec<String>| most - doubts.len().min(if small { of_doubts } else { 2 });
     let rows: usize = all.iter().map(|(_, text)| rows_of(text)).sum();

@@ -33,7 +33,7 @@ use super::search;
 use super::state::{Drag, Purpose, State, TextEntry, moved};
 use engine::board::Job;
 use labs::examples::TaskSpec;
-use labs::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
+use labs::setting::{Kind, Known, KnownModel, KnownRelation, Setting, SettingError, Value};
 use labs::{LabId, Spec};
 
 pub const PANE: Pane = Pane("Settings");
@@ -60,6 +60,11 @@ pub trait Setup: Sync {
 
     /// Key of the row that the step keys change while another pane has the focus.
     fn main(&self) -> &'static str;
+
+    /// Relations of the facts that the spec names.
+    fn relations(&self, _state: &State) -> Vec<KnownRelation> {
+        Vec::new()
+    }
 
     /// Opens the picker of a row; false if it has none.
     fn open(&self, _state: &mut State, _key: &str) -> bool {
@@ -108,6 +113,8 @@ pub struct Plain<S: 'static> {
     pub ran: fn(&State) -> Option<&S>,
     /// Extracts this lab's spec.
     pub own: fn(&Spec) -> Option<&S>,
+    /// See [`Setup::relations`].
+    pub(crate) relations: fn(&State) -> Vec<KnownRelation>,
 }
 
 impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
@@ -140,6 +147,10 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
         self.main
     }
 
+    fn relations(&self, state: &State) -> Vec<KnownRelation> {
+        (self.relations)(state)
+    }
+
     fn spec(&self, state: &State) -> Spec {
         (self.spec)(state).clone().into()
     }
@@ -168,19 +179,24 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
+/// True if a text contains a filter.
+fn contains(text: &str, filter: &str) -> bool {
+    search::folded(text).contains(&search::folded(filter.trim()))
+}
+
 /// Rank of a row that matches a filter, by its label or else by its value, its choices or its description.
 fn rank(row: &Row, filter: &str) -> Option<usize> {
-    let contains = |text: &str| search::folded(text).contains(&search::folded(filter.trim()));
-    let elsewhere = || contains(&format!("{} {}", row.text, row.help)) || row.choices().iter().any(|c| contains(c));
+    let found = |text: &str| contains(text, filter);
+    let elsewhere = || found(&format!("{} {}", row.text, row.help)) || row.choices().iter().any(|c| found(c));
     search::rank_of_name(&row.label, filter).or_else(|| elsewhere().then_some(search::NAMES))
 }
 
 /// True if a line matches a filter: all lines of a row that matches by its label, text or description, and otherwise the checkboxes whose
 /// names match.
 fn matches(row: &Row, mark: usize, filter: &str) -> bool {
-    let contains = |text: &str| search::folded(text).contains(&search::folded(filter.trim()));
-    let named = matches!(row.kind, Kind::Marks(_)) && row.choices().iter().any(|name| contains(name));
-    !named || search::rank_of_name(&row.label, filter).is_some() || row.choices().get(mark).is_some_and(|c| contains(c))
+    let named = matches!(row.kind, Kind::Marks(_)) && row.choices().iter().any(|name| contains(name, filter));
+    let found = || row.choices().get(mark).is_some_and(|name| contains(name, filter));
+    !named || search::rank_of_name(&row.label, filter).is_some() || found()
 }
 
 /// Lines that the cursor reaches: in the form all, by group; in the pane those of the most-used rows.
@@ -221,7 +237,8 @@ pub(crate) fn hidden(setup: &dyn Setup, rows: &[Row]) -> usize {
 /// Facts that settings depend on in addition to the spec.
 pub fn known(state: &State) -> Known {
     let model = |m: &engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
-    Known { models: state.board.models.iter().map(model).collect() }
+    let relations = state.setup().map_or_else(Vec::new, |setup| setup.relations(state));
+    Known { models: state.board.models.iter().map(model).collect(), relations }
 }
 
 pub fn ran(state: &State) -> Option<&Job> {
@@ -282,7 +299,8 @@ pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
         Ok(effects) => effects,
         Err(error) => {
             let lab = state.view.lab;
-            state.place_mut(lab).refused = Some((row.key.clone(), error.to_string()));
+            let why = state.in_labels(&error.to_string());
+            state.place_mut(lab).refused = Some((row.key.clone(), why));
             Vec::new()
         }
     }
@@ -368,12 +386,20 @@ pub(crate) fn open_row(state: &mut State) -> Vec<Effect> {
             popups::pick(state, &popups::Choices, mark)
         }
         Kind::Choice(_) => {
-            let at = row.value.choice().unwrap_or(0);
+            let at = found(state, &row).or(row.value.choice()).unwrap_or(0);
             state.view.picked = Some(row.key);
             popups::pick(state, &popups::Choices, at)
         }
         _ => open(state),
     }
+}
+
+/// The choice for which the form's filter found a row, if it did not find the row by its label.
+fn found(state: &State, row: &Row) -> Option<usize> {
+    let place = state.here();
+    let filter = table::filter_of(place, PANE);
+    let by_choice = place.form && !filter.trim().is_empty() && search::rank_of_name(&row.label, filter).is_none();
+    row.choices().iter().position(|choice| by_choice && contains(choice, filter))
 }
 
 pub fn toggle(state: &mut State, row: &Row, mark: usize) -> Vec<Effect> {
@@ -405,7 +431,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
 pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, String> {
     let Some(row) = row(state, key) else { return Ok(Vec::new()) };
     let value = row.kind.parse(text).map_err(|e| e.to_string())?;
-    take(state, &row, value).map_err(|e| e.to_string())
+    take(state, &row, value).map_err(|e| state.in_labels(&e.to_string()))
 }
 
 pub fn travel(state: &mut State, by: i64) {

@@ -224,8 +224,9 @@ fn overall() -> Vec<Finding> {
             mean_gap_held_out: None,
             mean_gap_by_chance: None,
             mean_stability: None,
-            unstable: Some(estimate(0.67)),
-            unstable_relations: Some(2),
+            // Two models change places in every relation, which also changes the order with ties.
+            unstable: Some(Estimate { mean: 1.0, lo: 0.292, hi: 1.0 }),
+            unstable_relations: Some(3),
             candidates: RULE,
         }),
     ));

@@ -144,7 +144,7 @@ fn presets() -> String {
 /// Lists a lab's settings with the values of its shipped experiment.
 fn settings(lab: LabId) -> String {
     let models = BUILTINS.iter().map(|b| KnownModel { name: b.name.to_owned(), layers: 3 });
-    let known = Known { models: models.collect() };
+    let known = Known { models: models.collect(), ..Known::default() };
     let of_setting = labs::settings(lab, &known).into_iter();
     rows(
         ["key", "on screen", "default", "allowed", "meaning"],

@@ -276,7 +276,16 @@ fn section_of(
     let shared = mine.iter().all(|(c, _)| c.a.unit.1 == unit);
     let row = |(c, adjusted): &(&Common, Option<f64>)| {
         let show = |x: f64| value_of(&c.a, x);
-        let signed = |x: f64| format!("{}{}", if x < 0.0 { "-" } else { "+" }, show(x.abs()));
+        let signed = |x: f64| {
+            let text = show(x.abs());
+            // A number that rounds to 0 is shown without a sign.
+            let sign = match text.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
+                true if x < 0.0 => "-",
+                true => "+",
+                false => "",
+            };
+            format!("{sign}{text}")
+        };
         let d = c.difference;
         let n = if c.a.n == c.b.n { c.a.n.to_string() } else { format!("{}, {}", c.a.n, c.b.n) };
         let mark = |p: f64| format!("{}{}", probability(p), if p <= ALPHA && c.is_trusted() { " *" } else { "" });

@@ -11,6 +11,14 @@ use base::numbers::{number, short};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     pub models: Vec<KnownModel>,
+    /// Relations of the facts that the spec names.
+    pub relations: Vec<KnownRelation>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownRelation {
+    pub id: String,
+    pub label: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -390,7 +398,8 @@ mod tests {
     #[test]
     fn layers_are_those_that_every_selected_model_has() {
         let model = |name: &str, layers| KnownModel { name: name.into(), layers };
-        let known = Known { models: vec![model("a", 4), model("b", 2), model("vectors", 0)] };
+        let models = vec![model("a", 4), model("b", 2), model("vectors", 0)];
+        let known = Known { models, ..Known::default() };
         let of = |names: &[&str]| known.layers(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
         assert_eq!((of(&["a"]), of(&["a", "b"]), of(&["c"]), of(&["vectors"])), (Some(4), Some(2), None, None));
     }

@@ -97,7 +97,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
     // Among the sentences that are always shown, also with several models.
-    if let Some(basis) = before {
+    if let Some((basis, _)) = before {
         let at = says[0].len().min(GOALS.len());
         says[0].insert(at, format!("{}.", capital(&basis)));
     }
@@ -221,26 +221,27 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. The examples and the intervals of the first one have a sentence of their own; others name theirs if they
-/// differ. The decision names the oracle.
+/// The best method of a goal. The decision names the oracle and the examples of the first one, and a sentence of its own its intervals; others
+/// name theirs if they differ.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
     best: &Tagged<OptimumFinding>,
     (on, of): (&str, &str),
-    before: &mut Option<String>,
+    before: &mut Option<(String, String)>,
 ) -> String {
     let v = &best.value;
-    let data = results.data.iter().find(|d| d.model == best.model);
-    let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
-    let basis = basis(best, results.counts(best), texts);
+    let basis = (basis(best, results.counts(best)), counted(results, best));
     let first = before.is_none();
     let r = if first { "reliability R" } else { "R" };
     let distance = match spec.distance.is_papers() || !first {
         true => String::new(),
         false => format!(", by {}", spec.distance.title()),
     };
-    let tail = if before.get_or_insert_with(|| basis.clone()) == &basis { String::new() } else { format!("; {basis}") };
+    let tail = match before.get_or_insert_with(|| basis.clone()) == &basis {
+        true => String::new(),
+        false => format!("; {}, {}", basis.0, basis.1),
+    };
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
     let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     format!(
@@ -254,24 +255,27 @@ fn best_sentence(
     )
 }
 
-/// The examples on which a best strength is scored, and the meaning of the brackets. `texts` is the number of test texts, if examples are
-/// tokens.
-fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize), texts: Option<usize>) -> String {
+/// The number of test examples of a best strength: `n 2,400`.
+pub(crate) fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> String {
+    let data = results.data.iter().find(|d| d.model == best.model);
+    let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
+    let noun = texts.map_or_else(String::new, |texts| format!(" tokens of {} texts", grouped(texts)));
+    format!("n {}{noun}", grouped(results.counts(best).0))
+}
+
+/// How a best strength is scored, the number of examples for S if it has fewer, and the meaning of the brackets.
+fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let how = &best.value.how;
-    let examples = if with < all { format!("{} ({} for S)", grouped(all), grouped(with)) } else { grouped(all) };
-    let noun = texts.map_or_else(|| "examples".into(), |texts| format!("tokens of {} texts", grouped(texts)));
-    let examples = match how.chosen.is_some() {
-        true => format!("held-out halves of {examples} {noun}"),
-        false => format!("{examples} {noun}"),
-    };
+    let halves = if how.chosen.is_some() { " on held-out halves" } else { " in brackets" };
     let intervals = format!("{} intervals", level_title(best.level));
+    let for_s = if with < all { format!(", n {} for S", grouped(with)) } else { String::new() };
     match how.replicates {
-        0 => format!("{intervals} on {examples}"),
-        1 => format!("{intervals} on {examples}, 1 training run"),
+        0 => format!("{intervals}{halves}{for_s}"),
+        1 => format!("{intervals}{halves}{for_s}, 1 training run"),
         k if is_few(k) => {
-            format!("in brackets the values of {k} training runs (an interval needs {ENOUGH_TRAININGS}) on {examples}")
+            format!("in brackets the values of {k} training runs (an interval needs {ENOUGH_TRAININGS}){for_s}")
         }
-        k => format!("{intervals} on {examples}, {k} training runs"),
+        k => format!("{intervals}{halves}{for_s}, {k} training runs"),
     }
 }
 

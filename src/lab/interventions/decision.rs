@@ -5,7 +5,7 @@
 //! an interval contains the bar, nothing is decided.
 
 use super::Results;
-use super::answer::{GOALS, control, goal_of, oracle_name, ranked_for, waits, words};
+use super::answer::{GOALS, control, counted, goal_of, oracle_name, ranked_for, waits, words};
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use super::doubts::{beats, constant_answer, leak_after, reads_nothing};
 use super::finding::{OptimumFinding, ProbeRole};
@@ -61,7 +61,7 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     };
     let head = match first.as_slice() {
         [(_, (verdict, why))] if spec.models.len() == 1 => format!("{}: {why}", verdict.word()),
-        all => format!("{}, at {asked} with the rest kept", by_model(all)),
+        all => format!("{}, at {asked}", by_model(all)),
     };
     let second = goals.next().map_or(String::new(), |(_, second)| match second.as_slice() {
         [(_, (verdict, why))] if spec.models.len() == 1 => format!("; removing it: {}, {why}", verdict.word()),
@@ -73,9 +73,12 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     let judged = results.optima.iter().filter(|o| o.value.oracle == oracle && spec.models.contains(&o.model));
     let is_higher = judged.filter_map(|o| constant_answer(results, o)).any(|floor| floor > bar);
     let floor = if is_higher { ", S above a constant answer" } else { "" };
+    let mut bests = spec.models.iter().flat_map(|m| GOALS.map(|goal| ranked_for(results, m, oracle, goal)));
+    let n = bests.find_map(|order| order.first().map(|best| format!("{}; ", counted(results, best))));
     Some(format!(
-        "{} (needs completeness C and selectivity S of {} or more by the {}{floor}){second}.",
+        "{} ({}needs completeness C and selectivity S of {} by the {}{floor}){second}.",
         capital(&head),
+        n.unwrap_or_default(),
         score(bar),
         oracle_name(oracle)
     ))

@@ -148,7 +148,10 @@ fn over_pairs(results: &Results) -> Vec<String> {
     let mut says: Vec<String> = pairs.iter().take(PAIRS).map(ahead).collect();
     if pairs.len() > PAIRS {
         let shown = pairs.iter().filter(|t| t.value.holm_p.is_some_and(|p| p <= results.alpha())).count();
-        says.push(format!("{shown} of {} pairs differ significantly.", pairs.len()));
+        says.insert(
+            0,
+            format!("{shown} of {} pairs differ significantly; the {PAIRS} largest differences follow.", pairs.len()),
+        );
     }
     says
 }

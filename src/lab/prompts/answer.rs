@@ -102,17 +102,23 @@ fn decides(results: &Results) -> Option<String> {
         format!(", or {:.0} {} if both prompts are chosen on other facts", 100.0 * e.mean, ends(e))
     });
     let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
-    let all = results.models().len();
-    let of = if all > 1 { format!(", the first of {all} models,") } else { String::new() };
     Some(format!(
-        "The prompt {matters}: {}{of} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
-        last_part(first),
+        "The prompt {matters}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
+        with_place(results, first),
         within(best),
         level_title(summary.level),
         within(worst),
         100.0 * gap.mean,
         ends(gap)
     ))
+}
+
+/// The name of the first model and, if there are others, why this one is described.
+fn with_place(results: &Results, first: &str) -> String {
+    match results.models().len() {
+        1 => last_part(first).to_owned(),
+        all => format!("{}, the first of {all} models in the settings,", last_part(first)),
+    }
 }
 
 /// The doubt about prompts found by search: they count like written ones but favour the model for which they were found.
@@ -166,7 +172,8 @@ fn stability(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let e = v.mean_stability?;
-    Some(format!("{} gives the same answer under all names of a subject {} of the time.", last_part(first), within(e)))
+    let who = with_place(results, first);
+    Some(format!("{who} gives the same answer under all names of a subject {} of the time.", within(e)))
 }
 
 /// The doubt about the gap between the first two models, whose variance is partly due to the choice of prompt.
@@ -174,8 +181,9 @@ fn luck(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;
+    let pair = if results.ledgers.len() > 1 { ", the first two models in the settings," } else { "" };
     Some(format!(
-        "with a single prompt, the gap between {} and {} depends on that prompt: its choice accounts for {} of the gap's variance",
+        "with a single prompt, the gap between {} and {}{pair} depends on that prompt: its choice accounts for {} of the gap's variance",
         last_part(&v.a),
         last_part(&v.b),
         within(share)
@@ -240,6 +248,20 @@ mod tests {
         results.tuned.clear();
         let after = said(&results);
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
+    }
+
+    /// Regression: the answer used to name one of several models without the reason.
+    #[test]
+    fn a_model_that_speaks_for_several_is_named_with_the_reason() {
+        let mut results = crate::testing::results();
+        results.summaries.iter_mut().for_each(|s| s.value.mean_stability = s.value.mean_adjusted);
+        let (first, of) = (last_part(results.models()[0]).to_owned(), results.models().len());
+        let said = answer(&results, &Spec::shipped());
+        let reason = format!("{first}, the first of {of} models in the settings,");
+        let about = |says: &[String], begins: &str| says.iter().find(|text| text.contains(begins)).cloned().unwrap();
+        assert!(about(&said.says, "under the worst").contains(&reason), "{said:?}");
+        assert!(about(&said.says, "gives the same answer").contains(&reason), "{said:?}");
+        assert!(about(&said.doubts, "variance").contains("the first two models in the settings"), "{said:?}");
     }
 
     /// Regression: the answer used to count only changes of the order that include ties.

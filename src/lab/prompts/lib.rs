@@ -41,7 +41,7 @@ pub mod vocabulary;
 pub use experiment::{LAB, Prompts};
 pub use finding::{KINDS, Kind};
 pub use question::Question;
-pub use relations::Relations;
+pub use relations::{Relations, built_in as built_in_relations};
 pub use results::Results;
 pub use spec::Spec;
 

@@ -1,7 +1,9 @@
 //! Selection of relations in a spec: the functional ones, all, or some by name.
 
 use std::ops::Deref;
+use std::sync::LazyLock;
 
+use lab::setting::KnownRelation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The relations of a run.
@@ -18,6 +20,15 @@ pub enum Relations {
 /// Names in specs for the choices other than lists.
 const FUNCTIONAL: &str = "functional";
 const ALL: &str = "all";
+
+/// Identifiers and labels of the built-in relations.
+pub fn built_in() -> &'static [KnownRelation] {
+    static ALL: LazyLock<Vec<KnownRelation>> = LazyLock::new(|| {
+        let known = |r: corpus::facts::Relation| KnownRelation { id: r.id, label: r.label };
+        corpus::facts::relations().unwrap_or_default().into_iter().map(known).collect()
+    });
+    &ALL
+}
 
 impl Relations {
     /// The choices that do not name relations.

@@ -82,16 +82,28 @@ fn files() -> Setting<Spec> {
 }
 
 fn relations() -> Setting<Spec> {
-    let help = "Relations of the run: functional excludes those that a file marks as having several objects per subject (N-M), as in Cao et al. \
-                (2022). A spec file can list individual relations.";
-    row("data.relations", "Relations", help)
-        .one_of(
-            &Relations::CHOICES,
-            Relations::text,
-            |s: &Spec, r| s.data.relations == *r,
-            |s, r| s.data.relations = r.clone(),
-        )
-        .shown(|spec, _| spec.data.relations.text())
+    let help = "Relations to test: functional (not marked N-M, several objects per subject), all or one; a spec file can list several.";
+    let choices = |known: &Known| -> Vec<Relations> {
+        let single = known.relations.iter().map(|r| Relations::from([r.id.as_str()]));
+        Relations::CHOICES.into_iter().chain(single).collect()
+    };
+    let kind = |_: &Spec, known: &Known| {
+        let named = known.relations.iter().map(|r| match r.label.is_empty() || r.label == r.id {
+            true => r.id.clone(),
+            false => format!("{}: {}", r.id, r.label),
+        });
+        Kind::Choice(Relations::CHOICES.iter().map(Relations::text).chain(named).collect())
+    };
+    let get = move |s: &Spec, known: &Known| {
+        Value::Choice(choices(known).iter().position(|choice| *choice == s.data.relations))
+    };
+    let put = move |s: &mut Spec, known: &Known, value: Value| {
+        if let Some(choice) = value.choice().and_then(|at| choices(known).into_iter().nth(at)) {
+            s.data.relations = choice;
+        }
+        Ok(())
+    };
+    Setting::new("data.relations", "Relations", help, kind, get, put).shown(|spec, _| spec.data.relations.text())
 }
 
 fn candidates() -> Setting<Spec> {
@@ -377,7 +389,7 @@ fn function_words() -> Setting<Spec> {
 mod tests {
     use super::*;
     use lab::LabSpec as _;
-    use lab::setting::KnownModel;
+    use lab::setting::{KnownModel, KnownRelation};
 
     fn known() -> Known {
         Known {
@@ -385,6 +397,7 @@ mod tests {
                 KnownModel { name: "bert-mini".into(), layers: 4 },
                 KnownModel { name: "x".into(), layers: 2 },
             ],
+            relations: vec![KnownRelation { id: "field".into(), label: "field of a scientist".into() }],
         }
     }
 

@@ -45,13 +45,13 @@ fn names(lab: LabId) -> impl Fn(&str) -> String {
     }
 }
 
-/// Replaces keys with the labels of settings in a text about a lab's spec.
+/// Replaces keys with the labels of settings in a text about a lab's spec. Keys that no screen shows are said to be of a spec file.
 pub fn with_labels(lab: LabId, text: &str) -> String {
     let mut all = settings(lab, &Known::default());
     // Longer keys first: they may begin with a shorter one.
     all.sort_by_key(|setting| std::cmp::Reverse(setting.key.len()));
     let within = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    all.iter().filter(|setting| setting.key.contains('.')).fold(text.to_owned(), |text, setting| {
+    let labelled = all.iter().filter(|setting| setting.key.contains('.')).fold(text.to_owned(), |text, setting| {
         let text = text.replace(&format!("`{}`", setting.key), &setting.label);
         let mut out = String::new();
         let mut rest = text.as_str();
@@ -63,8 +63,19 @@ pub fn with_labels(lab: LabId, text: &str) -> String {
             rest = after;
         }
         out + rest
-    })
+    });
+    let is_key = |word: &str| SECTIONS.iter().any(|section| word.starts_with(section)) && !word.contains(' ');
+    // Every second part is between backticks.
+    let parts = labelled.split('`').enumerate().map(|(i, part)| match i % 2 {
+        1 if is_key(part) => format!("`{part}` (in a spec file)"),
+        1 => format!("`{part}`"),
+        _ => part.to_owned(),
+    });
+    if labelled.matches('`').count().is_multiple_of(2) { parts.collect() } else { labelled }
 }
+
+/// Beginnings of keys in specs, some of which no screen shows.
+const SECTIONS: [&str; 6] = ["task.", "data.", "also.", "map.", "tuned.", "test."];
 
 /// The fields of a spec with their values. An empty value is shown as on the settings form, where it may mean all or the default.
 fn fields(spec: &Spec) -> Vec<(String, String)> {
@@ -174,6 +185,11 @@ mod tests {
         assert_eq!(told("split: too few (raise task.examples)"), "split: too few (raise Examples)");
         assert_eq!(told("`task.examples` is 3: see task.examples."), "Examples is 3: see Examples.");
         assert_eq!(told("my.task.examples, task.examples_2"), "my.task.examples, task.examples_2");
+        // Regression: a hint used to name a key as if it were on the screen.
+        assert_eq!(
+            told("set `map.methods`, `drop` or task.examples"),
+            "set `map.methods` (in a spec file), `drop` or Examples"
+        );
     }
 
     /// Regression: a list of runs used to show the key `site.layer` instead of the setting's label.

@@ -84,6 +84,16 @@ fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> Str
     rest.collect()
 }
 
+/// Why one of several rows is named: `, the least of 4 methods`.
+fn among(which: &str, rows: &[(Row<'_>, Estimate)]) -> String {
+    let one_model = rows.iter().all(|(i, _)| i.model == rows[0].0.model);
+    match rows.len() {
+        0 | 1 => String::new(),
+        n if one_model => format!(", the {which} of {n} methods"),
+        n => format!(", the {which} of {n} pairs of a model and a method"),
+    }
+}
+
 /// Agreement with annotators.
 fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     let rows = ordered(all, |v| v.token_f1);
@@ -133,8 +143,12 @@ fn wrong(results: &Results) -> Option<String> {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
     };
     let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
+    let of = match results.accuracy.iter().filter(all).count() {
+        1 => String::new(),
+        n => format!(", the worst of {n} models that are often wrong,"),
+    };
     Some(format!(
-        "{} answers only {:.0} % [{:.0}, {:.0}] of {} sentences correctly, so many of the explained answers are wrong",
+        "{}{of} answers only {:.0} % [{:.0}, {:.0}] of {} sentences correctly, so many of the explained answers are wrong",
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         100.0 * worst.value.top1.lo,
@@ -145,9 +159,11 @@ fn wrong(results: &Results) -> Option<String> {
 
 /// The method whose rationales need the smallest change to change the answer, compared with random words.
 fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
-    let (best, least) = ordered(all, |v| v.sensitivity).pop()?;
+    let mut rows = ordered(all, |v| v.sensitivity);
+    let among = among("least", &rows);
+    let (best, least) = rows.pop()?;
     Some(format!(
-        "{} changes its answer when the embeddings of the words that {} ranks highest move by {} of the sentence's norm; for random words it takes {}.",
+        "{} changes its answer when the embeddings of the words that {} ranks highest move by {} of the sentence's norm{among}; for random words it takes {}.",
         last_part(&best.model),
         title(&best.value.method),
         relative(least),
@@ -166,12 +182,14 @@ fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
 
 /// The method with the most stable ranking among inputs with an unchanged answer, compared with a random ranking.
 fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
-    let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
+    let rows = ordered(all, |v| v.stability);
+    let (best, most) = rows.first()?;
     Some(format!(
-        "Where {} gives a changed sentence the same answer, the lowest MAP of the ranking by {} is {} on average over originals, and {} for a random ranking.",
+        "Where {} gives a changed sentence the same answer, the lowest MAP of the ranking by {} is {} on average over originals{}, and {} for a random ranking.",
         last_part(&best.model),
         title(&best.value.method),
-        interval(most),
+        interval(*most),
+        among("highest", &rows),
         interval(random(results, best)?.value.stability?)
     ))
 }
@@ -179,11 +197,15 @@ fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
 /// The method whose agreement with annotators depends most on whether the answer is right; `None` if no adjusted test shows a difference.
 fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_minus_wrong(results);
-    let found = all.iter().filter(|(.., p)| *p <= ALPHA);
-    let (most, gap, p) = found.max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
-    let of = if all.len() > 1 { format!(", Holm over {} methods", all.len()) } else { String::new() };
+    let found = || all.iter().filter(|(.., p)| *p <= ALPHA);
+    let (most, gap, p) = found().max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
+    let of = if all.len() > 1 { format!(", Holm over {} tests", all.len()) } else { String::new() };
+    let largest = match found().count() {
+        1 => String::new(),
+        n => format!("; the largest of {n} differences"),
+    };
     Some(format!(
-        "{} agrees {} with annotators where {} is right than where it is wrong: token-F1 above chance, right minus wrong {} (p {}{of}).",
+        "{} agrees {} with annotators where {} is right than where it is wrong: token-F1 above chance, right minus wrong {} (p {}{of}{largest}).",
         capital(&title(&most.value.numbers.method)),
         if gap.mean > 0.0 { "better" } else { "worse" },
         last_part(&most.model),
@@ -196,8 +218,12 @@ fn differs(results: &Results) -> Option<String> {
 fn incomplete(all: &[Row<'_>]) -> Option<String> {
     let worst = all.iter().filter(|i| i.value.incomplete > 0).max_by_key(|i| i.value.incomplete)?;
     let share = 100.0 * worst.value.incomplete as f64 / worst.n.max(1) as f64;
+    let on = match all.iter().any(|i| i.model != worst.model) {
+        true => format!("on {} (worst), ", last_part(&worst.model)),
+        false => String::new(),
+    };
     Some(format!(
-        "for {share:.0} % of sentences the scores of {} do not add up to the model's output within the tolerance, so they are approximate",
+        "{on}the scores of {} are approximate for {share:.0} % of sentences: they do not add up to the model's output",
         title(&worst.value.method)
     ))
 }
@@ -277,8 +303,10 @@ mod tests {
         assert_eq!(says, None);
         assert_eq!(lines.matches("shows no difference").count(), 2, "{lines}");
         let (says, lines) = told([0.01, 0.06]);
-        assert!(says.as_deref().is_some_and(|s| s.contains("(p .020, Holm over 2 methods)")), "{says:?}");
+        assert!(says.as_deref().is_some_and(|s| s.contains("(p .020, Holm over 2 tests)")), "{says:?}");
         assert!(says.as_deref().is_some_and(|s| s.starts_with("Attention agrees better")), "{says:?}");
         assert_eq!(lines.matches("agrees better").count(), 1, "{lines}");
+        let (says, _) = told([0.001, 0.002]);
+        assert!(says.as_deref().is_some_and(|s| s.contains("; the largest of 2 differences)")), "{says:?}");
     }
 }

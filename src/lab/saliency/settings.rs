@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn every_step_of_every_row_leaves_a_spec_that_can_run() {
-        let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+        let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() };
         for setting in settings() {
             let mut spec = Spec::shipped();
             let values: Vec<Value> = match setting.kind(&spec, &known) {

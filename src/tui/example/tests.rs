@@ -210,7 +210,7 @@ fn every_sentence_of_the_shipped_answers_has_an_interval() {
         let honest = |text: &String| text.contains(['[', '±']) || text.contains("without an interval");
         // The first sentence of the interventions lab decides about the scores in the next ones.
         let honest = |text: &String| {
-            honest(text) || text.contains("(needs completeness C") || text.starts_with("95 % intervals on ")
+            honest(text) || text.contains("needs completeness C") || text.starts_with("95 % intervals on ")
         };
         assert!(says.iter().all(honest), "{says:?}");
         if lab.id() == LabId::Power {

@@ -84,11 +84,15 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
+/// Beginning of the title of a pane that shows an example; empty for others.
+pub(crate) fn recorded(state: &State, pane: Pane) -> &'static str {
+    if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" }
+}
+
 /// The border of a pane. If several panes share a slot, their names are on it and the title goes below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
-    // Every pane of an example is marked as recorded.
-    let mark = if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" };
+    let mark = recorded(state, pane);
     let (title, unmarked) = (&*format!("{mark}{title}"), title);
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);

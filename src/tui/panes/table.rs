@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::heads::HEADS;
-use super::{message, pane_block};
+use super::{message, pane_block, recorded};
 use crate::action::Effect;
 use crate::layout::{inside, scrolled};
 use crate::popups;
@@ -156,7 +156,7 @@ impl Table {
                 format!("{name} ({} of {})  {key} {text}, best match first{then}{held}", order.len(), self.rows.len())
             }
         };
-        let most = usize::from(area.width.saturating_sub(6));
+        let most = usize::from(area.width).saturating_sub(6 + width(recorded(state, pane)));
         let dropped = match self.columns.len().saturating_sub(shown.len() + 1) {
             0 => String::new(),
             1 => format!("  {} +1 column", state.keymap.short_label("right")),

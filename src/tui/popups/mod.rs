@@ -24,6 +24,7 @@ use super::action::Effect;
 use super::commands::{Context, Entry};
 use super::layout::{compute, inside, scrolled};
 use super::panes::block;
+use super::panes::table::scroll_mark;
 use super::search::{HelpLine, glossary, help as help_lines, is_named, palette as palette_entries};
 use super::state::{Popup, State};
 use super::theme::Role;
@@ -193,6 +194,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Clear, popup);
     frame.render_widget(block(state, &fit(&title, usize::from(popup.width.saturating_sub(6))), true), popup);
     let inner = inside(popup);
+    scroll_mark(frame, popup, state, (first, inner.height.into(), lines.len()));
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     frame.render_widget(Paragraph::new(lines.into_iter().skip(first).collect::<Vec<_>>()), inner);
 }

@@ -50,6 +50,24 @@ fn a_long_page_scrolls_until_its_last_line_is_in_sight() {
     assert_eq!(content.first, lines - usize::from(area.height - 2));
 }
 
+/// Regression: nothing showed that a long page has more lines below or above.
+#[test]
+fn a_long_page_has_a_scroll_mark() {
+    let mut state = state();
+    let drawn = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| draw(frame, compute(state).unwrap().under_title(), state)).unwrap();
+        let text = terminal.backend().to_string();
+        [text.contains('▲'), text.contains('▼')]
+    };
+    help(&mut state);
+    assert_eq!(drawn(&state), [false, true]);
+    state.view.popup = Some(Popup::Help { query: String::new(), scroll: usize::MAX });
+    assert_eq!(drawn(&state), [true, false]);
+    pick(&mut state, &Quit, 0);
+    assert_eq!(drawn(&state), [false, false], "all is in sight");
+}
+
 #[test]
 fn an_overwrite_that_is_refused_writes_nothing() {
     use crate::action::Existing;
@@ -370,7 +388,7 @@ fn two_runs_are_drawn_in_the_figure_that_is_in_sight_and_every_value_of_it_is_co
             assert!(text.contains(&format!("{method} on bert-mini")), "{text}");
             let (_, table) = text.split_once("Numbers in both runs: reliability R").unwrap_or_else(|| panic!("{text}"));
             assert!(table.lines().nth(1).is_some_and(|head| head.contains("difference")), "{text}");
-            assert!(table.lines().filter(|line| line.contains("+.000 [")).count() > 3, "{text}");
+            assert!(table.lines().filter(|line| line.contains(" .000 [")).count() > 3, "{text}");
             keys(&mut state, "]");
             assert!(!shown(&state).contains(&format!("{method} on bert-mini, last")) && shown(&state) != text);
             keys(&mut state, "[");

@@ -154,9 +154,19 @@ fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 
+/// Number of names in a default from which they are only counted.
+const NAMED: usize = 4;
+
 /// Range and default of a row: `1 to 3, whole; default 3/3`.
 fn limits_of(row: &Row) -> String {
-    let default = if row.default.is_empty() { String::new() } else { format!("; default {}", row.default) };
+    let default = match &row.kind {
+        _ if row.default.is_empty() => String::new(),
+        // A long list would be cut.
+        Kind::Marks(_) if row.default.matches(", ").count() >= NAMED => {
+            format!("; default {} {}", row.default.matches(", ").count() + 1, row.label.to_lowercase())
+        }
+        _ => format!("; default {}", row.default),
+    };
     range(row) + &default
 }
 

@@ -434,6 +434,9 @@ fn the_form_gives_a_sentence_the_room_that_it_needs() {
     let row = go_to(&mut state, "models");
     assert!(text.lines().any(|line| line.contains(&row.help)), "{text}");
     assert!(draw::explained(&row).ends_with("(any of 2; default bert-mini)"), "{}", draw::explained(&row));
+    // Regression: a default of eight models used to be cut after the third.
+    let long = Row { default: "a, b, c, d, e".into(), ..row.clone() };
+    assert!(draw::explained(&long).ends_with("(any of 2; default 5 models)"), "{}", draw::explained(&long));
     let warned = Row { warning: "too few".into(), ..row };
     assert!(draw::explained(&warned).starts_with("Warning: too few"), "{}", draw::explained(&warned));
 }

@@ -47,6 +47,15 @@ fn only_what_both_runs_have_is_compared() {
     assert!(table((1, 2), &both, false, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
 }
 
+/// Regression: the difference between two equal numbers used to be `-0.0`.
+#[test]
+fn a_difference_that_rounds_to_0_has_no_sign() {
+    let points = |mean: f64| Number { unit: (100.0, " points"), ..number("power", mean, 0.0) };
+    let both = common((&[points(1.0)], &[]), (&[points(1.0 - 1e-9)], &[]));
+    let lines = table((1, 2), &both, false, usize::MAX).join("\n");
+    assert!(lines.contains(" 0.0 [0.0, 0.0]"), "{lines}");
+}
+
 /// Regression: runs with different models used to have no numbers in common.
 #[test]
 fn models_in_the_same_place_are_compared() {

@@ -39,7 +39,7 @@ fn the_first_sentence_is_yes_no_or_undecided_as_the_intervals_are() {
         (
             [0.92, 0.96],
             [0.91, 0.95],
-            "Yes: PGD sets another value and keeps the rest (needs completeness C and selectivity S of .90 or more",
+            "Yes: PGD sets another value and keeps the rest (n 2,400; needs completeness C and selectivity S of .90 by",
         ),
         ([0.92, 0.96], [0.8, 0.95], "Yes, mostly: PGD sets another value and keeps most of the rest"),
         ([0.7, 0.8], [0.8, 0.95], "Undecided: the intervals of PGD contain the limit"),

@@ -113,7 +113,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
             named.method.title, p.found, p.erased, p.before
         );
         let hint = format!(
-            "raise `iterations`, `hidden` or `rank` of {}; until then, do not treat its edits as erasure",
+            "raise `iterations`, hidden units (`hidden`) or `rank` of {}; until then, do not treat its edits as erasure",
             named.method.id
         );
         host.notice(NoticeLevel::Warning, Problem::new(what, bench.model.name(), hint))?;

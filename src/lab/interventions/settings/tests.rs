@@ -6,7 +6,7 @@ use lab::setting::KnownModel;
 use lab::spec::LabSpec;
 
 fn known() -> Known {
-    Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] }
+    Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() }
 }
 
 fn put(spec: &mut Spec, key: &str, value: Value) -> Result<(), SettingError> {

@@ -210,7 +210,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
         for (side, name) in [(&a, spec.name(true)), (&b, spec.name(false))] {
             let drawn = side.sentences.drawn(*size);
             let n = drawn.parts[0].len();
-            host.stage(format!("{name}: {n} training sentences"), "epochs", pace * weight(*size) / 2.0);
+            host.stage(format!("{name} on {} sentences", grouped(n)), "epochs", pace * weight(*size) / 2.0);
             let train = side.part(spec, &side.sentences, &drawn.parts[0], host)?;
             let validation = side.part(spec, &side.sentences, &drawn.parts[1], host)?;
             probes.push(side.trained(spec, &train, &validation, host)?);

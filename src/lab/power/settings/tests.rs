@@ -7,7 +7,7 @@ use lab::spec::LabSpec;
 
 #[test]
 fn every_step_of_every_row_leaves_a_spec_that_can_run() {
-    let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+    let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() };
     for setting in settings() {
         let plan = Plan { hypothesis: Hypothesis::Differ, n: None, stop: Stop::AtN };
         let mut spec = Spec { plan: Some(plan), ..Spec::shipped() };
@@ -72,7 +72,7 @@ fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
 /// Regression: choosing a model for one side, after results came from files, used to leave the other side without an encoder.
 #[test]
 fn a_model_chosen_after_files_stands_on_both_sides() {
-    let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+    let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() };
     let rows = settings();
     let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
     for side in ["a.encoder", "b.encoder"] {

@@ -12,7 +12,7 @@ use crate::panes::listing::{Listing, MARK};
 use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
-use base::text::{fit, last_part, pad, printable};
+use base::text::{fit, last_part, pad, printable, width};
 use labs::Tagged;
 use labs::prompts::figures::some_prompts;
 use labs::prompts::finding::AdjustedFinding;
@@ -20,6 +20,8 @@ use labs::prompts::finding::AdjustedFinding;
 /// Text shown instead of the scores of an unused prompt.
 const NOT_ASKED: &str = " left out";
 const SCORE: usize = 6;
+/// Width of the prompts that full names of models leave.
+const PROMPT: usize = 46;
 const WEIGHT: usize = 5;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -35,24 +37,27 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let names = if names > 1 { format!(" under up to {names} names") } else { String::new() };
     let measure = view(state).measure;
     let k = results(state).scores.first().map(|s| s.value.k);
-    let title = format!("{}{}, n {n}{names}, {title}", measure.name(k), rule(state));
+    let titled = |title: &str| format!("{}{}, n {n}{names}, {title}", measure.name(k), rule(state));
+    let title = Some(titled(&title)).filter(|text| width(&printable(text)) <= room).unwrap_or_else(|| titled(id));
     frame.render_widget(pane_block(state, ASKED, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let models = results(state).models();
     let wide = usize::from(inner.width.saturating_sub(MARK));
+    let names = heads(&models, wide.saturating_sub(PROMPT));
+    let score = names.iter().map(|name| width(name)).fold(SCORE - 1, usize::max) + 1;
     // Scores that do not fit next to a readable prompt are omitted; the figure and `copy` have all.
-    let shown = models.len().min(wide.saturating_sub(24) / SCORE);
+    let shown = models.len().min(wide.saturating_sub(24) / score);
     let weights = found.map_or(&[][..], |r| uneven(&r.weights));
     let column = if weights.is_empty() { 0 } else { WEIGHT };
-    let text = wide.saturating_sub(shown * SCORE + 1).max(10);
-    let heads: String = models[..shown].iter().map(|m| format!(" {:>5}", initials(m))).collect();
+    let text = wide.saturating_sub(shown * score + 1).max(10);
+    let heads: String = names[..shown].iter().map(|name| format!("{name:>score$}")).collect();
     let heads = format!("{}{heads}", if column > 0 { " wt %" } else { "" });
     let header = format!("{}{heads}", pad("prompt", text - column));
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
     // The score averaged over all prompts, below the scores of single prompts.
     let average =
-        adjusted(state, id, &models[..shown], text).filter(|_| inner.height >= 4 && measure == Measure::First);
+        adjusted(state, id, &models[..shown], (text, score)).filter(|_| inner.height >= 4 && measure == Measure::First);
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
     if let Some(line) = average {
         let row = Rect { y: list.bottom(), height: 1, ..inner };
@@ -76,9 +81,9 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let scores: String = models[..shown]
             .iter()
             .map(|m| match results(state).score(id, all[k], m) {
-                Some(s) => format!(" {:>5.1}", 100.0 * measure.of(&s.value).mean),
+                Some(s) => format!("{:>score$.1}", 100.0 * measure.of(&s.value).mean),
                 // A typed prompt may be scored after the run.
-                None => format!(" {:>5}", if over && !typed { "n/a" } else { "…" }),
+                None => format!("{:>score$}", if over && !typed { "n/a" } else { "…" }),
             })
             .collect();
         let at = found.and_then(|r| r.prompts.iter().position(|p| p == all[k]));
@@ -99,16 +104,23 @@ fn uneven(weights: &[f64]) -> &[f64] {
 }
 
 /// The adjusted scores of a relation in one line; `None` before they are known.
-fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<String> {
+fn adjusted(state: &State, id: &str, models: &[&str], (text, column): (usize, usize)) -> Option<String> {
     let found: Vec<_> = models.iter().map(|m| results(state).adjusted_of(id, m)).collect();
     let a = found.iter().copied().flatten().next().map(|a| &a.value)?;
     let names = if a.mentions > 1 { format!(", ≤ {} names", a.mentions) } else { String::new() };
     let what = format!("adjusted ({} weights): {}{names}", a.weights.name(), some_prompts(a.prompts));
     let score = |a: &Option<&Tagged<AdjustedFinding>>| match a {
-        Some(a) => format!(" {:>5.1}", 100.0 * a.value.p_at_1.mean),
-        None => format!(" {:>5}", "…"),
+        Some(a) => format!("{:>column$.1}", 100.0 * a.value.p_at_1.mean),
+        None => format!("{:>column$}", "…"),
     };
     Some(format!("{}{}", pad(&fit(&what, text), text), found.iter().map(score).collect::<String>()))
+}
+
+/// The models' names if all fit into `room`, or else their abbreviations.
+pub(crate) fn heads(models: &[&str], room: usize) -> Vec<String> {
+    let names: Vec<String> = models.iter().map(|m| printable(last_part(m)).into_owned()).collect();
+    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    if (longest + 1) * names.len() <= room { names } else { models.iter().map(|m| initials(m)).collect() }
 }
 
 /// Abbreviates a model's name to five characters from its first two parts: `bert-mini` as `be-mi`.

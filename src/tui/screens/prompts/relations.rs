@@ -24,7 +24,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         frame.render_widget(pane_block(state, RELATIONS, "Relations"), area);
         let text = match run(state) {
             None if state.replay.is_some() => "nothing has been played yet".into(),
-            None => format!("{} asks the models", state.keymap.label("run")),
+            None => format!("{} runs the models; relations then appear here", state.keymap.label("run")),
             Some(job) => match &job.outcome {
                 Some(Outcome::Failed(p)) => return problem(frame, inner, p, state),
                 Some(Outcome::Cancelled) => "cancelled before the first relation".into(),

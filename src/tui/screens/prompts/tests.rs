@@ -345,6 +345,9 @@ fn findings_about_all_models_are_no_model() {
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
     assert_eq!(asked::initials("bert-mini"), "be-mi");
     assert_eq!(asked::initials("/x/own/"), "own");
+    // Regression: two models were also called `be-mi` and `gp-mi` where there was room for their names.
+    assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 20), ["bert-mini", "gpt2-mini"]);
+    assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["be-mi", "gp-mi"]);
 }
 
 /// Regression: a finished run used to announce its ranks as if they were still being computed.
@@ -398,4 +401,32 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
     assert!(rows.contains("n/a") && !rows.contains('…'), "{over}");
     let figure = shown(&state, |frame, area, state| drawn::draw(frame, area, state, FIGURE));
     assert!(figure.contains("n/a: no relation"), "{figure}");
+}
+
+/// Regression: the form's filter used to find the row of relations only by its label, not by the name of a relation.
+#[test]
+fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
+    let mut state = finished();
+    let press = |state: &mut State, keys: &str| {
+        for key in keys.split(' ') {
+            reduce(state, Action::Key(key.parse().unwrap()));
+        }
+    };
+    press(&mut state, "e / c u r r e n c y space o f enter");
+    let (row, _) = crate::setup::under_cursor(&state).unwrap();
+    assert_eq!((row.key.as_str(), row.text.as_str()), ("data.relations", "functional"));
+    press(&mut state, "enter enter");
+    assert_eq!(view(&state).spec.data.relations, ["currency"].into());
+    // Of files, the relations of earlier runs are known, also those that a later run left out.
+    view_mut(&mut state).spec.data.files = vec!["own.jsonl".into()];
+    assert!(!crate::setup::known(&state).relations.iter().any(|r| r.id == "currency"));
+    for run in &mut state.board.runs {
+        let labs::Spec::Prompts(spec) = &mut run.job.spec else { continue };
+        spec.data.files = vec!["own.jsonl".into()];
+    }
+    let of_run = crate::setup::known(&state).relations;
+    assert_eq!(
+        of_run.iter().map(|r| (r.id.as_str(), r.label.as_str())).collect::<Vec<_>>(),
+        [("capital", "capital of a country")]
+    );
 }

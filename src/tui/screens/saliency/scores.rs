@@ -196,7 +196,7 @@ pub(crate) fn about(pane: Pane) -> &'static str {
             "Agreement for inputs answered right and wrong, and for pairs with one right answer; the dimension comes first."
         }
         _ => {
-            "Token-F1: overlap with the annotators' words; MAP: how well the ranking survives a change of words; PCC: correlation of the scores before and after it. ATT attention, IG integrated gradients, RND random."
+            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change. ATT attention, IG integrated gradients, RND random."
         }
     }
 }

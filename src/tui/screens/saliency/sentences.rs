@@ -146,7 +146,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
             format!("No sentence matches; {} changes the filter.", state.keymap.short_label("menu"))
         }
         None if state.replay.is_some() => "nothing has been played yet".into(),
-        None => format!("{} asks the models", state.keymap.label("run")),
+        None => format!("{} runs the models; sentences then appear here", state.keymap.label("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             Some(Outcome::Cancelled) => "cancelled before the first sentence".into(),

@@ -17,4 +17,5 @@ pub(crate) static SETUP: Plain<Spec> = Plain {
     spec_mut: |state| &mut view_mut(state).spec,
     ran,
     own,
+    relations: |_| Vec::new(),
 };

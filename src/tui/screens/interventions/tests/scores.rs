@@ -266,3 +266,27 @@ fn tokens_are_counted_with_their_texts() {
         assert!(row(&state, "task.tokens_per_text").is_some());
     }
 }
+
+/// Regression: a long decision on two models used to push the number of examples and every interval out of sight.
+#[test]
+fn a_decision_on_two_models_leaves_room_for_n_and_an_interval() {
+    let mut results = sample::results();
+    let other: Vec<_> = results.optima.iter().map(|o| Tagged { model: "gpt2-mini".into(), ..o.clone() }).collect();
+    results.optima.extend(other);
+    // A doubt takes rows as well.
+    results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.beside.s_floor = Some(0.95));
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(results.clone(), size);
+        let models = vec!["bert-mini".to_owned(), "gpt2-mini".to_owned()];
+        view_mut(&mut state).spec.models.clone_from(&models);
+        let mut spec = state.board.runs[0].job.spec.clone();
+        spec.common_mut().set_models(models);
+        state.board.runs[0].job.spec = spec;
+        let text = drawn(&state);
+        // Without the ends of rows, within which sentences are broken.
+        let answer = text.split_once("Settings").unwrap().0.replace(['"', '│'], " ");
+        let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(answer.contains("(n 2,400; ") && answer.contains("reliability R .92 ["), "{text}");
+        assert!(answer.contains("Doubt: "), "{text}");
+    }
+}
