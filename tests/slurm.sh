@@ -113,7 +113,7 @@ scontrol show job "${job}_1" | grep -q 'Comment=of a test' || fail "sbatch did n
 running() { squeue --noheader --array --states=R --format=%K --jobs="$job"; }
 left_by() { # succeeds if a shard has unfinished cells
   "$probity" follow "$dir/parts" --once --json | grep -o "\"shard\":\"$1/8\",\"pace\":\"[a-z]*\",\"cells\":[0-9]*,\"done\":[0-9]*" |
-    sed -E 's/.*"cells":([0-9]*),"done":([0-9]*)/\1 \2/' | { read -r all done && [ "$all" -gt "$done" ]; }
+    sed -E 's/.*"cells":([0-9]*),"done":([0-9]*)/\1 \2/' | { read -r total finished && [ "$total" -gt "$finished" ]; }
 }
 # Kills one shard while it has unfinished cells. If a shard ended before the signal arrived, another one is tried.
 killed=
