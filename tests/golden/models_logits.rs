@@ -154,7 +154,10 @@ fn listing(dir: &Path, model: &Model, report: &mut Report) {
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let stored: usize = file.iter().map(|(_, t)| t.shape().iter().product::<usize>()).sum();
     report.equal("parameters", &listed.parameter_count(), &stored);
-    report.equal("notices", &model.notices(), &Vec::new());
+    let mut notices = model.notices();
+    // The tokenizer of these folders is not the one that transformers builds for each class.
+    notices.retain(|notice| !notice.what.starts_with("tokenizer.json is used, but transformers 5 replaces"));
+    report.equal("notices", &notices, &Vec::new());
 }
 
 fn refusals(model: &Model, batch: &Batch, report: &mut Report) {

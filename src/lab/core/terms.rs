@@ -143,7 +143,7 @@ pub const TERMS: &[Term] = &[
         "light and dark band",
         "",
         &[],
-        "The light band covers the choice of examples and the randomness of training, the dark one only the examples. Drawn as bars, the light band is thin and the dark band thick.",
+        "Light or thin: includes the choice of examples and the randomness of training; dark or thick: only the examples.",
     ),
     term(
         "prompt",
