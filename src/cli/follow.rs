@@ -20,7 +20,7 @@ mod far;
 mod found;
 pub mod screen;
 
-use found::{Found, Told};
+use found::Found;
 
 /// Show the progress of a grid: cells done, running and failed, and the time left.
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod report;
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::time::SystemTime;
 
 use clap::Args;

@@ -30,6 +30,8 @@
 //! is shown. This module never sends its machine's paths, variables or tokens: models and data are names that the far end resolves. A local
 //! file is sent only on request ([`parcel`]), under the name used in the spec, and is removed with the engine.
 
+#![cfg(unix)]
+
 pub mod address;
 pub mod bridge;
 pub mod client;

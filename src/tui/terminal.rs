@@ -7,13 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
-use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyCode, KeyEvent,
-    KeyEventKind, KeyModifiers,
-};
+use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event};
 use crossterm::execute;
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
@@ -25,17 +21,23 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 
 use super::run::{ExitReport, Options, Source, TuiError, run};
-use base::signals;
+
+#[cfg(unix)]
+use std::time::Duration;
 
 #[cfg(unix)]
 use super::guard::{self, Guard};
+#[cfg(unix)]
+use base::signals;
 
 /// Maximum bytes of text sent to the clipboard; terminals drop longer texts.
 const MAX_CLIPBOARD: usize = 74_000;
 const INPUT_QUEUE: usize = 256;
 /// Interval at which a thread checks that the terminal still exists.
+#[cfg(unix)]
 const WATCH: Duration = Duration::from_millis(200);
 /// Grace period for the loop to end; after it, the process exits anyway.
+#[cfg(unix)]
 const GRACE: Duration = Duration::from_millis(600);
 
 /// True while the program owns the terminal.
@@ -46,6 +48,7 @@ static HOOK: Once = Once::new();
 static STOP: Notify = Notify::const_new();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has job control"))]
 enum Control {
     /// Restore the terminal and stop.
     Suspend,
@@ -268,7 +271,9 @@ fn input<'s>(
 }
 
 /// True for Ctrl-Z, which a terminal in raw mode passes on as a key.
+#[cfg(any(unix, test))]
 fn suspends(event: &Event) -> bool {
+    use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
     let Event::Key(KeyEvent { code: KeyCode::Char('z'), modifiers, kind, .. }) = event else { return false };
     *modifiers == KeyModifiers::CONTROL && *kind == KeyEventKind::Press
 }
@@ -331,6 +336,8 @@ pub async fn stop_signal() {
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
     use super::*;
 
     #[test]

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::{FollowArgs, Shown, Told};
+use super::found::Told;
+use super::{FollowArgs, Shown};
 use crate::error::CliError;
 use crate::{output, ranges};
 use remote::{Address, RemoteError, failed};

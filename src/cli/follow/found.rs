@@ -17,6 +17,7 @@ const AT_ONCE: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Told {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only a remote grid sends its state"))]
     View(Box<View>),
     /// A line of a cell's results.
     Entry(Box<Entry>),
@@ -32,6 +33,7 @@ struct WholeLine {
 
 impl Told {
     /// Parses a line from `probity follow --json`; `None` for any other line.
+    #[cfg(any(unix, test))]
     pub(super) fn read(line: &str) -> Option<Self> {
         // serde would accept a list instead of an object.
         let line = Some(line.trim_end()).filter(|line| line.starts_with('{'))?;
