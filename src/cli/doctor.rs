@@ -6,6 +6,7 @@ use std::path::Path;
 use super::error::CliError;
 use super::output;
 use base::text::printable_label;
+use engine::local::cache::Cache;
 use figure::{Axis, Figure, Format, Options, Provenance, render, spare_font};
 use kernels::bf16::Unit;
 use kernels::simd::Level;
@@ -28,7 +29,8 @@ struct Check {
 }
 
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
-    let checks = [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
+    let checks =
+        [program(), device(), gpu(), models(), terminal(), colour(), sessions(), cache(), hub(), figures(), fonts()];
     for check in &checks {
         let mark = match check.mark {
             Mark::Ok => "ok  ",
@@ -160,6 +162,18 @@ fn sessions() -> Check {
 fn writable(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     tempfile::tempfile_in(folder).map(|_| ())
+}
+
+/// Names the folder of hidden states and trained probes, which can be deleted at any time.
+fn cache() -> Check {
+    let what = "cache";
+    let cache = Cache::user();
+    let Some(folder) = cache.dir().and_then(Path::parent) else {
+        let text = "no home folder, so nothing is kept; set PROBITY_CACHE_DIR to a writable folder";
+        return Check { mark: Mark::Note, what, text: text.into() };
+    };
+    let absent = if folder.is_dir() { "" } else { " (does not exist yet)" };
+    Check { mark: Mark::Ok, what, text: format!("{}{absent}; it can be deleted at any time", folder.display()) }
 }
 
 /// Checks the hub cache from which models are loaded.

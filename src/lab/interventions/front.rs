@@ -102,20 +102,16 @@ impl Front {
     /// The front of settings judged by one oracle in one model.
     pub fn of(settings: &[&ReliabilityFinding]) -> Self {
         let scores: Vec<Option<Scores>> = settings.iter().map(|p| rated(p)).collect();
-        let beaten = |i: usize, by: &dyn Fn(&Scores, &Scores) -> bool, among: &dyn Fn(usize) -> bool| {
-            let mine = scores[i].as_ref();
-            mine.is_some_and(|b| {
-                scores.iter().enumerate().any(|(k, a)| k != i && among(k) && a.as_ref().is_some_and(|a| by(a, b)))
-            })
-        };
-        let dominated: Vec<bool> = (0..scores.len()).map(|i| beaten(i, &dominates, &|_| true)).collect();
-        let standing = |i: usize| match scores[i] {
+        let known: Vec<Scores> = scores.iter().flatten().copied().collect();
+        let beaten = |b: &Scores, by: fn(&Scores, &Scores) -> bool, among: &[Scores]| among.iter().any(|a| by(a, b));
+        let left: Vec<Scores> = known.iter().filter(|b| !beaten(b, dominates, &known)).copied().collect();
+        let standing = |scores: &Option<Scores>| match scores {
             None => Standing::Unread,
-            Some(_) if dominated[i] => Standing::Dominated,
-            Some(_) if beaten(i, &above, &|k| !dominated[k]) => Standing::Open,
+            Some(b) if beaten(b, dominates, &known) => Standing::Dominated,
+            Some(b) if beaten(b, above, &left) => Standing::Open,
             Some(_) => Standing::Front,
         };
-        let standings: Vec<Standing> = (0..scores.len()).map(standing).collect();
+        let standings: Vec<Standing> = scores.iter().map(standing).collect();
         let mut order: Vec<usize> = (0..standings.len()).filter(|i| standings[*i] == Standing::Front).collect();
         let place = |i: &usize| scores[*i].map_or((0.0, 0.0), |(c, s)| (c.mean, -s.mean));
         order.sort_by(|a, b| {
