@@ -106,7 +106,7 @@ impl Writer {
         self.field(Dtype::F64, vec![list.len()], list.iter().map(|x| x.to_le_bytes()));
     }
 
-    /// Writes a matrix with its shape, as f64, which preserves both precisions.
+    /// Writes a matrix with its shape, as f64, which represents f32 and f64 exactly.
     pub fn matrix<T: Real>(&mut self, m: &Dense<T>) {
         let shape = vec![m.rows(), m.cols()];
         self.field(Dtype::F64, shape, m.data().iter().map(|x| x.to_f64().to_le_bytes()));

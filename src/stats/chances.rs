@@ -25,7 +25,8 @@ impl Chances {
         self.limits.push((u64::from(hits) << 32).div_ceil(u64::from(all)) as u32);
     }
 
-    /// The number of draws with [`below`](super::rng::below)`(rng, all) < hits`, in order. The result for a seed is **stable**.
+    /// Draws every event in order and returns how many occur, that is, have [`below`](super::rng::below)`(rng, all) < hits`. The result
+    /// for a seed is **stable**.
     pub fn drawn(&self, rng: &mut impl Rng) -> usize {
         let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
         for (all, limits) in self.all.chunks(TOGETHER).zip(self.limits.chunks(TOGETHER)) {

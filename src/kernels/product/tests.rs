@@ -25,7 +25,7 @@ fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
 fn units() -> impl Iterator<Item = Unit> {
     Unit::ALL.into_iter().filter(|unit| {
         if !unit.available() {
-            println!("skipped: bf16 by {unit}, which this machine lacks");
+            println!("skipped: bf16 on {unit}, which this machine lacks");
         }
         unit.available()
     })
