@@ -11,10 +11,10 @@ use super::tokenizer::Encoding;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Long {
-    /// Leaves them out.
+    /// Drops them.
     #[default]
     Drop,
-    /// Cuts them at the end.
+    /// Truncates them at the end.
     Truncate,
     /// Reads a window around the requested position; for sentence vectors, reads consecutive windows that cover the text.
     Window,

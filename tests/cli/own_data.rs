@@ -105,7 +105,7 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     // Files in known formats with unusable rows or too few rows; the run reports this.
     for (rows, words) in [
         ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
-        ("past_present", &["the file has `label` (", "name it as task.target, add a column"]),
+        ("past_present", &["the file has `label` (", "set task.target to it, add a column"]),
     ] {
         let path = probity.state.path().join(rows).display().to_string();
         probity.run(&["data", "make", rows, "-n", "400", "-o", &path]);

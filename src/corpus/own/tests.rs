@@ -127,7 +127,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     let error = examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
         error.contains("no row has the label `subject_number`; the file has `tense` (future, past, present), `voice`")
-            && error.contains("name one as task.target"),
+            && error.contains("set task.target to one of them"),
         "{error}"
     );
     let found = suggested(&file, "subject_number").unwrap();
@@ -140,7 +140,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     // Regression: the error for a file with a single label used to mention masks.
     let read = || examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
-        read().contains("the file has `tense` (future, past, present): name it as task.target, add a column"),
+        read().contains("the file has `tense` (future, past, present): set task.target to it, add a column"),
         "{}",
         read()
     );

@@ -107,7 +107,7 @@ fn short_lists_in_a_file_of_masks_are_masks_of_the_wrong_length() {
     }
 }
 
-/// Regression: the last of two documents used to win, and spans of other words used to be taken as they were.
+/// Regression: if two documents had the same name, the last one used to be taken; spans that do not match `text` used to be accepted.
 #[test]
 fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
     let dir = tempfile::tempdir().unwrap();

@@ -166,7 +166,8 @@ fn settings_outside_the_file_are_honoured() {
     assert_eq!(t.encode("ab").unwrap().ids, [4]);
 }
 
-/// Regression: the vocabulary alone decided what is special and what frames a text, and all texts were split as by GPT-2.
+/// Regression: the special tokens and the tokens around a text used to depend on the vocabulary alone, and all texts were split as in
+/// GPT-2.
 #[test]
 fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
     let vocab = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "1": 3, "2": 4, "12": 5, "'": 6, "S": 7, "'S": 8, "Ġ": 9, "<": 10,
@@ -199,7 +200,7 @@ fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
     assert!(why.contains("the vocabulary has no <c>, the cls_token"), "{why}");
 }
 
-/// Regression: a list with other special tokens had "no [CLS]".
+/// Regression: a vocabulary with other special tokens used to be rejected with "no [CLS]".
 #[test]
 fn a_vocabulary_list_may_have_other_special_tokens() {
     let config = r#"{"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>", "pad_token": "<pad>", "unk_token": "<unk>"}"#;
@@ -209,7 +210,8 @@ fn a_vocabulary_list_may_have_other_special_tokens() {
     assert_eq!((t.special().mask, t.special().cls, t.special().pad), (Some(4), Some(2), Some(0)));
 }
 
-/// Regression: any class but the generic ones changed the stored normalizer, and a cased file without a setting was not mentioned.
+/// Regression: every class except the generic ones used to change the stored normalizer, and there was no notice for a cased file without
+/// `do_lower_case`.
 #[test]
 fn the_stored_normalizer_is_changed_only_by_classes_that_do_so() {
     let lower = wordpiece().inner.to_string(false).unwrap();
