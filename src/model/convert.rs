@@ -118,7 +118,10 @@ fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     match found.len() {
         1 => Ok((from.to_owned(), found)),
         0 => Err(files.missing("pytorch_model.bin", "give a folder or a file with pickled PyTorch weights")),
-        n => Err(files.missing("pytorch_model.bin", &format!("{n} files may be the weights; give the path of one of them"))),
+        n => {
+            Err(files
+                .missing("pytorch_model.bin", &format!("{n} files may be the weights; give the path of one of them")))
+        }
     }
 }
 

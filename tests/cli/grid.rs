@@ -133,7 +133,7 @@ fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
     let args = ["submit", "--slurm", &spec, "--out", &dir, "--", "--partition", "gpu"];
     let without = probity.command(&args).env("PATH", &bin).output().unwrap();
     assert_eq!(without.status.code(), Some(1));
-    assert!(text(&without.stderr).contains("no sbatch on this machine"), "{}", text(&without.stderr));
+    assert!(text(&without.stderr).contains("sbatch was not found on this machine"), "{}", text(&without.stderr));
     let sbatch = bin.join("sbatch");
     std::fs::write(&sbatch, "#!/bin/sh\necho \"$@\" >&2\necho '4711;cluster'\n").unwrap();
     std::fs::set_permissions(&sbatch, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -54,8 +54,7 @@ const WORDS: u32 = 48;
 const SHOWN: usize = 8;
 
 /// Advice that makes transformers use `tokenizer.json`.
-const REMEDY: &str =
-    "set tokenizer_class to PreTrainedTokenizerFast in tokenizer_config.json, so that transformers uses \
+const REMEDY: &str = "set tokenizer_class to PreTrainedTokenizerFast in tokenizer_config.json, so that transformers uses \
      tokenizer.json too";
 
 const COMPARE: &str = "compare the ids of a few texts: `probity models tokens MODEL TEXT`";
@@ -80,8 +79,7 @@ pub(super) fn differences(ours: &Tokenizer, text: &[u8], merged: &[u8], files: &
     let read = |text: &[u8]| serde_json::from_slice::<Parts>(text);
     let changed = (text != merged).then(|| read(merged)).transpose();
     let (Ok(file), Ok(changed)) = (read(text), changed) else {
-        let what =
-            "tokenizer.json is used, but could not be compared with the tokenizer that transformers 5 builds: ids may \
+        let what = "tokenizer.json is used, but could not be compared with the tokenizer that transformers 5 builds: ids may \
              differ";
         return vec![(what.into(), COMPARE.into())];
     };
