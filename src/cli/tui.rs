@@ -390,10 +390,10 @@ mod tests {
     #[test]
     fn after_quitting_the_session_and_the_way_back_to_it_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(saved("mine", folder.path()), None, "nothing was kept");
+        assert_eq!(saved("mine", folder.path()), None, "no session was kept");
         std::fs::write(name::file(folder.path(), "mine"), "").unwrap();
         let line = saved("mine", folder.path()).unwrap();
         assert!(line.contains("mine.probity.jsonl") && line.contains("`probity replay mine`"), "{line}");
-        assert_eq!(line.lines().count(), 2, "a command is not broken by the end of a line");
+        assert_eq!(line.lines().count(), 2, "wrapping does not split the command");
     }
 }

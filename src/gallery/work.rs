@@ -115,7 +115,7 @@ mod tests {
         File::open(&old).unwrap().set_modified(std::time::SystemTime::now() - 2 * STALE).unwrap();
         let out = home.path().join("model");
         let first = Work::beside(&out).unwrap();
-        assert!(!killed.exists() && !old.exists(), "nobody works there");
+        assert!(!killed.exists() && !old.exists(), "abandoned folders are removed");
         let second = Work::beside(&out).unwrap();
         assert!(first.model().is_dir() && second.model().is_dir() && fresh.exists() && other.exists());
         std::fs::write(first.model().join("card.json"), "1").unwrap();

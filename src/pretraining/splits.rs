@@ -240,7 +240,7 @@ mod tests {
             assert!(of(Lot::Trained) * 2 > r.facts.len(), "{}: {} trained", r.id, of(Lot::Trained));
         }
         let all: f64 = counts.values().sum();
-        println!("{counts:?}, {asked} asked by the benchmark");
+        println!("{counts:?}, {asked} in the benchmark");
         for (lot, expected) in [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)] {
             assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
         }

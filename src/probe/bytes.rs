@@ -268,7 +268,7 @@ mod tests {
     fn a_right_checksum_does_not_excuse_wrong_fields() {
         let mut w = Writer::new("sample");
         w.number(usize::MAX);
-        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "a number is not a list");
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "a number cannot be read as a list");
         let mut w = Writer::new("sample");
         w.numbers(&[]);
         assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "too few fields");

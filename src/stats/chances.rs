@@ -132,7 +132,7 @@ mod tests {
     fn chances_come_true_as_often_as_they_say() {
         let mut chances = Chances::default();
         (0..6_000).for_each(|_| chances.push(2, 3));
-        assert!(chances.drawn(&mut stream(5, "chances")).abs_diff(4_000) < 220, "six standard deviations");
+        assert!(chances.drawn(&mut stream(5, "chances")).abs_diff(4_000) < 220, "within six standard deviations");
         assert_eq!(Chances::default().drawn(&mut stream(5, "chances")), 0);
     }
 }

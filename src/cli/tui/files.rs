@@ -117,10 +117,10 @@ mod tests {
         assert!(first.iter().all(|f| f.is_absolute() && f.is_file()));
         std::fs::write(&first[0], "mine").unwrap();
         let Exported::Exists(held, files) = export(&wanted(), folder.path(), Existing::Ask).unwrap() else {
-            panic!("it did not ask before overwriting")
+            panic!("the export did not ask before overwriting")
         };
         assert_eq!((*held, files), (wanted(), first.clone()));
-        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "nothing was written");
+        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "the existing file is unchanged");
         let beside = wrote(export(&wanted(), folder.path(), Existing::Keep).unwrap());
         assert!(beside.iter().all(|f| !first.contains(f)));
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");

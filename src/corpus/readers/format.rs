@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_told_with_its_field() {
         #[derive(Debug, Deserialize)]
-        #[expect(dead_code, reason = "only its errors count")]
+        #[expect(dead_code, reason = "the test uses only its errors")]
         struct Keys {
             a: Option<u32>,
             b: Option<Vec<String>>,

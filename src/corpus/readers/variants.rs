@@ -129,7 +129,7 @@ fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
     let (_, drops) = report.dropped.iter().next().unwrap();
     assert!(drops.example.contains("are `a very`, but `text` is `very bad`"), "{}", drops.example);
     documents("{\"docid\": 1, \"document\": \"a very\u{a0}x bad film\"}\n");
-    assert_eq!(read(row("1", [2, 3], "bad")).unwrap().rows, 1, "other spaces are part of a token");
+    assert_eq!(read(row("1", [2, 3], "bad")).unwrap().rows, 1, "other whitespace belongs to a token");
     documents("{\"docid\": \"d\", \"document\": \"a b c\"}\n{\"docid\": \"d\", \"document\": \"other words now\"}\n");
     let error = read(row("\"d\"", [0, 1], "a")).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("a second document `d`"), "{error}");

@@ -97,7 +97,7 @@ fn folders_say_how_they_pool() {
         folder("{\"embedding_dimension\": 8, \"pooling_mode\": \"cls\"}", None),
         Ok(Pooling::plain(PoolOver::First))
     );
-    assert_eq!(folder("{}", None), Ok(Pooling::plain(PoolOver::Mean)), "the mean is on by default");
+    assert_eq!(folder("{}", None), Ok(Pooling::plain(PoolOver::Mean)), "the mean is the default");
     let normalised = folder(&on("mean_tokens"), Some(&listed(&[("Pooling", "1_Pooling"), ("Normalize", "")])));
     assert_eq!(normalised, Ok(Pooling { over: PoolOver::Mean, normalise: true }));
     let dense = folder(&on("mean_tokens"), Some(&listed(&[("Pooling", "1_Pooling"), ("Dense", "2_Dense")])));

@@ -33,7 +33,7 @@ fn settings_that_a_configuration_omits_have_the_defaults_of_transformers() {
     assert_eq!((of("mistral").kv_heads, of("gemma2").kv_heads, of("modernbert").max_positions), (8, 4, 8192));
     let own = described(json!({"model_type": "gpt2", "n_embd": 64, "num_attention_heads": 4, "n_head": 2})).unwrap();
     assert_eq!((own.hidden, own.heads), (64, 4), "the general name takes precedence");
-    assert!(described(json!({"model_type": "gpt2", "n_embd": null})).is_err(), "null is not omitted");
+    assert!(described(json!({"model_type": "gpt2", "n_embd": null})).is_err(), "null does not count as omitted");
 }
 
 /// Regression: `rope_parameters` used to take precedence over `rope_scaling`, and a base given as a string used to be ignored.
@@ -111,7 +111,10 @@ fn t5_uses_the_tables_and_the_scale_of_its_files() {
     let near = |a: &[f32], b: &[f32], by: f32| a.iter().zip(b).all(|(a, b)| (a - b * by).abs() < 1e-5);
     let plain = logits(t5(&[("shared", 0.0)], json!({})).path());
     let unscaled = json!({"scale_decoder_outputs": false});
-    assert!(near(&logits(t5(&[("shared", 0.0)], unscaled.clone()).path()), &plain, 2.0), "the root of the width");
+    assert!(
+        near(&logits(t5(&[("shared", 0.0)], unscaled.clone()).path()), &plain, 2.0),
+        "the factor is the square root of the width"
+    );
     let older = json!({"tie_word_embeddings": false});
     assert!(near(&logits(t5(&[("shared", 0.0), ("lm_head", 0.0)], older).path()), &plain, 2.0), "transformers 4");
     let encoder = [("shared", 0.0), ("encoder.embed_tokens", 1.0)];
@@ -142,7 +145,7 @@ fn tables_that_differ_are_refused_where_only_one_is_used() {
             let shared = tensors.iter().find(|t| t.0 == "model.shared.weight").unwrap().1.clone();
             tensors.push((name.clone(), shared));
         });
-        assert_eq!(logits(dir.path()), want, "equal tables are one");
+        assert_eq!(logits(dir.path()), want, "equal tables count as one");
         edit_tensors(dir.path(), |tensors| tensors.iter_mut().find(|t| t.0 == name).unwrap().1.data[3] += 1.0);
         let why = refusal(dir.path());
         assert!(why.contains(&name) && why.contains("only with one table of word embeddings"), "{why}");
@@ -168,14 +171,14 @@ fn prefixes_of_wrappers_are_removed_with_a_notice() {
     for (arch, prefix) in [(bert(), "module."), (gpt2, "_orig_mod.module."), (bert(), "model."), (bart, "module.")] {
         let dir = folder(&arch);
         let want = logits(dir.path());
-        assert!(!remarks(dir.path()).contains("tensor names"), "{}: its own prefix stays", arch.family);
+        assert!(!remarks(dir.path()).contains("tensor names"), "{}: the model's own prefix is kept", arch.family);
         edit_tensors(dir.path(), |t| t.iter_mut().for_each(|(name, _)| *name = format!("{prefix}{name}")));
         assert_eq!(logits(dir.path()), want, "{prefix}");
         assert!(remarks(dir.path()).contains(&format!("all tensor names begin with '{prefix}'")));
     }
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t[0].0 = format!("module.{}", t[0].0));
-    assert!(refusal(dir.path()).contains("no tensor"), "one name is not all");
+    assert!(refusal(dir.path()).contains("no tensor"), "a prefix of a single name is not removed");
 }
 
 /// Regression: weights in double precision used to be rejected, although this program itself writes them when it converts such a file.
