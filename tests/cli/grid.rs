@@ -53,7 +53,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let joined = one.run(&["merge", &whole.display().to_string()]);
     let own = whole.join("merged.probity.jsonl").display().to_string();
     assert!(text(&joined.stdout).contains("whole/merged.probity.jsonl"), "{}", text(&joined.stderr));
-    assert_eq!(numbers(&one, &own), numbers(&one, &file), "where no file is named it is beside the parts");
+    assert_eq!(numbers(&one, &own), numbers(&one, &file), "by default, the file is next to the parts");
     let parts = many.state.path().join("parts");
     // The shards run in a different order, one of them as two jobs.
     run_in(&many, &same, &parts, &["--shard", "3/3"]);

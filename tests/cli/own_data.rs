@@ -57,7 +57,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     std::fs::remove_file(&file).unwrap();
     let session = out.join("session.probity.jsonl").display().to_string();
     let again = probity.run(&["replay", &session, "--headless", "--json"]);
-    assert_eq!(finals(&again.stdout), finals(&output.stdout), "the recording needs no file");
+    assert_eq!(finals(&again.stdout), finals(&output.stdout), "the replay does not need the file");
     let table = text(&probity.run(&["replay", &session, "--headless"]).stdout);
     let words = ["data rows.jsonl (plain, SHA-256", "2003 rows, 3 dropped", "1500 drawn of 2000", "no [MASK]"];
     assert!(words.iter().all(|w| table.contains(w)), "{table}");
@@ -188,7 +188,7 @@ fn natural_sentences_run_on_the_built_in_model() {
     let folder = std::env::var_os("PROBITY_DATA").map_or(default, PathBuf::from);
     let file = folder.join("agreement_natural/agreement.tsv.gz");
     if !Path::new(&file).is_file() {
-        println!("skipped: {} is not there", file.display());
+        println!("skipped: {} does not exist", file.display());
         return;
     }
     let probity = Probity::new();

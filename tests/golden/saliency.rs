@@ -294,7 +294,7 @@ fn hand_made_rationales(dir: &Path) {
     let (mut gathered, mut rows) = (Gathered::default(), Vec::new());
     let set = Set::open(&dir.join("instances.jsonl")).unwrap();
     set.rows(&mut |_, row, _| {
-        let Row::Rationale(r) = row.into_owned() else { panic!("another kind of row") };
+        let Row::Rationale(r) = row.into_owned() else { panic!("not a rationale row") };
         rows.push(r);
         ControlFlow::Continue(())
     })

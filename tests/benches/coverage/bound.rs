@@ -22,7 +22,7 @@ pub(crate) fn bound() {
             for (seeds, deviation) in
                 [(1, 0.0), (1, 0.01), (1, 0.03), (2, 0.0), (2, 0.01), (2, 0.03), (5, 0.0), (5, 0.01), (5, 0.03)]
             {
-                let truth = spec.recommended(gap, Some(PARAMETERS)).0.expect("a difference that is not 0");
+                let truth = spec.recommended(gap, Some(PARAMETERS)).0.expect("a difference other than 0");
                 let mut held = 0;
                 for _ in 0..RUNS {
                     let mut side = |accuracy: f64| -> Vec<Vec<f64>> {

@@ -106,7 +106,8 @@ pub(crate) fn pilots() {
                 of(covered)
             );
             println!(
-                "type M | {n} | {p01} | {p10} | true {:.2} | said {:.2} on average, in {:.2} of {significant} significant pilots | at least the true one in {:.2}",
+                "type M | {n} | {p01} | {p10} | true {:.2} | estimated {:.2} on average, in {:.2} of {significant} \
+                 significant pilots | at least the true one in {:.2}",
                 has.type_m.unwrap_or(f64::NAN),
                 size / named as f64,
                 named as f64 / significant as f64,

@@ -104,7 +104,7 @@ fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
     far.send(run_of(&spec)).unwrap();
     let board = board_of(&spec, &mut events);
     assert_eq!(&findings_of(&board), here());
-    assert!(wire.garbled() > 0, "nothing was garbled");
+    assert!(wire.garbled() > 0, "no data were corrupted");
     wire.garble(0);
     far.send(Command::Shutdown).unwrap();
     drop(far);
