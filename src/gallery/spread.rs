@@ -1,4 +1,4 @@
-//! How much a model's scores depend on its seed: minimum, median and maximum, and how many seeds meet each target.
+//! Variation of a model's scores over seeds: minimum, median and maximum, and the number of seeds that meet each target.
 
 use std::fmt;
 

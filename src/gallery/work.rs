@@ -1,5 +1,5 @@
-//! The folder in which a model is made, before it is renamed to its final name. A lock distinguishes the folder of a running process from
-//! that of a killed one, because the system releases a lock when its process ends in any way.
+//! The folder in which a model is made before it gets its final name. A lock distinguishes a running process's folder from a killed one's,
+//! because the system releases a lock when its process ends in any way.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

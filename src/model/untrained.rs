@@ -17,7 +17,7 @@ use super::source::{Files, ModelSource};
 use super::{Model, Params};
 use stats::rng::stream;
 
-/// Standard deviation of initial weights if the configuration has no `initializer_range`; the value is that of BERT and GPT-2.
+/// Standard deviation of initial weights if the configuration has no `initializer_range`, as in BERT and GPT-2.
 const INITIAL_SD: f32 = 0.02;
 /// Separator between a model and the seed of its twin.
 const MARK: &str = "#untrained-";

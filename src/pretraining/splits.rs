@@ -20,7 +20,7 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
     (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// How a fact is used.
+/// Use of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lot {

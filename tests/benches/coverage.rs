@@ -226,7 +226,7 @@ fn optimum() {
             }
         }
     }
-    println!("optimum of 29 equal strengths | way | true | mean | covers | width | n");
+    println!("optimum of 29 equal strengths | procedure | true | mean | covers | width | n");
     for (way, mean, tally) in [("halves", means[0], &honest), ("paper", means[1], &paper)] {
         println!("optimum | {way} | {truth:.4} | {mean:.4} | {:.3} | {:.4} | {ROUNDS}", tally.share(), tally.width);
     }

@@ -43,7 +43,7 @@ fn sentence_vectors_are_those_of_the_reference(root: &Path) {
         let pooled = |over| model.sentence_vectors_at(&texts, model.top(), Pooling::plain(over)).unwrap().data;
         report.close("mean over tokens", &pooled(PoolOver::Mean), &mean.data, HIDDEN);
         let own = model.sentence_vectors(&texts).unwrap().data;
-        report.close("as the folder says", &own, &want.get("sentence_embedding").data, HIDDEN);
+        report.close("as the folder specifies", &own, &want.get("sentence_embedding").data, HIDDEN);
         report.close("pooler", &pooled(PoolOver::Pooler), &want.get("pooler_output").data, HIDDEN);
         // Pooling by the first token gives that token's hidden state at every layer.
         let hidden = want.series("hidden_states.");

@@ -85,7 +85,7 @@ impl Screen {
                 && s.mouse_protocol_mode() == vt100::MouseProtocolMode::None
                 && last == "ready>"
         });
-        // What an earlier check printed would be taken for the answer.
+        // Clears the output of an earlier check, which could be mistaken for the answer.
         self.press("clear\n");
         self.until("an empty screen", |s| s.contents().trim() == "ready>");
         self.press("stty -a; echo over\n");

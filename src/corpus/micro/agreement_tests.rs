@@ -149,7 +149,7 @@ fn structures_vary() {
     let relative = share(|s| s.relative_clause);
     let two = share(|s| s.attractor.is_some() && s.intervening == 2);
     let fronted = share(|s| s.tokens.iter().position(|t| t == ",").is_some_and(|i| i < s.subject));
-    println!("relative clauses {relative:.3}, two nouns between {two:.3}, fronted {fronted:.3}");
+    println!("relative clauses {relative:.3}, two intervening nouns {two:.3}, fronted phrases {fronted:.3}");
     assert!((0.10..0.15).contains(&relative) && (0.015..0.035).contains(&two) && (0.17..0.23).contains(&fronted));
     for s in all.iter().take(12) {
         println!("{}", s.text());

@@ -8,7 +8,7 @@ use super::{PoolOver, Pooling};
 use crate::error::Result;
 use crate::source;
 
-/// How a folder computes sentence vectors.
+/// Settings for sentence vectors in a folder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
     /// Pooling, if the folder specifies one that is supported.

@@ -149,8 +149,8 @@ impl Tokenizer {
         Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
     }
 
-    /// Creates a byte-level BPE tokenizer from `vocab.json` and `merges.txt`: that of GPT-2, GPT-NeoX, Qwen2 or RoBERTa, of which only the
-    /// last puts special tokens around each text by default.
+    /// Creates a byte-level BPE tokenizer from `vocab.json` and `merges.txt`, as in GPT-2, GPT-NeoX, Qwen2 or RoBERTa. Of these, only
+    /// RoBERTa's puts special tokens around each text by default.
     pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let vocab: BTreeMap<String, u32> =

@@ -14,7 +14,7 @@ const PARAMETERS: u64 = 161;
 /// Prints how often the interval contains the number for the true difference. The accuracies of a side's training runs vary around their
 /// mean with the given standard deviation; items are right independently.
 pub(crate) fn bound() {
-    println!("bound | gap | n | seeds | deviation of a training | covers | runs");
+    println!("bound | gap | n | seeds | SD of a training run | covers | runs");
     let spec = Spec::shipped();
     let mut rng = stream(11, "bound");
     for gap in [0.03, 0.1, 0.3] {
