@@ -148,7 +148,8 @@ fn same_model(path: &Path, card: &Card, first: &Card, about: &str) -> Result<()>
         Some(d) => Err(wrong(
             path,
             format!(
-                "{} is {}, but {} for {about}: seeds belong to one model only if nothing else differs; train one of them again, or keep them in separate folders",
+                "{} is {}, but {} for {about}: models with different seeds may not differ in anything else; train one \
+                 of them again, or keep them in separate folders",
                 d.at, d.here, d.there
             ),
         )),

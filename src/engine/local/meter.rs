@@ -132,7 +132,8 @@ fn slowed(share: f64) -> f64 {
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Remaining time in seconds of a plan, of which `finished` seconds took `took` seconds; `None` once the plan is used up.
+/// Remaining time in seconds of a plan of `plan` seconds, after work planned as `finished` seconds has taken `took` seconds; `None` once
+/// the plan is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;
