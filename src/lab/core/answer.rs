@@ -9,7 +9,7 @@ const DOUBTS: usize = 2;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Results, most important first: at most four sentences of one claim each, with n and interval.
+    /// Results, most important first: at most four sentences, each with one claim, its n and its interval.
     pub says: Vec<String>,
     /// Further results, which come after the doubts.
     pub evidence: Vec<String>,
@@ -42,11 +42,11 @@ impl Answer {
     }
 }
 
-/// Ratio of the width of an interval to that with enough units, from which the units are very few.
+/// Units are very few if intervals are at least this many times as wide as with enough units.
 const VERY_FEW: f64 = 2.0;
 
-/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level, with their width relative to those of
-/// `enough` units. `covered` is the share of simulated cases in which one contained the true value, with the number of units (guide, page
+/// A doubt about intervals over fewer than `enough` units: their coverage is below their level. It states their width relative to intervals
+/// over `enough` units. `covered` is the share of simulated intervals that contained the true value, with the number of units (guide, page
 /// on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
     if n >= enough {

@@ -54,15 +54,16 @@ pub struct TaskSpec {
     /// Treatment of examples longer than the model's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
-    /// At every token: the maximum number of a text's tokens that are rows.
+    /// If states are read at every token: the maximum number of rows per text.
     #[serde(skip_serializing_if = "is_usual_text")]
     pub tokens_per_text: usize,
-    /// At every token: the maximum number of rows in each part of the split. Fewer tokens of each text are used until it holds.
+    /// If states are read at every token: the maximum number of rows in each part of the split. If necessary, fewer tokens of each text are
+    /// used.
     #[serde(skip_serializing_if = "is_usual_part")]
     pub tokens_per_part: usize,
 }
 
-/// Default of `task.tokens_per_text`. With eight tokens of a text, intervals are as narrow as with all of them; see `RESULTS.md`.
+/// Default of `task.tokens_per_text`. With eight tokens per text, intervals are as narrow as with all of them; see `RESULTS.md`.
 const TOKENS_PER_TEXT: usize = 8;
 /// Default of `task.tokens_per_part`. With states of width 768, the rows of a part then take 150 MB.
 const TOKENS_PER_PART: usize = 50_000;
