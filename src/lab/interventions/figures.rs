@@ -366,7 +366,7 @@ fn worded<'a>(mut figure: Figure, methods: impl Iterator<Item = &'a str>) -> Fig
     figure.with_terms(&WORDS)
 }
 
-/// What these methods are, for a caption: `FGSM, fast gradient sign method`.
+/// Descriptions of these methods for a caption: `FGSM, fast gradient sign method`.
 fn written_out<'a>(methods: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
     let mut names: Vec<String> = Vec::new();
     for method in methods {

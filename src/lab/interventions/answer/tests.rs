@@ -199,7 +199,7 @@ fn the_strengths_that_scores_belong_to_are_named() {
     assert!(says[2].contains("INLP at rank 2 (1 to 3 on halves), R"), "{says:?}");
 }
 
-/// Regression: the answer used not to name its oracle.
+/// Regression: the answer used to omit the name of its oracle.
 #[test]
 fn the_answer_is_by_the_oracle_that_it_names() {
     let (mut results, mut spec) = (sample::results(), Spec::shipped());

@@ -127,7 +127,7 @@ fn a_selectivity_below_that_of_a_constant_answer_is_a_doubt() {
     assert!(place(&of(&results), "an oracle that always gives the same answer").is_some(), "{:?}", of(&results));
 }
 
-/// Regression: the answer used not to mention the model's own behaviour.
+/// Regression: the answer used to omit the model's own behaviour.
 #[test]
 fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
     let mut results = sample::results();
