@@ -231,7 +231,7 @@ pub(crate) fn task_rows(results: &Results) -> Vec<Vec<String>> {
     results.tasks.iter().map(row).collect()
 }
 
-/// Which side is better, by how much, and on how many items.
+/// Names the better side, the size of the difference, and the number of items.
 fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -264,7 +264,7 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
 }
 
-/// The number of items that would show the difference, and the smallest difference that so many items would show.
+/// The number of items that would show the difference, and the smallest difference that the current items would show.
 fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Vec<String> {
     let Some(r) = results.needed().map(|r| &r.value) else { return Vec::new() };
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);

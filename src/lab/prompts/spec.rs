@@ -197,7 +197,7 @@ pub struct AdjustSpec {
     pub user: BTreeMap<String, UserWeights>,
 }
 
-/// Whether models share random draws.
+/// Sharing of random draws between models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
