@@ -230,7 +230,7 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
 fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
         Layer::Line(line) => {
-            // Apart, because lines that agree never have areas.
+            // The lines are far apart, because lines that agree never have areas.
             let near = |p: &Datum| Datum { band: Some((p.y - 0.04, p.y + 0.04)), ..*p };
             let points = line.points.iter().map(near).collect();
             Layer::Line(Line { role: Role::nth(k), points, ..line })
