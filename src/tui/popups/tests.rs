@@ -50,7 +50,7 @@ fn a_long_page_scrolls_until_its_last_line_is_in_sight() {
     assert_eq!(content.first, lines - usize::from(area.height - 2));
 }
 
-/// Regression: nothing showed that a long page has more lines below or above.
+/// Regression: a long page used not to show that it has more lines below or above.
 #[test]
 fn a_long_page_has_a_scroll_mark() {
     let mut state = state();
@@ -324,7 +324,7 @@ fn a_term_never_runs_into_its_meaning() {
     }
 }
 
-/// Regression: the help used not to say how to run a command that has no key.
+/// Regression: the help used to omit how to run a command that has no key.
 #[test]
 fn the_help_says_how_a_command_without_a_key_is_reached() {
     let lines = words(&help_text(&state(), "mouse", 76));

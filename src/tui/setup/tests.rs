@@ -478,7 +478,7 @@ fn space_ticks_the_box_under_the_cursor_in_every_lab() {
     }
 }
 
-/// Regression: the pane shows only three models, and no text named the key that lists the others.
+/// Regression: the pane shows only three models, and no text used to name the key that lists the others.
 #[test]
 fn a_setting_with_hidden_checkboxes_names_the_key_that_lists_them() {
     let mut state = state();

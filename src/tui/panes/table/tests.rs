@@ -73,7 +73,8 @@ fn a_selected_column_that_does_not_fit_comes_into_sight() {
     assert!(drawn(&state).contains("distance") && drawn(&state).contains("method"), "{}", drawn(&state));
 }
 
-/// Regression: a filter used to hide the sign of the sort column, and a column that did not fit was sorted by without a word.
+/// Regression: a filter used to hide the sign of the sort column, and the list did not say so if it was sorted by a column that did not
+/// fit.
 #[test]
 fn the_head_of_a_list_always_says_how_it_is_sorted_and_filtered() {
     let mut state = listed();

@@ -345,7 +345,7 @@ fn findings_about_all_models_are_no_model() {
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
     assert_eq!(asked::initials("bert-mini"), "be-mi");
     assert_eq!(asked::initials("/x/own/"), "own");
-    // Regression: two models were also called `be-mi` and `gp-mi` where there was room for their names.
+    // Regression: two models used to be called `be-mi` and `gp-mi` even if there was room for their names.
     assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 20), ["bert-mini", "gpt2-mini"]);
     assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["be-mi", "gp-mi"]);
 }
