@@ -90,8 +90,8 @@ mod tests {
         let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
         let answer = Answer::new(many(8), many(3));
         assert_eq!((answer.says.len(), answer.evidence.len(), answer.further_doubts().count()), (4, 4, 1));
-        assert!(answer.lines().len() == 9 && answer.lines()[4].starts_with("Doubt: "), "nothing is lost");
-        assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "two of three doubts");
+        assert!(answer.lines().len() == 9 && answer.lines()[4].starts_with("Doubt: "), "all sentences are kept");
+        assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "only two of three doubts are named");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
         assert_eq!(Answer::default().doubt(), None);
     }
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!(of(&["a", "b", "c"]), "a, b and c");
         assert_eq!(of(&["a", "b", "c", "d"]), "4 models");
         assert_eq!(of(&[]), "no models");
-        assert_eq!(asked_of(&[]), "a model (none is ticked)", "a question was put to no models");
+        assert_eq!(asked_of(&[]), "a model (none is ticked)", "the placeholder is not `no models`");
     }
 }
