@@ -115,7 +115,7 @@ fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
     assert_eq!(says.join(" ").matches("an interval needs 3").count(), 1, "{says:?}");
     let mut numbers = numbers(&results);
     numbers.retain(|n| n.stands_in.is_none());
-    assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
+    assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "two training runs give no interval: {numbers:?}");
 }
 
 /// Regression: S, C and the methods after the best used to have no interval.

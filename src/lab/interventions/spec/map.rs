@@ -104,7 +104,7 @@ mod tests {
         let again: Spec = lab::spec::parse(&spec.to_toml(), "again").unwrap();
         assert_eq!(again, spec);
         assert_ne!(spec.hash(), Spec::shipped().hash());
-        assert_eq!(Spec { map: None, ..spec }.hash(), Spec::shipped().hash(), "without it nothing changes");
+        assert_eq!(Spec { map: None, ..spec }.hash(), Spec::shipped().hash(), "omitting it keeps the hash");
     }
 
     #[test]
