@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(
             (figure.layers.len(), figure.name.as_str()),
             (6, "disparity-published"),
-            "lines, and dashes of scores before"
+            "lines, and dashes for the original scores"
         );
         assert_eq!(beneath("preference", None, &none), None);
     }
