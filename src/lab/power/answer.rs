@@ -347,7 +347,7 @@ mod tests {
         spec.a.layer = lab::layer::LayerRef::At(1);
         assert!(layers_differ(&spec).is_some_and(|doubt| doubt.contains("also differ in layer")));
         spec.models[1] = spec.models[0].clone();
-        assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
+        assert_eq!(layers_differ(&spec), None, "no doubt if layers are what is compared");
     }
 
     /// Regression: the answer used to omit that probes were trained on 2,048 sentences but that the bound recommends 36,812.
@@ -355,7 +355,7 @@ mod tests {
     fn probes_trained_on_fewer_sentences_than_the_bound_asks_for_are_doubted() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
         let mut results = crate::survey::tests::asking(open);
-        assert_eq!(below_bound(&results), None, "results from files");
+        assert_eq!(below_bound(&results), None, "results from files have no bound");
         let mut trained = |n: u64| {
             results.required.as_mut().unwrap().value.trained = Some(n);
             below_bound(&results)
