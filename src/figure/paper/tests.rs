@@ -188,7 +188,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
         let at: Vec<f64> = upright.collect();
         assert!(at.len() >= 2 && at.iter().all(|x| (x - range).abs() > 10.0), "{at:?} {range}");
         let discs = scene.items.iter().filter(|i| matches!(i, Item::Disc { .. })).count();
-        assert_eq!(discs, 0, "a range without single values has none in the legend either");
+        assert_eq!(discs, 0, "the legend has no dots for a range without single values");
     });
 }
 

@@ -48,7 +48,7 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
         let mut at = values(scene);
         at.sort_by(f64::total_cmp);
         at.dedup_by(|a, b| (*a - *b).abs() < 0.5);
-        assert!(at.len() >= 4, "three beside each other, and the key: {at:?}");
+        assert!(at.len() >= 4, "three dots side by side, and one in the legend: {at:?}");
         assert!(place(scene, "one prompt").is_some());
     });
     drawn(&figure(layer(true, &[])), |scene| {
@@ -79,7 +79,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
         let is_mark = |i: &Item, at: At| matches!(i, Item::Fill { points, colour, .. } if points.len() == 4 && *colour == scene.look.series(1) && holds(points, at));
         assert_eq!(rings.len(), 2, "on the plane and in the legend");
         let marked = |(at, _): &&(At, f64)| scene.items.iter().any(|i| is_mark(i, *at));
-        let (at, radius) = *rings.iter().find(marked).expect("the square of its line");
+        let (at, radius) = *rings.iter().find(marked).expect("a ring contains its line's square");
         // The knee's marker for the same setting surrounds it.
         let is_around = |i: &Item| {
             matches!(i, Item::Line { points, .. } if points.len() == 5 && points.iter().all(|p| {
@@ -88,7 +88,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
             }))
         };
         assert!(scene.items.iter().any(is_around));
-        assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1, "in the legend alone");
+        assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1, "the name is only in the legend");
     });
 }
 
