@@ -40,7 +40,7 @@ fn two_trainings_are_shown_by_their_values() {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
         assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more do"), "{text}");
-        assert!(text.contains("each run"), "the column is called by what it has\n{text}");
+        assert!(text.contains("each run"), "the heading names the column's contents\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
         assert!(drawn(&state).contains("each of 2 training runs"), "{}", drawn(&state));
@@ -219,7 +219,7 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
         state.show(other.id());
         job::replace(&mut state);
         state.show(ID);
-        assert!(!drawn(&state).contains("This is"), "the example is still that of the settings\n{}", drawn(&state));
+        assert!(!drawn(&state).contains("This is"), "the example still matches the settings\n{}", drawn(&state));
         let other = if shown.method == "pgd" { "fgsm" } else { "pgd" };
         methods::draw(&mut state, (other.into(), 0));
         state.view.toast = None;
