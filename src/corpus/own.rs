@@ -89,7 +89,7 @@ pub enum OwnError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The path is a folder, which has no single hash or format.
-    #[error("{}: it is a folder; name one of its files", file.display())]
+    #[error("{}: it is a folder; give one of its files", file.display())]
     Folder {
         /// Path of the folder.
         file: PathBuf,

@@ -70,7 +70,7 @@ fn what_cannot_be_run_names_the_file_and_the_fix() {
     let of = |path: &Path| {
         examples((task(), Positions::default()), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string()
     };
-    assert!(of(folder.path()).contains("name one of its files"));
+    assert!(of(folder.path()).contains("give one of its files"));
     assert!(of(&folder.path().join("none")).contains("cannot open"));
 }
 

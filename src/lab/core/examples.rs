@@ -134,7 +134,7 @@ impl TaskSpec {
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
         if file.is_dir() {
-            return refuse.because("task.data", format!(": {}: it is a folder; name one of its files", file.display()));
+            return refuse.because("task.data", format!(": {}: it is a folder; give one of its files", file.display()));
         }
         if let Err(e) = Reading::open(&file) {
             return refuse.because("task.data", format!(": {e}"));
@@ -208,7 +208,7 @@ impl TaskSpec {
         if !self.also.is_empty() {
             return refuse.because(
                 "task.also",
-                "cannot be combined with labels of a file: name all of them in `task.keep`".into(),
+                "cannot be combined with labels of a file: list all of them in `task.keep`".into(),
             );
         }
         if self.phi.is_some() {

@@ -117,14 +117,14 @@ impl<'a> Refuse<'a> {
     /// Refuses an empty file name.
     pub fn no_file(&self, key: &str, name: &str) -> Result<(), SpecError> {
         match name.trim().is_empty() {
-            true => self.because(key, "is empty: name a file, or omit the key".into()),
+            true => self.because(key, "is empty: give a file, or omit the key".into()),
             false => Ok(()),
         }
     }
 
     pub fn no_models(&self, list: &[String]) -> Result<(), SpecError> {
         if list.is_empty() {
-            let problem = "is empty: name at least one model, for example [\"bert-mini\"]";
+            let problem = "is empty: give at least one model, for example [\"bert-mini\"]";
             return self.because("models", problem.into());
         }
         self.twice("models", list)

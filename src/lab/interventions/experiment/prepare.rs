@@ -127,7 +127,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
         ));
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
-        let (r#where, hint) = ("map.layers", "name other layers, or remove the map");
+        let (r#where, hint) = ("map.layers", "choose other layers, or remove the map");
         Problem::new(what, r#where, hint)
     })?;
     spec.lens.as_ref().map_or(Ok(Vec::new()), |spec| lens::layers(spec, layers))?;

@@ -24,7 +24,7 @@ use stats::rng::{below, stream};
 pub(crate) const DAS: Method = Method {
     id: "das",
     title: "DAS on a probe",
-    doc: "swaps a learned subspace for that of a donor with the intended value; after Geiger et al. 2024, who learn it on the model, not on a probe",
+    doc: "copies the content of a learned subspace from a donor with the intended value; after Geiger et al. 2024, who learn it on the model, not on a probe",
     goal: Goal::Counterfactual,
     needs: Needs { mlp: true, random: true, ..Needs::NONE },
     parameter: &SWAPPED_RANK,

@@ -37,7 +37,7 @@ impl MapSpec {
         match layers[..] {
             [] => Err(LayerRef::Last.resolve(depth).err().unwrap_or_default()),
             [one] => {
-                Err(format!("a map needs at least two layers, but only layer {one} of this model's {depth} is named"))
+                Err(format!("a map needs at least two layers, but only layer {one} of this model's {depth} is listed"))
             }
             _ => Ok(layers),
         }
