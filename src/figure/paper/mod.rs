@@ -213,10 +213,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
             }),
             "Ranges are drawn to the right of their points",
         ),
-        (
-            any(&|s, part| s.is_plane && data(part, |_| true)),
-            "Of marks of one kind that would touch, only one is drawn",
-        ),
+        (any(&|s, part| s.is_plane && data(part, |_| true)), "Of marks of one kind that would touch, one is drawn"),
         (has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin), &of_two),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()

@@ -451,7 +451,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::HOLLOW + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, only one is drawn"));
+    assert!(super::super::caption(&figure).contains("Of marks of one kind that would touch, one is drawn"));
 }
 
 /// Regression: at strength zero, before the gap of the axis, lines with alternating markers used to have points without a marker.

@@ -12,7 +12,7 @@ use stats::Estimate;
 
 const OURS: &str = "this run";
 const HELD_OUT: &str = "held out";
-const PAPERS_WAY: &str = "as in the paper";
+const PAPERS_WAY: &str = "paper's way";
 const THEIRS: &str = "published";
 
 /// The tables for which there are findings.
