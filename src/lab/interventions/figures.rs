@@ -333,7 +333,7 @@ fn provenance_of<'a, T: 'a>(
     origin.computed_by(engine)
 }
 
-/// Why a point may differ from the same strength in a table.
+/// Reason why a point may differ from the same strength in a table.
 const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
 
 /// Terms explained where a figure names them.

@@ -384,7 +384,7 @@ fn plane(points: Vec<Datum>) -> Figure {
     Figure { x: figure.x.from_to(0.0, 1.0), ..figure }
 }
 
-/// Regression: in grey, rings could be told apart only by a small mark.
+/// Regression: in grey, rings used to differ only by a small mark.
 #[test]
 fn a_ring_with_room_beside_it_has_the_name_of_its_method() {
     let point = |x: f64| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() };

@@ -121,7 +121,7 @@ impl lab::Host for Desk {
     }
 
     fn stage(&mut self, name: String, _: &'static str, _: f64) {
-        if let Some(model) = name.strip_suffix(": as it is").and_then(|name| self.models.get(name)) {
+        if let Some(model) = name.strip_suffix(": original model").and_then(|name| self.models.get(name)) {
             self.holders = Arc::strong_count(model);
         }
     }
