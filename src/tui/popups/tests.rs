@@ -50,7 +50,7 @@ fn a_long_page_scrolls_until_its_last_line_is_in_sight() {
     assert_eq!(content.first, lines - usize::from(area.height - 2));
 }
 
-/// Regression: a long page used not to show that it has more lines below or above.
+/// Regression: a long page used to give no sign of further lines below or above.
 #[test]
 fn a_long_page_has_a_scroll_mark() {
     let mut state = state();

@@ -186,7 +186,7 @@ fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }
 
-/// How the numbers at the marker were measured, with notes: as much as fits, warnings first.
+/// Describes how the numbers at the marker were measured, with notes: as much as fits, warnings first.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;

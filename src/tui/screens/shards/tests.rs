@@ -104,6 +104,6 @@ fn a_grid_of_thousands_is_drawn_with_a_sign_for_several_cells_and_the_worst_of_t
     for size in [(120, 40), (80, 24), (40, 10)] {
         reduce(&mut state, Action::Resize(size.0, size.1));
         let text = screen(&state);
-        assert!(size.1 < 20 || text.contains("one sign is") && text.contains('✗'), "{text}");
+        assert!(size.1 < 20 || text.contains("each symbol:") && text.contains('✗'), "{text}");
     }
 }
