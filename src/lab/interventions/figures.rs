@@ -65,8 +65,8 @@ fn covered(level: f64, trainings: usize) -> Intervals {
     }
 }
 
-/// Completeness, selectivity and reliability against strength, for one model and oracle and methods that sweep the same hyperparameter;
-/// other methods are dropped. `marker` draws a rule at a strength. `None` without points.
+/// Completeness, selectivity and reliability against strength, for one model and oracle, and for methods that sweep the same
+/// hyperparameter; other methods are dropped. `marker` draws a rule at a strength. `None` without points.
 pub fn curves(
     results: &Results,
     engine: Option<&EngineInfo>,

@@ -352,7 +352,7 @@ fn the_lists_of_models_name_the_lab_that_would_use_them() {
             assert_eq!(drawn(&state, columns, rows).contains(&run), picks, "{}", drawn(&state, columns, rows));
         }
         keys(&mut state, "space");
-        let says = if picks { run } else { format!("the settings of {} name its models", lab.title()) };
+        let says = if picks { run } else { format!("{} has one setting for each model", lab.title()) };
         assert!(toast(&state).starts_with(&says), "{}", toast(&state));
     }
 }
