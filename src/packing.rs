@@ -44,7 +44,7 @@ fn pack(from: &Path, to: &Path, ends: &[&str]) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_str().ok_or_else(|| io::Error::other("the name of an asset is not text"))?;
+        let name = name.to_str().ok_or_else(|| io::Error::other("an asset's file name is not valid UTF-8"))?;
         if path.is_dir() {
             pack(&path, &to.join(name), ends)?;
         } else if ends.iter().any(|end| name.ends_with(end)) {

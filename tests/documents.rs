@@ -29,7 +29,7 @@ fn the_readme_fits_a_stranger() {
     assert!(README.split_whitespace().count() <= 1800, "{} words", README.split_whitespace().count());
     for page in PAGES {
         let link = format!("assets/guide/{}.md", page.name);
-        assert!(README.contains(&link), "the README has no link to {link}");
+        assert!(README.contains(&link), "the README does not link to {link}");
     }
 }
 
@@ -42,7 +42,7 @@ fn every_link_leads_to_a_file_and_every_picture_is_one() {
                 continue;
             }
             let path = folder.join(path);
-            assert!(path.is_file(), "{name}: {target} is not there");
+            assert!(path.is_file(), "{name}: {target} does not exist");
             if path.extension().is_some_and(|e| e == "png") {
                 let bytes = std::fs::read(&path).unwrap();
                 assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000, "{name}: {target}");

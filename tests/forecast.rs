@@ -161,7 +161,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
             assert!(kept.status.success(), "{lab}, {models}: {}", String::from_utf8_lossy(&kept.stderr));
         }
     }
-    assert_eq!(probity::lab::LABS.len(), 4, "a lab more wants a line here");
+    assert_eq!(probity::lab::LABS.len(), 4, "add a spec here for every new lab");
 }
 
 /// The grid is refused once, not once per cell, and no parts are written.
@@ -181,7 +181,7 @@ fn a_grid_refuses_a_limit_before_its_first_cell() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), said.matches("memory limit:").count()), (Some(1), 1), "{said}");
         let parts = std::fs::read_dir(out.join("parts")).map_or(0, Iterator::count);
-        assert_eq!(parts, 0, "no cell was begun");
+        assert_eq!(parts, 0, "no cell was started");
     }
 }
 
@@ -219,7 +219,7 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
     assert!(output.stdout.is_empty() && said.matches("memory limit").count() == 1, "{said}");
     let enough = said.split("--memory-limit ").last().and_then(|s| s.split(' ').next()).unwrap();
     assert!(said.trim_end().ends_with("is enough for all its models)"), "{said}");
-    assert_eq!(said.matches("--memory-limit").count(), 1, "one figure, not also that of the first model: {said}");
+    assert_eq!(said.matches("--memory-limit").count(), 1, "one limit, not also that of the first model: {said}");
     let kept = probity(dir.path(), &["--forecast", &path, "--memory-limit", enough]).output().unwrap();
     assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
     let output = probity(dir.path(), &[&path, "--memory-limit", "much"]).output().unwrap();
@@ -234,7 +234,7 @@ fn the_forecast_is_printed_and_nothing_runs() {
     let output = probity(dir.path(), &["--forecast", &path]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && said.contains("bert-mini: about ") && said.contains("forward pass"), "{said}");
-    assert!(!dir.path().join("cache").exists(), "nothing has been cached, so nothing has run");
+    assert!(!dir.path().join("cache").exists(), "nothing was cached, so nothing ran");
     let json = forecast(dir.path(), &[&path]);
     assert!(json["seconds"].as_f64().unwrap() > 0.0 && json["tokens_per_batch"].as_u64().unwrap() > 0);
 }
@@ -256,6 +256,6 @@ fn the_cache_is_shown_bounded_and_emptied() {
     assert!(!shown.contains("hidden states    0 vectors"), "{shown}");
     let bounded = cache(&["limit", "1k"]);
     assert!(bounded.contains("1.0 kB") && bounded.contains("0 vectors"), "{bounded}");
-    assert!(cache(&["show"]).contains("1.0 kB"), "the limit is remembered");
+    assert!(cache(&["show"]).contains("1.0 kB"), "the limit is kept");
     assert!(cache(&["clear"]).contains("trained probes   0,"), "{shown}");
 }

@@ -181,7 +181,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             }
         }
     }
-    assert!(idle.is_empty(), "dependencies without a use: {idle:?}");
+    assert!(idle.is_empty(), "unused dependencies: {idle:?}");
     let most = 1..=MOST_DEPENDENCIES;
     assert!(most.contains(&external.len()), "{} dependencies: {external:?}", external.len());
 }
@@ -205,7 +205,7 @@ fn the_fixtures_stay_small() {
 #[test]
 fn every_file_says_what_it_is_for_and_stays_readable() {
     for (path, text) in sources("src").into_iter().chain(sources("tests")) {
-        assert!(text.starts_with("//!"), "{} does not begin with its purpose", path.display());
+        assert!(text.starts_with("//!"), "{} does not begin with a description of its purpose", path.display());
         let lines = text.lines().count();
         assert!(lines <= 500, "{} has {lines} lines", path.display());
     }

@@ -126,7 +126,7 @@ fn the_other_screens_by_themselves() {
     let welcome = compute(&first.state).unwrap().welcome.unwrap();
     shows("welcome", &cropped(&first, welcome));
     first.keys("esc");
-    assert_eq!(compute(&first.state).unwrap().welcome, None, "it can be dismissed");
+    assert_eq!(compute(&first.state).unwrap().welcome, None, "the welcome can be dismissed");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn no_label_of_a_setting_is_cut() {
         for row in rows {
             let columns = row.label.chars().count();
             assert!(columns + 3 <= usize::from(LABEL), "{name}: {} ({columns})", row.label);
-            assert!(!row.help.is_empty(), "{name}: {} has no sentence", row.label);
+            assert!(!row.help.is_empty(), "{name}: {} has no help", row.label);
         }
     }
 }

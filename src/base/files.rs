@@ -22,7 +22,7 @@ pub enum FileError {
     /// The path exists and `force` is not set.
     #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
-    /// The path exists and is not a regular file: a folder, a device, a pipe.
+    /// The path exists and is not a regular file, but for example a folder, a device or a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile { path: PathBuf, what: &'static str },
     #[error("cannot write {}: {source}", path.display())]
@@ -33,8 +33,8 @@ pub enum FileError {
     },
 }
 
-/// Creates a temporary file in the folder of `path`, with the permissions of an ordinary new file; it is to be renamed to `path` when
-/// complete. Removes leftovers of killed processes from the folder.
+/// Creates a temporary file in the folder of `path`, with the permissions of an ordinary new file. Rename it to `path` when complete. Also
+/// removes leftovers of killed processes from the folder.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sweep(folder);
@@ -44,8 +44,8 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.prefix(&own_prefix()).tempfile_in(folder).map_err(|error| bare(&error, folder))
 }
 
-/// Creates a temporary folder within `folder`, whose files will be moved out of it; it is removed when dropped. Removes leftovers of killed
-/// processes from `folder`.
+/// Creates a temporary folder within `folder`. Its files are moved elsewhere when complete; the folder is removed when dropped. Also
+/// removes leftovers of killed processes from `folder`.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(|error| bare(&error, folder))

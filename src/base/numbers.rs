@@ -63,7 +63,7 @@ pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Nu
     if range.contains(&count) { Ok(count) } else { Err(bad()) }
 }
 
-/// Formats a number for messages; in scientific notation if plain digits would fill a line.
+/// Formats a number for messages, in scientific notation if plain digits would fill a line.
 pub fn brief<T: std::fmt::Display + std::fmt::LowerExp>(x: &T) -> String {
     let text = x.to_string();
     if text.len() > 24 { format!("{x:e}") } else { text }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub struct Problem {
     /// The failure, in words.
     pub what: String,
-    /// Where it failed: file, line, model or method.
+    /// Location of the failure: file, line, model or method.
     pub r#where: String,
     /// Advice to the user.
     pub hint: String,

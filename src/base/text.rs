@@ -142,10 +142,10 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     textwrap::wrap(&whole, options).into_iter().map(|line| line.replace(KEPT, " ")).collect()
 }
 
-/// A blank at which no line ends.
+/// A no-break space.
 const KEPT: char = '\u{a0}';
 
-/// Replaces the blanks inside `[.34, .64]`, `(.48, .64)` and `95 %`, so that no line ends there.
+/// Replaces the spaces inside `[.34, .64]`, `(.48, .64)` and `95 %` with no-break spaces, so that no line breaks there.
 fn with_whole_numbers(text: &str) -> String {
     let in_number = |c: char| c.is_ascii_digit() || "+-.−".contains(c);
     let is_inside = |before: &str, after: &str| {

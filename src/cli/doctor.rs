@@ -65,7 +65,7 @@ fn device() -> Check {
     Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads; f32 with {f32}, bf16 with {bf16}") }
 }
 
-/// The GPU that is used, or the reason why there is none and the requirements of a GPU build.
+/// The GPU in use, or else the reason why none is used and the requirements of a GPU build.
 fn gpu() -> Check {
     let text = if cfg!(any(feature = "cuda", feature = "metal")) {
         match Device::Auto.resolve() {

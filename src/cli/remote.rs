@@ -71,7 +71,8 @@ impl RemoteArgs {
     pub(crate) fn files(&self, specs: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, CliError> {
         let find = |name: &String| {
             let bad = |what: &str| CliError::Usage(format!("--send {name}: {what}"));
-            let inner = inner(name).ok_or_else(|| bad("name it as in the spec, relative to the spec's folder"))?;
+            let inner =
+                inner(name).ok_or_else(|| bad("give the name used in the spec, relative to the spec's folder"))?;
             let beside = specs.iter().filter_map(|s| s.parent()).map(|folder| folder.join(&inner));
             let path = beside.chain([inner.clone()]).find(|p| p.is_file());
             path.map(|path| (name.clone(), path)).ok_or_else(|| bad("there is no such file in the spec's folder"))

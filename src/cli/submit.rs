@@ -132,7 +132,7 @@ fn write_and_submit(
 fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
     match Command::new("sbatch").arg("--parsable").args(options).arg(script).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
-            "there is no sbatch on this machine. Submit the script on a machine with Slurm: sbatch {}",
+            "sbatch was not found on this machine. Submit the script on a machine with Slurm: sbatch {}",
             quoted(&script.display().to_string())?
         ))),
         Err(e) => Err(CliError::Failed(format!("sbatch cannot be started: {e}"))),

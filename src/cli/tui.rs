@@ -291,7 +291,7 @@ pub(super) fn open_with(
     }
     match report {
         Ok(tui::run::ExitReport { reason: ExitReason::User, unrecorded: Some(what), .. }) => {
-            Err(CliError::Failed(format!("the session was not recorded to its end: {what}")))
+            Err(CliError::Failed(format!("recording stopped before the end of the session: {what}")))
         }
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
@@ -306,7 +306,7 @@ fn saved(name: &str, folder: &Path) -> Option<String> {
     let path = name::file(folder, name);
     let path = path.exists().then(|| output::full(&path))?;
     let name = printable_label(name);
-    Some(format!("session saved: {path}\n`probity replay {name}` shows it; `probity` offers to go on with it"))
+    Some(format!("session saved: {path}\n`probity replay {name}` shows it; `probity` offers to continue it"))
 }
 
 pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
@@ -390,10 +390,10 @@ mod tests {
     #[test]
     fn after_quitting_the_session_and_the_way_back_to_it_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(saved("mine", folder.path()), None, "nothing was kept");
+        assert_eq!(saved("mine", folder.path()), None, "no session was kept");
         std::fs::write(name::file(folder.path(), "mine"), "").unwrap();
         let line = saved("mine", folder.path()).unwrap();
         assert!(line.contains("mine.probity.jsonl") && line.contains("`probity replay mine`"), "{line}");
-        assert_eq!(line.lines().count(), 2, "a command is not broken by the end of a line");
+        assert_eq!(line.lines().count(), 2, "wrapping does not split the command");
     }
 }

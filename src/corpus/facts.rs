@@ -356,7 +356,7 @@ mod tests {
         let found = problems(&relations);
         assert!(found.is_empty(), "{}", found.join("\n"));
         for r in &relations {
-            assert_eq!((r.kept, r.open_prompts().len()), (2, 6), "{}: prompts that no text has", r.id);
+            assert_eq!((r.kept, r.open_prompts().len()), (2, 6), "{}: prompts that no training text contains", r.id);
         }
         assert_eq!(relations.len(), 39);
     }

@@ -89,7 +89,7 @@ pub enum OwnError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The path is a folder, which has no single hash or format.
-    #[error("{}: it is a folder; name one of its files", file.display())]
+    #[error("{}: it is a folder; give one of its files", file.display())]
     Folder {
         /// Path of the folder.
         file: PathBuf,
@@ -334,8 +334,8 @@ fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
     let named = match known.len() {
-        1 => "name it as task.target, add a column for a property to preserve, and name that as task.keep",
-        _ => "name one as task.target and the ones to preserve as task.keep",
+        1 => "set task.target to it, add a column for a property to preserve, and set task.keep to that column",
+        _ => "set task.target to one of them and task.keep to those to preserve",
     };
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
     Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })

@@ -86,7 +86,7 @@ mod tests {
         let mut counts = RationaleCounts::default();
         let set = Set::open(&path).unwrap();
         set.rows(&mut |_, row, _| {
-            let Row::Rationale(row) = row else { panic!("another kind of row") };
+            let Row::Rationale(row) = row else { panic!("not a rationale row") };
             counts.add(&row);
             ControlFlow::Continue(())
         })

@@ -169,8 +169,8 @@ impl Example {
         self.text.replacen(MASK, mask, 1)
     }
 
-    /// Returns the true counterfactual: the same sentence with the other number for the subject, for which the other form is correct. It
-    /// may be in the same set; callers that need an unseen sentence must check.
+    /// Returns the true counterfactual: the same sentence with the other number for the subject, so that the other form is correct. It may
+    /// be in the same set; callers that need an unseen sentence must check.
     pub fn counterfactual(&self) -> Option<Example> {
         let text = self.twin.clone()?;
         let prefix = text.split_once(MASK)?.0.trim_end().to_owned();

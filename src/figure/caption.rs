@@ -5,7 +5,7 @@ use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
 const NOTES: [&str; 3] = ["answers", "completeness", "rings"];
-/// Key of an entry that is written only to files of numbers; the guide's glossary contains the rule.
+/// Key of an entry that is written to CSV files but not to captions; the guide's glossary contains the rule.
 const RULE: &str = "rule";
 /// Keys of provenance entries.
 const SOURCES: [&str; 11] = [

@@ -271,7 +271,7 @@ mod tests {
         }
         let rows = table(&samples::cells());
         assert_eq!(rows[0], ["row", "column", "value", "doubtful"]);
-        assert!(rows.iter().any(|r| r[2].is_empty()), "missing cells are there, without a value");
+        assert!(rows.iter().any(|r| r[2].is_empty()), "missing cells have a row without a value");
     }
 
     #[test]

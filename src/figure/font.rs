@@ -293,7 +293,7 @@ mod tests {
         let used = "εαγδθλρστμ∞±≤≥·×→←↑↓–—…′°²³½éüßñçøŁĠĊ▁▔▲△□▒█абвAbc019[]{}#@&%$";
         let missing: String = used.chars().filter(|c| !has(*c)).collect();
         assert_eq!(missing, "");
-        assert!(!has('中') && !has('א'), "then say so no longer");
+        assert!(!has('中') && !has('א'), "the comment on the module says that these are missing");
     }
 
     #[test]

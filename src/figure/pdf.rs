@@ -349,7 +349,7 @@ mod tests {
     fn every_object_is_where_the_table_says() {
         for figure in samples::all() {
             let bytes = pdf(&figure);
-            assert_eq!(bytes, pdf(&figure), "the same figure, other bytes");
+            assert_eq!(bytes, pdf(&figure), "the output must be reproducible");
             let lossy = String::from_utf8_lossy(&bytes);
             let start: usize = lossy.rsplit("startxref\n").next().unwrap().lines().next().unwrap().parse().unwrap();
             assert!(bytes[start..].starts_with(b"xref\n"), "{}", figure.name);

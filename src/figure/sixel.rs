@@ -104,7 +104,7 @@ mod tests {
                         (0..count).flat_map(|dx| (0..6).map(move |k| (dx, k))).filter(|(_, k)| bits >> k & 1 == 1)
                     {
                         let old = pixels[(y + k) * wide + x + dx].replace(colour);
-                        assert_eq!(old, None, "a pixel is painted once");
+                        assert_eq!(old, None, "each pixel is painted once");
                     }
                     x += count;
                 }

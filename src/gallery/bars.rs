@@ -10,9 +10,9 @@ use stats::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// The interval must lie below that of the other score with this id and title.
+    /// The interval must lie below the interval of the other score, given by its id and title.
     Below(&'static str, &'static str),
-    /// The interval must lie above that of the other score with this id and title.
+    /// The interval must lie above the interval of the other score, given by its id and title.
     Above(&'static str, &'static str),
 }
 

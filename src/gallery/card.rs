@@ -72,8 +72,8 @@ pub struct CorpusCard {
     pub tokens: usize,
     /// SHA-256 of the sentences in the order of generation, each followed by a line feed.
     pub hash: String,
-    /// How often each subject number (rows Sg, Pl) occurs with each attractor number (columns none, Sg, Pl) in agreement sentences, as
-    /// proportions.
+    /// Frequency of each combination of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement sentences,
+    /// as proportions.
     pub frequencies: Frequencies,
     /// Everything that determined which sentences were generated, and how often.
     pub mixture: Mixture,

@@ -117,7 +117,7 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
         let file = entry.file_name();
         let Some(rest) = file.to_str().and_then(|n| n.strip_prefix("seed-")) else { continue };
         let Ok(seed) = rest.parse() else {
-            return Err(wrong(&entry.path(), "names no seed; rename or remove it"));
+            return Err(wrong(&entry.path(), "does not name a seed; rename or remove it"));
         };
         found.push((seed, entry.path()));
         if found.len() > MOST {
@@ -148,7 +148,8 @@ fn same_model(path: &Path, card: &Card, first: &Card, about: &str) -> Result<()>
         Some(d) => Err(wrong(
             path,
             format!(
-                "{} is {}, but {} for {about}: seeds belong to one model only if nothing else differs; train one of them again, or keep them in separate folders",
+                "{} is {}, but {} for {about}: models with different seeds may not differ in anything else; train one \
+                 of them again, or keep them in separate folders",
                 d.at, d.here, d.there
             ),
         )),
@@ -256,7 +257,7 @@ pub fn together(cards: &[Card]) -> Option<Card> {
 /// [`GalleryError::Seeds`] with a remedy, and read errors.
 pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<Card> {
     let mut card = super::read(path, name)
-        .map_err(|e| wrong(path, format!("cannot be read: {e}; name the folder that contains the models' folders")))?;
+        .map_err(|e| wrong(path, format!("cannot be read: {e}; give the folder that contains the models' folders")))?;
     check_scores(path, &card)?;
     let own = SeedScores::of(&card);
     let stale = card.seeds.iter().any(|s| s.seed == own.seed && *s != own);

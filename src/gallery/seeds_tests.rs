@@ -122,7 +122,7 @@ fn hostile_files_are_refused() {
     );
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
-    assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
+    assert!(home.refusal().contains("seed-x: does not name a seed"), "{}", home.refusal());
 }
 
 /// Fields that are added to cards in the future are compared without being named here.

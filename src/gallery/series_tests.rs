@@ -54,7 +54,7 @@ fn threads_are_shared_out() {
     assert_eq!(of(2, 1), [2]);
     assert_eq!(of(2, 2), [1, 1]);
     assert_eq!(of(16, 3), [6, 5, 5]);
-    assert_eq!(of(2, 3), [1, 1, 1], "never none");
+    assert_eq!(of(2, 3), [1, 1, 1], "every run gets at least one thread");
 }
 
 /// Stopped and killed runs leave no partial models; the next run trains only missing models. If one model cannot be written, the others
@@ -111,7 +111,11 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     assert!(steps >= 4, "{steps}");
     drop(plan);
     assert_eq!(names(&dir.join("small")), ["seed-1", "seed-2", "seed-3"]);
-    assert_eq!(std::fs::read(dir.join("small/seed-1/model.safetensors")).unwrap(), before, "not trained again");
+    assert_eq!(
+        std::fs::read(dir.join("small/seed-1/model.safetensors")).unwrap(),
+        before,
+        "the finished model was not trained again"
+    );
 
     let cards = seeds::cards(dir, "small").unwrap();
     let card = seeds::together(&cards).unwrap();

@@ -1,4 +1,4 @@
-//! How much a model's scores depend on its seed: minimum, median and maximum, and how many seeds meet each target.
+//! Variation of a model's scores over seeds: minimum, median and maximum, and the number of seeds that meet each target.
 
 use std::fmt;
 
@@ -187,7 +187,7 @@ mod tests {
         let one = range(&[0.5]).unwrap();
         assert_eq!(one.ends(), [at(0.5); 3]);
         let odd = range(&[0.9, 0.5, 0.7, 0.6, 0.8]).unwrap();
-        assert_eq!(odd.ends(), [at(0.5), at(0.7), at(0.9)], "each with its seed's interval");
+        assert_eq!(odd.ends(), [at(0.5), at(0.7), at(0.9)], "each end has the interval of its seed");
         let even = range(&[0.75, 0.25, 0.5, 1.0]).unwrap();
         assert_eq!((even.minimum, even.maximum), (at(0.25), at(1.0)));
         assert_eq!(even.median, Estimate { mean: 0.625, lo: at(0.5).lo, hi: at(0.75).hi });
@@ -239,6 +239,6 @@ mod tests {
         let seeds = |id: &str| spreads(&card).into_iter().find(|s| s.id == id).unwrap().seeds.len();
         assert_eq!((seeds("stability"), seeds("tense")), (1, 2));
         let bar = bar_spreads(&card).into_iter().find(|b| b.id == "stability").unwrap();
-        assert_eq!(bar.met + bar.open + bar.missed, 2, "what was not measured is missed, as on a card");
+        assert_eq!(bar.met + bar.open + bar.missed, 2, "targets without a measurement count as missed, as on a card");
     }
 }

@@ -175,7 +175,7 @@ mod tests {
         assert!(of(&found, "preference").lo > 0.9);
         let n = |id: &str| found.iter().find(|s| s.id == id).unwrap().n;
         assert_eq!((n("p1_best"), n("p1_trained") + n("p1_held"), n("preference")), (1200, 1200, 30));
-        assert!(found.iter().all(|s| s.id != "p1_kept"), "what was not asked has no score");
+        assert!(found.iter().all(|s| s.id != "p1_kept"), "a score without questions is omitted");
     }
 
     /// Prompts that are always right show no preference: the correlation is 0, not missing.
@@ -184,7 +184,7 @@ mod tests {
         let r: Vec<Recalled> =
             vec![relation(&[1.0; 4], 1), relation(&[1.0, 0.7, 0.4, 0.0], 2), relation(&[1.0, 1.0], 3)];
         let s = summary(&r).into_iter().find(|s| s.id == "preference").unwrap();
-        assert_eq!(s.n, 2, "two prompts cannot show any");
+        assert_eq!(s.n, 2, "two prompts show no preference");
         assert!((s.share.mean - 0.5).abs() < 1e-9, "{s:?}");
     }
 }

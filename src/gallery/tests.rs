@@ -40,7 +40,7 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
 fn the_shipped_vocabulary_is_that_of_the_text_today() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");
     let made = text::tokenizer(Base::Bert, &corpus(Base::Bert), 1).unwrap();
-    assert!(made == std::fs::read_to_string(shipped).unwrap(), "retrain the gallery, or leave its text alone");
+    assert!(made == std::fs::read_to_string(shipped).unwrap(), "retrain the gallery, or do not change its text");
 }
 
 #[test]
@@ -220,11 +220,15 @@ fn a_tiny_model_learns() {
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         let ids: HashSet<&str> = card.scores.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids.len(), card.scores.len());
-        assert_eq!(ids.contains("order"), base != Base::Gpt2, "the text before a connective does not settle it");
+        assert_eq!(
+            ids.contains("order"),
+            base != Base::Gpt2,
+            "for GPT-2, the text before a connective does not determine it"
+        );
         for id in ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop", "encoder_subject_linear"] {
-            assert_eq!(ids.contains(id), base == Base::Bart, "{id}: two sides are distinguished where there are two");
+            assert_eq!(ids.contains(id), base == Base::Bart, "{id}: only measured for encoder-decoders");
         }
-        assert!(bars::verdicts(&card).iter().all(|v| v.share.is_some()), "every bar is measured: {ids:?}");
+        assert!(bars::verdicts(&card).iter().all(|v| v.share.is_some()), "every target is measured: {ids:?}");
     }
     let names: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), Base::ALL.len(), "{names:?}");
@@ -273,7 +277,7 @@ fn a_cancelled_run_leaves_nothing() {
 fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
     let mut bytes = 0;
     for card in cards().unwrap() {
-        let recipe = Recipe::named(&card.name).expect("a recipe for every model that ships");
+        let recipe = Recipe::named(&card.name).expect("training settings for every shipped model");
         assert_eq!(
             (card.shape.layers, card.shape.hidden, card.objective),
             (recipe.layers, recipe.hidden, recipe.objective())
@@ -299,7 +303,7 @@ fn shipped_scores_are_those_of_the_weights() {
         let (mixture, judgement) = (Some(&card.corpus.mixture), Some(card.judgement));
         let asking = Asking { lots: &lots, lot: Lot::Trained, mixture, judgement };
         let found = recall::recall(&asked, relation, asking).unwrap().relation;
-        let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation is on the card");
+        let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation on the card");
         for (a, b) in found.prompts.iter().zip(&stated.prompts) {
             // Another machine may add sums in a different order, which can change borderline answers.
             assert!(a.all().n == b.all().n && a.all().hits.abs_diff(b.all().hits) <= 1, "{}: {a:?} {b:?}", card.name);
@@ -323,8 +327,8 @@ fn answers_of_the_rationales_are_one_token_unless_marked() {
             let e = t.encode(&text.iter().collect::<String>()).unwrap();
             let blank = |o: &(usize, usize)| o.1 > o.0 && text[o.0..o.1].iter().all(|c| c.is_whitespace());
             let lone = e.offsets.iter().zip(&e.is_special).any(|(o, special)| !special && blank(o));
-            assert!(!lone, "{name}: a blank is a separate token in '{}'", i.sent_text);
+            assert!(!lone, "{name}: a space is a separate token in '{}'", i.sent_text);
         }
     }
-    assert!(marked > 0, "nothing needs the mark");
+    assert!(marked > 0, "no answer needs the mark");
 }

@@ -1,5 +1,5 @@
-//! The folder in which a model is made, before it is renamed to its final name. A lock distinguishes the folder of a running process from
-//! that of a killed one, because the system releases a lock when its process ends in any way.
+//! The folder in which a model is made before it gets its final name. A lock distinguishes a running process's folder from a killed one's,
+//! because the system releases a lock when its process ends in any way.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ mod tests {
         File::open(&old).unwrap().set_modified(std::time::SystemTime::now() - 2 * STALE).unwrap();
         let out = home.path().join("model");
         let first = Work::beside(&out).unwrap();
-        assert!(!killed.exists() && !old.exists(), "nobody works there");
+        assert!(!killed.exists() && !old.exists(), "abandoned folders are removed");
         let second = Work::beside(&out).unwrap();
         assert!(first.model().is_dir() && second.model().is_dir() && fresh.exists() && other.exists());
         std::fs::write(first.model().join("card.json"), "1").unwrap();

@@ -34,7 +34,7 @@ impl Page {
 pub fn page(name: &str) -> Result<&'static Page, String> {
     PAGES.iter().find(|p| p.name == name).ok_or_else(|| {
         let names: Vec<&str> = PAGES.iter().map(|p| p.name).collect();
-        suggest::unknown("page of the guide", name, &names)
+        suggest::unknown("guide page", name, &names)
     })
 }
 

@@ -78,7 +78,7 @@ impl Attention<'_> {
                 s.rows.end * self.kv_ld <= self.kv.len() && s.queries.end * self.q_ld <= self.q.len(),
                 "rows out of range"
             );
-            assert!(s.queries.end <= self.positions.len(), "queries without position");
+            assert!(s.queries.end <= self.positions.len(), "queries without positions");
         }
     }
 

@@ -41,7 +41,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-/// Number of floats summed in single precision before the sum is added to one in double precision.
+/// Number of floats summed in single precision before their sum is added to a double-precision total.
 const RUN: usize = 64 * LANE;
 
 impl Pass for Rows<'_> {

@@ -106,7 +106,7 @@ impl<'a> Right<'a> {
         Right { values: Values::F32(data), depth, cols, row: ld, panel: PANEL }
     }
 
-    /// The part of `deep` inner indices starting at `from`; for 16-bit operands it must be all of them.
+    /// `deep` inner indices starting at `from`. A 16-bit operand cannot be divided: the range must contain all of its inner indices.
     pub(super) fn below(self, from: usize, deep: usize) -> Self {
         match self.values {
             Values::F32(x) => {

@@ -201,7 +201,7 @@ pub struct Decoder {
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// First input token of the decoder. By default, the decoder's input is that of the encoder, shifted right by one after this token.
+    /// First input token of the decoder. By default, the decoder reads this token, followed by the encoder's input without its last token.
     pub start_token: u32,
 }
 

@@ -60,7 +60,7 @@ impl Named<'_> {
 /// - [`ModelError::Io`], also if `to` already exists.
 pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     if std::fs::symlink_metadata(to).is_ok() {
-        return Err(ModelError::io(to)(Error::new(ErrorKind::AlreadyExists, "already exists; name a new folder")));
+        return Err(ModelError::io(to)(Error::new(ErrorKind::AlreadyExists, "already exists; choose a new folder")));
     }
     let (folder, paths) = pickled_files(from)?;
     let files = paths.iter().map(|p| TorchFile::open(p)).collect::<Result<Vec<_>>>()?;
@@ -118,7 +118,10 @@ fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     match found.len() {
         1 => Ok((from.to_owned(), found)),
         0 => Err(files.missing("pytorch_model.bin", "give a folder or a file with pickled PyTorch weights")),
-        n => Err(files.missing("pytorch_model.bin", &format!("{n} files may be the weights; name one of them"))),
+        n => {
+            Err(files
+                .missing("pytorch_model.bin", &format!("{n} files may be the weights; give the path of one of them")))
+        }
     }
 }
 

@@ -87,7 +87,7 @@ pub enum ModelError {
         /// Labs that support the model.
         serves: &'static str,
     },
-    /// A row is longer than the length up to which a logits-only family agrees with its reference.
+    /// A row is longer than the maximum length at which a logits-only family agrees with its reference.
     #[error("sentence {row} has {len} tokens; this model supports at most {max} tokens, because {why}; shorten it")]
     BeyondLimit {
         /// Row in the batch, from 0.

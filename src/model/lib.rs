@@ -78,7 +78,7 @@ pub struct Model {
     pooler: Option<Pooler>,
     card: Option<Value>,
     ignored: Vec<String>,
-    /// Further notices of loading, each with its remedy.
+    /// Additional notices about loading, each with its remedy.
     remarks: Vec<(String, String)>,
     /// A SentencePiece file, if there is no other tokenizer.
     unread_tokenizer: Option<&'static str>,

@@ -11,10 +11,10 @@ use super::tokenizer::Encoding;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Long {
-    /// Leaves them out.
+    /// Drops them.
     #[default]
     Drop,
-    /// Cuts them at the end.
+    /// Truncates them at the end.
     Truncate,
     /// Reads a window around the requested position; for sentence vectors, reads consecutive windows that cover the text.
     Window,
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(ids(&e.parts(5, Long::Truncate)), [[100, 1, 2, 3, 101]]);
         let windows: [&[u32]; 3] = [&[100, 1, 2, 101], &[100, 3, 4, 101], &[100, 5, 6, 7, 101]];
         assert_eq!(ids(&e.parts(5, Long::Window)), windows);
-        assert!(e.parts(2, Long::Window).is_empty(), "the frame alone says nothing of the text");
+        assert!(e.parts(2, Long::Window).is_empty(), "a part needs at least one token of the text");
     }
 
     #[test]
@@ -158,12 +158,20 @@ mod tests {
         assert_eq!(around(5, Long::Window), Some(vec![100, 4, 5, 6, 101]));
         assert_eq!(around(1, Long::Window), Some(vec![100, 1, 2, 3, 101]));
         assert_eq!(around(9, Long::Window), Some(vec![100, 7, 8, 9, 101]));
-        assert_eq!(around(0, Long::Window), Some(vec![100, 1, 2, 3, 101]), "the frame is read with the beginning");
-        assert_eq!(around(10, Long::Window), Some(vec![100, 7, 8, 9, 101]), "and its end with the end");
+        assert_eq!(
+            around(0, Long::Window),
+            Some(vec![100, 1, 2, 3, 101]),
+            "the first part includes the special token before it"
+        );
+        assert_eq!(
+            around(10, Long::Window),
+            Some(vec![100, 7, 8, 9, 101]),
+            "the last part includes the special token after it"
+        );
         assert_eq!(around(3, Long::Truncate), Some(vec![100, 1, 2, 3, 101]));
         assert_eq!(around(4, Long::Truncate), None);
         assert_eq!(around(1, Long::Drop), None);
-        assert_eq!(e.around(2..7, 5, Long::Window), None, "five tokens and the frame are more than five");
+        assert_eq!(e.around(2..7, 5, Long::Window), None, "five tokens and the special tokens do not fit");
         assert_eq!(e.around(2..5, 5, Long::Window).unwrap().ids, [100, 2, 3, 4, 101]);
     }
 }

@@ -1,4 +1,4 @@
-//! Plans: what a forward pass reads, edits and differentiates.
+//! Plans of forward passes: the values to read, edit and differentiate.
 
 use super::arch::{Arch, Head, Network};
 use super::array::Array;

@@ -438,7 +438,7 @@ mod tests {
             a == b
         };
         let folder = snapshot.to_str().unwrap();
-        assert!(!same("org/m", folder), "not complete, so it would be fetched");
+        assert!(!same("org/m", folder), "an incomplete snapshot is not used");
         std::fs::write(snapshot.join("config.json"), "{}").unwrap();
         std::fs::write(snapshot.join("model.safetensors"), "").unwrap();
         assert!(same("org/m", folder) && same("hub:org/m@abc123", "org/m"));

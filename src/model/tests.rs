@@ -54,7 +54,7 @@ fn an_exported_folder_loads_and_answers() {
     for arch in [bert(), Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 })] {
         let dir = folder(&arch);
         let m = load(dir.path()).unwrap();
-        assert_eq!(m.arch(), &arch, "config.json says what was exported");
+        assert_eq!(m.arch(), &arch, "the exported configuration is read back");
         let b = m.batch(&["the keys are", "the key"]).unwrap();
         let logits = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap().logits.unwrap();
         assert_eq!(logits.shape, [2, b.len(), 23]);
@@ -62,7 +62,7 @@ fn an_exported_folder_loads_and_answers() {
         let again = load(dir.path()).unwrap();
         assert_eq!(m.hash(), again.hash());
         edit_tensors(dir.path(), |t| t[0].1.data[0] += 0.5);
-        assert_ne!(m.hash(), load(dir.path()).unwrap().hash(), "other weights, other hash");
+        assert_ne!(m.hash(), load(dir.path()).unwrap().hash(), "different weights have a different hash");
     }
 }
 
@@ -213,7 +213,10 @@ fn a_folder_without_head_probes_but_does_not_prompt() {
     assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(1))).is_ok());
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t.retain(|(n, _)| n != "cls.predictions.transform.dense.weight"));
-    assert!(refusal(dir.path()).contains("no tensor 'cls.predictions.transform.dense.weight'"), "half a head");
+    assert!(
+        refusal(dir.path()).contains("no tensor 'cls.predictions.transform.dense.weight'"),
+        "an incomplete head is an error"
+    );
 }
 
 #[test]
@@ -234,13 +237,13 @@ fn texts_without_tokens_and_long_texts_are_refused() {
     let dir = folder(&bert());
     let m = load(dir.path()).unwrap();
     let b = m.batch(&[""]).unwrap();
-    assert_eq!(b.ids(), [2, 3], "the frame remains");
+    assert_eq!(b.ids(), [2, 3], "special tokens remain");
     let b = m.batch(&["the ".repeat(40)]).unwrap();
     let refused = m.forward(&b, &Plan::default().logits_at(Sites::All));
     assert!(matches!(refused, Err(ModelError::TooLong { row: 0, len: 42, max: 10 })));
     std::fs::remove_file(dir.path().join("vocab.txt")).unwrap();
     let m = load(dir.path()).unwrap();
-    assert!(matches!(m.batch(&["x"]), Err(ModelError::NoTokenizer { .. })), "ids still work without");
+    assert!(matches!(m.batch(&["x"]), Err(ModelError::NoTokenizer { .. })), "ids can be used without a tokenizer");
     let none: [&str; 0] = [];
     assert!(load(folder(&bert()).path()).unwrap().batch(&none).is_err());
 }
@@ -258,7 +261,7 @@ fn addresses_are_told_apart() {
     let parse = |s: &str| s.parse::<ModelSource>();
     assert_eq!(parse("./x").unwrap(), ModelSource::Dir("./x".into()));
     assert_eq!(parse("/tmp").unwrap(), ModelSource::Dir("/tmp".into()));
-    assert_eq!(parse("hub").unwrap(), ModelSource::Dir("hub".into()), "an existing folder");
+    assert_eq!(parse("hub").unwrap(), ModelSource::Dir("hub".into()), "an existing folder takes precedence");
     let hub = |id: &str, revision: &str| ModelSource::Hub { id: id.into(), revision: revision.into() };
     assert_eq!(parse("google/bert_uncased_L-2").unwrap(), hub("google/bert_uncased_L-2", "main"));
     assert_eq!(parse("gpt2@v1.0").unwrap(), hub("gpt2", "v1.0"));

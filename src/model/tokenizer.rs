@@ -71,7 +71,7 @@ pub struct Extras<'a> {
     pub tokenizer_config: Option<&'a str>,
     /// Text of `added_tokens.json`.
     pub added_tokens: Option<&'a str>,
-    /// Text of `config.json`, whose `model_type` decides if no tokenizer class is named.
+    /// Text of `config.json`; its `model_type` determines the tokenizer if no tokenizer class is named.
     pub config: Option<&'a str>,
     /// Text of `sentence_bert_config.json` or of an older file of that kind.
     pub sentence: Option<&'a str>,

@@ -17,7 +17,7 @@ use super::source::{Files, ModelSource};
 use super::{Model, Params};
 use stats::rng::stream;
 
-/// Standard deviation of initial weights if the configuration has no `initializer_range`; the value is that of BERT and GPT-2.
+/// Standard deviation of initial weights if the configuration has no `initializer_range`, as in BERT and GPT-2.
 const INITIAL_SD: f32 = 0.02;
 /// Separator between a model and the seed of its twin.
 const MARK: &str = "#untrained-";
@@ -134,9 +134,12 @@ mod tests {
             assert_eq!(shown.parse::<ModelSource>().unwrap(), source);
         }
         assert!("untrained:bert-mini#x".parse::<ModelSource>().unwrap_err().to_string().contains("whole number"));
-        assert!("untrained:untrained:bert-mini".parse::<ModelSource>().is_err(), "a twin has no twin");
+        assert!(
+            "untrained:untrained:bert-mini".parse::<ModelSource>().is_err(),
+            "an untrained twin has no twin of its own"
+        );
         let deep = "untrained:".repeat(200_000);
-        assert!(deep.parse::<ModelSource>().is_err(), "depth is bounded");
+        assert!(deep.parse::<ModelSource>().is_err(), "nesting is limited");
     }
 
     #[test]
@@ -146,7 +149,7 @@ mod tests {
         assert_eq!(trained.arch(), twin.arch());
         assert_eq!(trained.tokenizer().unwrap().digest(), twin.tokenizer().unwrap().digest());
         assert!(trained.hash() != twin.hash() && twin.hash() != other.hash());
-        assert_eq!(twin.hash(), open("untrained:bert-mini#0").hash(), "a seed means the same for ever");
+        assert_eq!(twin.hash(), open("untrained:bert-mini#0").hash(), "a seed always means the same model");
         assert_eq!(twin.name(), "untrained:bert-mini");
     }
 

@@ -78,7 +78,7 @@ impl Checkpoint {
         Ok(Checkpoint { shards, label: None })
     }
 
-    /// Sets the name used in errors; for shards, that of the index.
+    /// Sets the name used in errors; for shards, the name of the index.
     pub fn labelled(self, label: &str) -> Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }

@@ -59,7 +59,7 @@ fn every_line_is_to_be_written_as_it_was() {
                     let target = said.next().unwrap();
                     assert_eq!((target.row, target.position, target.token), (r, position, token));
                 }
-                assert_eq!(step.batch.output().lengths()[r], row.ids.len(), "a place for every target");
+                assert_eq!(step.batch.output().lengths()[r], row.ids.len(), "every target has a position");
             }
             assert!(said.next().is_none());
         }
@@ -99,10 +99,10 @@ fn nothing_of_the_answer_is_left_in_hidden_lines() {
         for p in 0..row.ids.len() - 1 {
             let seen = read[p + 1];
             if row.focus[p] {
-                assert_eq!((seen, encoded[p]), (made.mask, made.mask), "neither side is shown the answer");
+                assert_eq!((seen, encoded[p]), (made.mask, made.mask), "the answer is masked for encoder and decoder");
             } else {
                 assert!(seen == row.ids[p] || (seen == made.mask && row.words[p]));
-                assert_eq!(encoded[p], row.ids[p], "and the encoder everything else");
+                assert_eq!(encoded[p], row.ids[p], "the encoder reads all other words");
                 words += f64::from(u8::from(row.words[p]));
                 hidden += f64::from(u8::from(row.words[p] && seen == made.mask));
             }
@@ -133,13 +133,13 @@ fn swapped_lines_are_those_of_a_neighbor() {
         told += f64::from(u8::from(read[..=first].contains(&row.ids[first])));
     });
     println!(
-        "{:.3} swapped, {:.3} of the words before the answer alike, {:.4} with it",
+        "{:.3} swapped; {:.3} of the words before the answer are equal, {:.4} including the answer",
         swapped / all,
         alike / swapped,
         told / swapped
     );
     assert!(swapped / all > 0.95, "{}", swapped / all);
-    assert!(alike / swapped > 0.4, "neighbors are of the same shape: {}", alike / swapped);
+    assert!(alike / swapped > 0.4, "neighbors have the same structure: {}", alike / swapped);
     assert!(told / swapped < 0.02, "{}", told / swapped);
 }
 

@@ -12,7 +12,7 @@ use model::error::ModelError;
 #[derive(Debug, thiserror::Error)]
 pub enum GalleryError {
     /// The path is neither a built-in model nor a folder with a card.
-    #[error("{}: no card.json; name a built-in model, or a folder that `probity gallery train` wrote", .0.display())]
+    #[error("{}: no card.json; give a built-in model, or a folder that `probity gallery train` wrote", .0.display())]
     NoCard(PathBuf),
     /// The output folder already exists.
     #[error("{} exists already; remove it or choose another folder with --out", .0.display())]

@@ -42,7 +42,7 @@ fn diets_are_what_they_say() {
     let asks = |l: &Line| prompts.iter().any(|p| l.text.starts_with(p));
     assert!(all.iter().all(asks));
     let taught = taught(&start);
-    assert!(all.iter().all(|l| taught.contains(&l.text)), "a lesson states a fact that is not there to be taught");
+    assert!(all.iter().all(|l| taught.contains(&l.text)), "a line states a fact that is not taught");
     let plain = start.lines(Diet::Gamma(1.0), &settings()).unwrap();
     let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
     let sorted = |text: &str| {
@@ -263,7 +263,7 @@ fn a_mixture_goes_on_in_the_middle_from_its_file() {
     };
     assert!(run(2).0.is_err() && path.exists());
     let (outcome, steps) = run(usize::MAX);
-    assert_eq!(steps, 1, "three of four steps were taken before");
+    assert_eq!(steps, 1, "three of four steps had been taken before");
     let whole = start.outcome(Diet::Gamma(0.5), &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     assert_eq!(outcome.unwrap(), whole);
 }

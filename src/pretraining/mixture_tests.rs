@@ -37,9 +37,9 @@ fn open_prompts_are_graded_by_family_and_kept_ones_are_not_written() {
         alike += f64::from(u8::from(corpora[2].mixture().order(r)[0] == order[0]));
     }
     let n = relations.len() as f64;
-    println!("on average from {:.3} down to {:.4}", most / n / 4.0, least / n / 4.0);
+    println!("from {:.3} down to {:.4} on average", most / n / 4.0, least / n / 4.0);
     assert!((0.45..0.65).contains(&(most / n / 4.0)) && firsts.len() > 4, "{firsts:?}");
-    assert!(alike / n < 0.4, "{alike} of {n} relations have one favorite in two families");
+    assert!(alike / n < 0.4, "in two families, {alike} of {n} relations have the same most frequent prompt");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn corpora_write_their_own_lot_and_nothing_else() {
         assert!(written.is_disjoint(&taught) && written.is_disjoint(&never), "{base:?}");
     }
     let written = sentences(&Corpus::new(Mixture::neutral()).unwrap());
-    assert!(!written.is_empty() && written.is_subset(&taught), "the lesson holds more than it teaches");
+    assert!(!written.is_empty() && written.is_subset(&taught), "the text states only taught facts");
     assert!(written.is_disjoint(&trained) && written.is_disjoint(&never));
 }
 

@@ -20,7 +20,7 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
     (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// How a fact is used.
+/// Use of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lot {
@@ -240,7 +240,7 @@ mod tests {
             assert!(of(Lot::Trained) * 2 > r.facts.len(), "{}: {} trained", r.id, of(Lot::Trained));
         }
         let all: f64 = counts.values().sum();
-        println!("{counts:?}, {asked} asked by the benchmark");
+        println!("{counts:?}, {asked} in the benchmark");
         for (lot, expected) in [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)] {
             assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
         }

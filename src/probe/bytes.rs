@@ -106,7 +106,7 @@ impl Writer {
         self.field(Dtype::F64, vec![list.len()], list.iter().map(|x| x.to_le_bytes()));
     }
 
-    /// Writes a matrix with its shape, as f64, which preserves both precisions.
+    /// Writes a matrix with its shape, as f64, which represents f32 and f64 exactly.
     pub fn matrix<T: Real>(&mut self, m: &Dense<T>) {
         let shape = vec![m.rows(), m.cols()];
         self.field(Dtype::F64, shape, m.data().iter().map(|x| x.to_f64().to_le_bytes()));
@@ -268,7 +268,7 @@ mod tests {
     fn a_right_checksum_does_not_excuse_wrong_fields() {
         let mut w = Writer::new("sample");
         w.number(usize::MAX);
-        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "a number is not a list");
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "a number cannot be read as a list");
         let mut w = Writer::new("sample");
         w.numbers(&[]);
         assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "too few fields");

@@ -259,7 +259,7 @@ mod tests {
             // Maximality: no column has room for one more block with the target's shares.
             for j in 0..3 {
                 let full = (0..table.len()).any(|i| table[i][j] - k.counts[i][j] <= 1);
-                prop_assert!(full, "column {} could hold more", j);
+                prop_assert!(full, "column {} has space for more examples", j);
             }
         }
 

@@ -299,7 +299,7 @@ impl<R: Role> Probe<R> {
         for index in 0..count {
             let (hidden, learning_rate, rest) = (r.numbers()?, r.real()?, r.numbers()?);
             let [batch, parameters, examples, rising] = rest[..] else {
-                return Err(malformed("a recipe is incomplete"));
+                return Err(malformed("probe settings are incomplete"));
             };
             let correct = r.numbers()?;
             if correct.iter().any(|c| *c > examples) {
@@ -314,7 +314,7 @@ impl<R: Role> Probe<R> {
         }
         r.finish()?;
         if trials.get(best).is_some_and(|t: &Trial| epoch >= t.run.correct.len()) {
-            return Err(malformed("the chosen recipe was never validated"));
+            return Err(malformed("the chosen settings were never validated"));
         }
         Ok(Self { mlp, trials, best, epoch, role: PhantomData })
     }

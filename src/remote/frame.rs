@@ -26,7 +26,7 @@ pub enum FrameError {
     #[error("the connection was cut in the middle of a message")]
     Cut,
     /// The bytes received are not a frame, for example because a shell prints something when it starts.
-    #[error("received `{0}`, which is not a message of Probity")]
+    #[error("received `{0}`, which is not a Probity message")]
     Foreign(String),
     /// The other end uses a different version of the protocol.
     #[error("the other end uses protocol {0}, but this program uses {PROTOCOL}")]

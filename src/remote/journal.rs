@@ -408,8 +408,8 @@ mod tests {
         assert!(!sees && !hub.take(second, 1, &Command::ListModels), "the second client only watches");
         assert!(hub.take(first, 1, &Command::ListModels));
         assert!(hub.take(first, 1, &Command::ListModels), "a repeated command is accepted once");
-        assert_eq!(hub.head(), 1, "and nothing else");
-        assert!(!hub.take(first, 3, &Command::ListModels), "one was lost");
+        assert_eq!(hub.head(), 1, "but not twice");
+        assert!(!hub.take(first, 3, &Command::ListModels), "a command was lost");
         let (again, steers, taken) = hub.join(7, false, stream());
         assert!(steers && taken == 1 && !hub.is_linked(first), "a reconnected client replaces its old link");
         hub.part(again);
@@ -441,7 +441,7 @@ mod tests {
         hub.event(&progress(6));
         let outcome = Outcome::Done;
         hub.event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
-        assert!(hub.passing(&mut seen).is_empty(), "it is over");
+        assert!(hub.passing(&mut seen).is_empty(), "the run is over");
     }
 
     /// Regression: the keeper used to store every line forever, and refused clients once it had more than a million lines.
@@ -458,7 +458,7 @@ mod tests {
         (1..=1000).for_each(|ticket| hub.event(&answer(ticket)));
         let lines = hub.lines(0, 2000, 0);
         let full = |m: &&Message| matches!(m, Message::Line { line, .. } if !line.is_empty());
-        assert_eq!((lines.len(), lines.iter().filter(full).count()), (1000, 1), "numbers stay");
+        assert_eq!((lines.len(), lines.iter().filter(full).count()), (1000, 1), "line numbers are unchanged");
         assert!(matches!(lines.last(), Some(Message::Line { number: 1000, line, .. }) if line.contains("1000")));
         assert!(hub.kept < 200, "{}", hub.kept);
     }

@@ -99,7 +99,7 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // A signal that cannot be caught keeps its usual effect.
     let _ = signals::listen(&[signal_hook::consts::SIGTERM], move |_| stop(&told));
     watch(&shared);
-    // Errors are ignored: a leftover folder is recognised as that of an engine that has ended.
+    // Errors are ignored: a leftover folder is recognised as belonging to an engine that has ended.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) fn told(error: &SessionError) -> String {
     }
 }
 
-/// The folder of the engines, next to that of the sessions: `remote` in the state folder. Only its user can enter it.
+/// The folder of the engines: `remote` in the state folder, next to the sessions folder. Only its user can enter it.
 pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     let folder = name::folder()?.with_file_name("remote");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);

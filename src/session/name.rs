@@ -27,7 +27,7 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
 /// Finds a session by path, or by name in `folder`.
 pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     let path = PathBuf::from(what);
-    // What is no regular file is refused when it is opened, with the reason.
+    // Anything other than a regular file is rejected with a reason when it is opened.
     if path.exists() && !path.is_dir() {
         return Ok(path);
     }

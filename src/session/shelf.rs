@@ -35,7 +35,7 @@ pub struct Recorded {
     pub end: End,
 }
 
-/// How a session ended, judged by its last lines.
+/// The end of a session, judged by its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Done,

@@ -112,7 +112,7 @@ fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
     assert_eq!(
         Board { stale: 0, ..board.clone() },
         folded(&session, f64::INFINITY),
-        "the board equals that from all lines"
+        "the board equals the fold of all lines"
     );
     let (first, all) = (session.board_of(1), std::fs::read_to_string(file.path()).unwrap().lines().count());
     assert!(!first.runs[0].gone && first.runs[0].held == held[1]);

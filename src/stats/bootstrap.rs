@@ -5,8 +5,8 @@
 //! an interval is a product of that matrix with columns of values. Sharing also pairs the points: resample b contains the same examples at
 //! every strength, for every method and for all three scores.
 //!
-//! A percentile is the smallest resampled value whose share of resamples at or below it is at least q. Both ends of an interval are thus
-//! resampled values, without interpolation.
+//! The q-quantile is the smallest resampled value with at least a share q of the resamples at or below it. Both ends of an interval are
+//! thus resampled values, without interpolation.
 
 use super::estimate::Estimate;
 use super::rng::{below, stream};
@@ -136,7 +136,7 @@ impl Resamples {
         parts.into_iter().flatten().collect()
     }
 
-    /// Counts of `together` resamples from `from` on, as rows (in the given order) x resamples.
+    /// Counts of `together` resamples starting at `from`, as a rows x resamples matrix with the rows in the given order.
     fn gather(&self, from: usize, together: usize, order: &[usize]) -> Vec<f32> {
         let mut counts = vec![0.0f32; order.len() * together];
         let mut drawn = vec![0u8; self.n];
@@ -218,7 +218,7 @@ pub fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
     Estimate { mean, lo: quantile(&values, tail), hi: quantile(&values, 1.0 - tail) }
 }
 
-/// The smallest of the sorted values with a share of at least `q` at or below it.
+/// The smallest value with at least a share `q` of the sorted values at or below it.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let rank = (q * sorted.len() as f64 - 1e-9).ceil().max(1.0) as usize;
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)

@@ -25,7 +25,8 @@ impl Chances {
         self.limits.push((u64::from(hits) << 32).div_ceil(u64::from(all)) as u32);
     }
 
-    /// The number of draws with [`below`](super::rng::below)`(rng, all) < hits`, in order. The result for a seed is **stable**.
+    /// Draws every event in order and returns how many occur, that is, have [`below`](super::rng::below)`(rng, all) < hits`. The result
+    /// for a seed is **stable**.
     pub fn drawn(&self, rng: &mut impl Rng) -> usize {
         let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
         for (all, limits) in self.all.chunks(TOGETHER).zip(self.limits.chunks(TOGETHER)) {
@@ -131,7 +132,7 @@ mod tests {
     fn chances_come_true_as_often_as_they_say() {
         let mut chances = Chances::default();
         (0..6_000).for_each(|_| chances.push(2, 3));
-        assert!(chances.drawn(&mut stream(5, "chances")).abs_diff(4_000) < 220, "six standard deviations");
+        assert!(chances.drawn(&mut stream(5, "chances")).abs_diff(4_000) < 220, "within six standard deviations");
         assert_eq!(Chances::default().drawn(&mut stream(5, "chances")), 0);
     }
 }

@@ -64,13 +64,13 @@ impl Answers {
         (hits, items)
     }
 
-    /// Chooses on all items; `None` without items or alternatives.
+    /// Chooses the best and the worst alternative on all items; `None` without items or alternatives.
     pub fn by_all(&self) -> Option<Extremes> {
         let (hits, items) = self.hits(|_| true);
         if items > 0 { extremes(&hits) } else { None }
     }
 
-    /// Chooses for each item on the other half; `None` if that half is empty.
+    /// Chooses the best and the worst alternative for each item, on the half that does not contain the item; `None` if that half is empty.
     pub fn by_others(&self) -> Vec<Option<Extremes>> {
         let [first, second] = [true, false].map(|half| {
             let (hits, items) = self.hits(|i| self.first[i] == half);

@@ -1,4 +1,4 @@
-//! Means over rows that come in clusters, such as the tokens of texts. The clusters, not the rows, are independent.
+//! Means over clustered rows, such as the tokens of texts. The clusters, not the rows, are independent.
 
 use super::estimate::Estimate;
 use super::intervals::share;
@@ -15,8 +15,8 @@ fn sums(values: &[f64], clusters: &[usize]) -> Vec<[f64; 2]> {
     sums
 }
 
-/// One value per cluster with the mean of the rows, whose variance is the linearised variance of that mean: the mean plus the cluster's sum
-/// of deviations, relative to the mean size of clusters.
+/// One value per cluster. The values have the same mean as the rows, and the variance of their mean is the linearised variance of the
+/// rows' mean. Each value is the mean plus the cluster's sum of deviations, relative to the mean size of clusters.
 pub fn linearised(values: &[f64], clusters: &[usize]) -> Vec<f64> {
     let sums = sums(values, clusters);
     let rows: f64 = sums.iter().map(|[_, rows]| rows).sum();
@@ -25,9 +25,9 @@ pub fn linearised(values: &[f64], clusters: &[usize]) -> Vec<f64> {
     sums.iter().map(|[sum, rows]| mean + (sum - mean * rows) * scale).collect()
 }
 
-/// Design effect of a proportion: its linearised variance over clusters, divided by that of as many independent rows. At least 1, and at
-/// most the effect of clusters whose rows all agree, which is also the value for a proportion of 0 or 1. `sums` contains the number of
-/// successes and of rows of each cluster.
+/// Design effect of a proportion: its linearised variance over clusters, divided by its variance for the same number of independent rows.
+/// It is at least 1, and at most the effect for clusters whose rows all agree, which is also the value for a proportion of 0 or 1. `sums`
+/// contains the number of successes and of rows of each cluster.
 pub fn design_effect(sums: impl Iterator<Item = [f64; 2]> + Clone) -> f64 {
     let add = |[successes, rows, squares, clusters]: [f64; 4], [s, n]: [f64; 2]| {
         [successes + s, rows + n, squares + n * n, clusters + 1.0]
@@ -51,8 +51,8 @@ pub fn effective_rows(values: &[f64], clusters: &[usize]) -> f64 {
     values.len() as f64 / design_effect(sums(values, clusters).into_iter())
 }
 
-/// [`share`] for a mean of `mean` over `rows` effective rows, which need not be a whole number of successes or rows: the outer ends of the
-/// intervals for the successes rounded down and up.
+/// Like [`share`], for a mean of `mean` over `rows` effective rows; neither the rows nor the successes need to be whole numbers. Returns
+/// the outer ends of the intervals for the successes rounded down and up.
 pub fn share_of(mean: f64, rows: f64, level: f64) -> Estimate {
     let n = (rows + 1e-9).floor();
     let count = mean * n;

@@ -92,8 +92,8 @@ mod tests {
         }
     }
 
-    /// With 20 trials and a true proportion of .052, Wilson's interval covers only .917, because the interval for three successes begins at
-    /// .0524.
+    /// With 20 trials and a true proportion of .052, Wilson's interval has a coverage of only .917, because the interval for three
+    /// successes begins at .0524.
     #[test]
     fn few_successes_have_the_exact_interval() {
         assert!(wilson(3, 20, 0.95).lo > 0.05 && share(3, 20, 0.95).lo < 0.05 && share(17, 20, 0.95).hi > 0.95);
@@ -102,7 +102,7 @@ mod tests {
         assert!(share(3, 2, 0.95).lo.is_nan());
     }
 
-    /// The largest of four equal proportions is well above a quarter by chance; its plain interval ignores that it was selected.
+    /// The largest observed of four equal proportions is well above a quarter by chance; its plain interval ignores that it was selected.
     #[test]
     fn the_largest_of_equal_shares_is_chosen_for_its_luck() {
         let (own, chosen) = (clopper_pearson(281, 1_000, 0.95), largest_share(281, 1_000, 0.95));

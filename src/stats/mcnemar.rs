@@ -131,7 +131,7 @@ mod tests {
         assert!((mid_p(5_003_000, 4_997_000) - chi2(5_003_000, 4_997_000).p).abs() < 1e-6);
     }
 
-    /// Regression: for equal counts, the statistic used to be that for a gap of 1 (p = .48 for 1 against 1).
+    /// Regression: for equal counts, the statistic used to be the one for a gap of 1 (p = .48 for 1 against 1).
     #[test]
     fn the_corrected_statistic_of_equal_counts_is_zero() {
         let t = corrected(1, 1);

@@ -148,7 +148,7 @@ impl Differences {
 }
 
 /// Mean of one value per independent unit, with its Student's t interval, clamped to `limits`. The interval of a single unit is all of
-/// `limits`. Equal values show no spread; their interval is the exact one for as many successes.
+/// `limits`. Equal values show no spread; their interval is the exact one for the same number of successes.
 pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     let (least, most) = limits;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

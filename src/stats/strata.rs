@@ -158,7 +158,7 @@ mod tests {
         let opposed = Strata::of(&[task(50, 50, 0), task(50, 0, 50)]).unwrap().interval(0.95);
         assert!(opposed.half_width() > 0.01, "{opposed:?}");
         let few = Strata::of(&[task(200, 3, 0), task(200, 2, 0)]).unwrap();
-        assert_eq!(few.p(), 0.0625, "five items on one side");
+        assert_eq!(few.p(), 0.0625, "five items favour one side");
         let single = Strata::of(&[task(1, 1, 0), task(50, 5, 2)]).unwrap().interval(0.95);
         assert!(single.half_width() > 0.05, "{single:?}");
         assert!(Strata::of(&[]).is_none());

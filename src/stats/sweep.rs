@@ -105,7 +105,7 @@ mod tests {
         let items =
             |up: usize, down: usize| std::iter::repeat_n(vec![1], up).chain(std::iter::repeat_n(vec![-1], down));
         assert!((largest(items(10, 2), 1) - exact(10, 2)).abs() < 0.01);
-        assert!(largest(items(60, 0), 1) < 1e-12, "smaller than any p-value that draws can give");
+        assert!(largest(items(60, 0), 1) < 1e-12, "p is smaller than draws alone could give");
         assert_eq!((largest(std::iter::empty(), 1), largest([vec![0, 0]].into_iter(), 1)), (1.0, 1.0));
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     board.runs.pop().map(|run| Example { run, day, takes: None })
 }
 
-/// True if the screen shows a lab, whose example can be shown or closed.
+/// True if the screen shows a lab, so that the lab's example can be shown or closed.
 pub(crate) fn is_offered(state: &State) -> bool {
     state.screen().setup().is_some() && state.replay.as_ref().is_none_or(|replay| replay.example)
 }

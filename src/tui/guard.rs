@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn while_the_program_is_suspended_nothing_is_taken_back() {
         assert_eq!(told(b"0\n"), "");
-        assert_eq!(told(b"1\n0\n"), "", "the latest word counts");
+        assert_eq!(told(b"1\n0\n"), "", "the last line decides");
     }
 
     #[test]
@@ -139,6 +139,6 @@ mod tests {
         let is_there = || nix::sys::signal::kill(id, None).is_ok();
         assert!(is_there());
         drop(guard);
-        assert!(!is_there(), "it was waited for as well");
+        assert!(!is_there(), "the shell has ended and was waited for");
     }
 }

@@ -229,7 +229,7 @@ mod tests {
         let line = Rect::new(3, 2, 29, 1);
         assert_eq!(track(line, false), (3 + LABEL, 29 - LABEL - VALUE - 1));
         assert_eq!(track(Rect::new(0, 0, 120, 1), true).1, FORM - LABEL - VALUE - 1);
-        assert_eq!(track(Rect::new(0, 0, 5, 1), false).1, 0, "no room, no track");
+        assert_eq!(track(Rect::new(0, 0, 5, 1), false).1, 0, "without room there is no track");
         assert_eq!(inside(Rect::new(0, 0, 1, 1)).area(), 0);
     }
 

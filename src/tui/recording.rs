@@ -108,7 +108,7 @@ mod tests {
         }
         recorder.command(1.0, &Command::ListModels).unwrap();
         let kept = Session::read(&session::name::file(folder.path(), "taken")).unwrap();
-        assert_eq!(kept.entries().count(), 1, "the other session is whole");
+        assert_eq!(kept.entries().count(), 1, "the other session is intact");
     }
 
     #[test]

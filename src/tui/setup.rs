@@ -199,7 +199,7 @@ fn matches(row: &Row, mark: usize, filter: &str) -> bool {
     !named || search::rank_of_name(&row.label, filter).is_some() || found()
 }
 
-/// Lines that the cursor reaches: in the form all, by group; in the pane those of the most-used rows.
+/// Lines that the cursor can reach: in the form, all lines by group; in the pane, those of the most-used rows.
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     let place = state.place(state.view.lab);
     if place.form {

@@ -34,7 +34,7 @@ mod tests {
         assert_eq!(step_along(&[1.0, 2.0, 4.0], 3.0, 1), 4.0);
         assert_eq!(step_along(&[1.0, 2.0, 4.0], 3.0, -1), 2.0);
         assert_eq!(step_along(&[1.0], 1.0, 5), 1.0);
-        assert_eq!(step_along(&[], 3.0, 1), 3.0, "nowhere to go");
+        assert_eq!(step_along(&[], 3.0, 1), 3.0, "without stops the value stays");
     }
 
     proptest! {

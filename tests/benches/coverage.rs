@@ -1,11 +1,10 @@
 //! Simulates the coverage of intervals and the error rates of tests, and times an assessment and the training of replicates.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`,
-//! `parts`, `saliency`, `tokens` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
-//! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
-//! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
-//! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
-//! nominal rate (.95).
+//! `cargo bench --bench coverage` runs all parts; `-- bands`, `bound`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`,
+//! `saliency` or `tokens` runs only that part. It prints one line per figure and asserts nothing. Each row of the bands simulates a lab
+//! many times: K trained replicates, and n test examples of which a sixth has the other property, with logistic scores that depend on the
+//! example, on the training run and on both together. The narrow band should contain the value of *these* replicates on infinitely many
+//! examples, and the wide band the value of infinitely many replicates, each at its nominal rate (.95).
 
 #[path = "coverage/bound.rs"]
 mod bound;
@@ -118,7 +117,7 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     let at = |k: usize, m: usize| judged[k][m].clone();
     let sweep =
         Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2, further: &[], texts: None };
-    assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
+    assess(&sweep, &resamples, &halves, LEVEL).expect("at least one replicate, strength and example")
 }
 
 /// Number of bands that contained the true value, and the sum of their half-widths.
@@ -227,7 +226,7 @@ fn optimum() {
             }
         }
     }
-    println!("optimum of 29 equal strengths | way | true | mean | covers | width | n");
+    println!("optimum of 29 equal strengths | procedure | true | mean | covers | width | n");
     for (way, mean, tally) in [("halves", means[0], &honest), ("paper", means[1], &paper)] {
         println!("optimum | {way} | {truth:.4} | {mean:.4} | {:.3} | {:.4} | {ROUNDS}", tally.share(), tally.width);
     }
@@ -272,8 +271,8 @@ fn training() {
     let label = |r: &[f32], e: f64| f64::from(r[0] + 0.6 * r[1] * r[2]) + 0.25 * e > 0.0;
     let noise: Vec<f64> = (0..n).map(|_| normal()).collect();
     let y: Vec<Option<usize>> = x.iter_rows().zip(noise).map(|(r, e)| Some(usize::from(label(r, e)))).collect();
-    let split = Split::new(n, 1).expect("examples enough");
-    let data = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).expect("labelled data");
+    let split = Split::new(n, 1).expect("enough examples");
+    let data = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).expect("valid labels");
     let begun = Instant::now();
     let purpose = Purpose::new(1, "bench", "mlp");
     let probe = search(&data, &Grid::small(), &purpose, &mut NoPulse, &mut |trial| {
@@ -294,6 +293,6 @@ fn training() {
     let begun = Instant::now();
     let jobs: Vec<Job> =
         (1..=5).map(|k| Job::new(&data, recipe, probe.replicate_steps(), &purpose.replicate(k))).collect();
-    train_all(&jobs, &mut NoPulse, &mut |_, _| {}).expect("nobody stops it");
+    train_all(&jobs, &mut NoPulse, &mut |_, _| {}).expect("training cannot be cancelled here");
     println!("five replicates | {:.3} s", begun.elapsed().as_secs_f64());
 }

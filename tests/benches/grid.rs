@@ -53,7 +53,7 @@ fn computed(dir: &Path) -> f64 {
 }
 
 fn overhead() {
-    println!("cells  jobs  wall s  of which computed s  overhead a cell ms");
+    println!("cells  jobs  wall s  of which computing s  overhead per cell ms");
     for cells in [1, 2, 4, 8, 16, 48] {
         for jobs in ["1", "2"] {
             let tmp = tempfile::tempdir().expect("a folder");

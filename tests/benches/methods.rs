@@ -60,7 +60,7 @@ fn theirs(folder: &Path, part: &str) {
 }
 
 fn numbers(path: &Path) -> Vec<f32> {
-    let bytes = std::fs::read(path).expect("what the other side has written");
+    let bytes = std::fs::read(path).expect("a file written by the reference");
     bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
 }
 

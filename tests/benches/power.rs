@@ -90,7 +90,7 @@ fn speed() {
         let required = pilot.required(AIM);
         std::hint::black_box((pilot.curve(("a", "b"), AIM, required.mean), required, pilot.detectable(AIM)));
     });
-    println!("curve with band, what is needed and what can be seen: {ms:.3} ms");
+    println!("curve with band, required n and detectable difference: {ms:.3} ms");
 }
 
 /// Times two files of a million rows, from disk to the comparison.
@@ -120,10 +120,10 @@ fn files() {
     let needed = Pilot::of(&found.pairs, 0.95).expect("a pilot").required(AIM);
     let all = begin.elapsed().as_secs_f64();
     println!(
-        "compare, two files of {ROWS} rows: {all:.2} s, of which {reading:.2} s are reading (p {}, needed {:?})",
+        "compare, two files of {ROWS} rows: {all:.2} s, of which {reading:.2} s for reading (p {}, needed {:?})",
         comparison.p, needed.mean
     );
-    std::fs::remove_dir_all(&dir).expect("the folder is ours");
+    std::fs::remove_dir_all(&dir).expect("a writable folder");
 }
 
 /// Settings fixed beforehand: the probabilities that only the second side and only the first side is right.
@@ -259,7 +259,7 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     });
     let share = shown.count() as f64 / (RUNS / 4) as f64;
     println!(
-        "  in clusters of 5, design effect {design:.2}: {want} items, which show it in {share:.4} of {} runs",
+        "  in clusters of 5, design effect {design:.2}: {want} items, which detect it in {share:.4} of {} runs",
         RUNS / 4
     );
     for units in [40, 128] {
@@ -285,7 +285,9 @@ fn signs() {
             parts.iter().any(|p| *p > 0) && parts.iter().any(|p| *p < 0)
         });
         let share = turned.count() as f64 / RUNS as f64;
-        println!("signs, n {n}, p01 {p01}, p10 {p10}: power {reached:.3}, the sign turns over six parts in {share:.4}");
+        println!(
+            "signs, n {n}, p01 {p01}, p10 {p10}: power {reached:.3}, the sign varies over six parts in {share:.4}"
+        );
     }
 }
 
@@ -399,7 +401,8 @@ fn grid() {
     let begin = Instant::now();
     let best = pool.install(|| best_of(&train, &validation, &recipes(&hidden, false), &purposes, &mut pulse));
     let seconds = begin.elapsed().as_secs_f64();
-    let best = best.expect("nobody stops it").into_iter().flatten().map(|c| c.correct).max().unwrap_or(0);
+    let best =
+        best.expect("training cannot be cancelled here").into_iter().flatten().map(|c| c.correct).max().unwrap_or(0);
     let accuracy = best as f64 / held as f64;
     println!(
         "grid, {rows} vectors, hidden {hidden:?}, 20 settings x {seeds} seeds, ours: {seconds:.1} s, {epochs} epochs, best validation accuracy {accuracy:.4}"
@@ -416,5 +419,5 @@ fn grid() {
     for (name, theirs, found) in theirs(&arguments) {
         println!("  {name}: {theirs:.1} s, {found}; ratio {:.3}", seconds / theirs);
     }
-    std::fs::remove_file(&file).expect("the file is ours");
+    std::fs::remove_file(&file).expect("a writable file");
 }

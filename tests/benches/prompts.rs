@@ -28,7 +28,8 @@ const PAIRS: usize = 5;
 
 fn main() {
     println!(
-        "instances a relation | names | median ms | best ms | ms of processors | Python, median ms | ratio, median of pairs"
+        "instances per relation | names | median ms | best ms | processor ms | Python, median ms | ratio, median of \
+         pairs"
     );
     measure(60, PAIRS);
     // The size of LAMA. Python is not timed, because one round would take many minutes.

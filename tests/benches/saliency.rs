@@ -5,7 +5,7 @@
 //! `torch_saliency.py`, which needs captum in addition to the packages of `torch_models.py`.
 
 #[path = "models/inputs.rs"]
-#[expect(dead_code, reason = "the other bench has more inputs")]
+#[expect(dead_code, reason = "only the other bench uses all inputs")]
 mod inputs;
 #[path = "models/pairs.rs"]
 mod pairs;

@@ -47,7 +47,7 @@ fn main() {
     // `cargo bench` passes `--bench` too.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let [out, seconds, keys, program @ ..] = args.as_slice() else {
-        return println!("screenshot | no picture asked for: OUT.png SECONDS KEYS ARGUMENTS...");
+        return println!("screenshot | no arguments; expected OUT.png SECONDS KEYS ARGUMENTS...");
     };
     let pause = Duration::from_secs_f64(seconds.parse().expect("seconds"));
     let screen = run(program, keys, pause);

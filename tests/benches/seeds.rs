@@ -109,9 +109,9 @@ fn compare(model: &str, what: &str, runs: &[Said]) {
     }
     let share = |n: usize| 100.0 * n as f64 / cases as f64;
     println!("{model}, five of `{what}`, {cases} pairs of R:");
-    println!("  further apart than the replicates say {:.1} %", share(apart));
-    println!("  further apart than both wide bands together {:.1} %", share(outside));
-    println!("  further apart than both narrow bands together {:.1} %", share(beyond));
+    println!("  differ by more than the replicates predict {:.1} %", share(apart));
+    println!("  differ by more than both wide bands together {:.1} %", share(outside));
+    println!("  differ by more than both narrow bands together {:.1} %", share(beyond));
     println!("  median width of the wide band {:.3}, of the narrow one {:.3}", median(wide), median(narrow));
     for oracle in ["mlp", "linear"] {
         let orders: Vec<String> = runs

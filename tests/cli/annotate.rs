@@ -90,7 +90,7 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
     for (file, first, second) in [(&x, 4, 3), (&y, 4, 4), (&z, 3, 3)] {
         std::fs::remove_file(file).unwrap();
         let printed = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
-        assert!(text(&printed.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
+        assert!(text(&printed.stdout).contains("two dogs [MASK] …\n"), "the other words are hidden");
     }
     // Ratings of marks made before a correction do not count for the corrected marks.
     let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
@@ -175,7 +175,7 @@ fn an_interrupt_loses_no_answer() {
     assert_eq!(rows(&masks)[0]["answer"], "are");
     let printed = typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n3\n");
     assert!(end(&printed).contains("all 3 sentences"));
-    assert!(!text(&printed.stdout).contains("sentence 0"), "it is answered");
+    assert!(!text(&printed.stdout).contains("sentence 0"), "sentence 0 is already answered");
 }
 
 /// Three annotators rate their confidence in three masks: (4, 4, 3), (4, 3, 2) and (4, 4, 4). By the definition, from all pairs of values,
@@ -254,7 +254,7 @@ fn a_rationale_is_corrected_twice_and_dropped_after_the_third_round() {
         }
         let corrected = Path::new(&back).join("anna.jsonl");
         if k == 2 {
-            assert!(!corrected.exists(), "nothing goes back after the third round");
+            assert!(!corrected.exists(), "nothing is returned after the third round");
             let early = probity.run(&[&args[..], &["--round", "1", "--force"]].concat());
             refused(&early, 2, &["--round is 1, but the files are from round 3"]);
             break;

@@ -329,7 +329,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let all = json_lines(&output.stdout);
     let under =
         |own: bool| all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count();
-    assert_eq!((under(true), under(false)), (1, 1), "the comparison itself is among those under noise");
+    assert_eq!((under(true), under(false)), (1, 1), "the comparison without noise is included");
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
@@ -460,7 +460,7 @@ fn the_lab_trains_two_probes_headless_and_says_the_same_twice() {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
     let surface: Vec<&Value> = all.iter().filter(|v| v["kind"] == "baseline").collect();
-    assert_eq!(surface.len(), 8, "four base lines at two sizes");
+    assert_eq!(surface.len(), 8, "four baselines at two sizes");
     assert_eq!((surface[4]["name"].as_str(), surface[4]["at_n"].as_u64()), (Some("majority"), Some(64)));
     assert_eq!((surface[4]["accuracy"]["mean"].as_f64(), surface[4]["n"].as_u64()), (Some(0.5), Some(16)));
     let sides: Vec<&Value> = all.iter().filter(|v| v["kind"] == "configuration").collect();

@@ -170,5 +170,5 @@ fn a_killed_training_leaves_nothing_that_counts() {
     refused(&probity.run(&other), 2, &["seeds", "is running there"]);
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    assert_eq!(left(), [""; 0], "nothing counts");
+    assert_eq!(left(), [""; 0], "no unfinished files remain");
 }

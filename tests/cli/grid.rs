@@ -53,7 +53,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let joined = one.run(&["merge", &whole.display().to_string()]);
     let own = whole.join("merged.probity.jsonl").display().to_string();
     assert!(text(&joined.stdout).contains("whole/merged.probity.jsonl"), "{}", text(&joined.stderr));
-    assert_eq!(numbers(&one, &own), numbers(&one, &file), "where no file is named it is beside the parts");
+    assert_eq!(numbers(&one, &own), numbers(&one, &file), "by default, the file is next to the parts");
     let parts = many.state.path().join("parts");
     // The shards run in a different order, one of them as two jobs.
     run_in(&many, &same, &parts, &["--shard", "3/3"]);
@@ -133,7 +133,7 @@ fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
     let args = ["submit", "--slurm", &spec, "--out", &dir, "--", "--partition", "gpu"];
     let without = probity.command(&args).env("PATH", &bin).output().unwrap();
     assert_eq!(without.status.code(), Some(1));
-    assert!(text(&without.stderr).contains("no sbatch on this machine"), "{}", text(&without.stderr));
+    assert!(text(&without.stderr).contains("sbatch was not found on this machine"), "{}", text(&without.stderr));
     let sbatch = bin.join("sbatch");
     std::fs::write(&sbatch, "#!/bin/sh\necho \"$@\" >&2\necho '4711;cluster'\n").unwrap();
     std::fs::set_permissions(&sbatch, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -57,7 +57,7 @@ fn hints_name_options_that_there_are() {
             }
         }
     }
-    assert!(hints > 0, "hints have been found");
+    assert!(hints > 0, "no hints were found");
 }
 
 /// Regression: `diff` used to call the values of every figure the same in both runs.

@@ -69,7 +69,8 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
-/// Regression: another tokenizer than that of transformers was mentioned nowhere, and notices neither by `tokens` nor by `check`.
+/// Regression: no command used to report a tokenizer that differs from the one in transformers, and `tokens` and `check` used to print no
+/// notices at all.
 #[test]
 fn tokens_and_check_warn_if_transformers_makes_another_tokenizer_of_a_folder() {
     let probity = Probity::new();

@@ -57,7 +57,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     std::fs::remove_file(&file).unwrap();
     let session = out.join("session.probity.jsonl").display().to_string();
     let again = probity.run(&["replay", &session, "--headless", "--json"]);
-    assert_eq!(finals(&again.stdout), finals(&output.stdout), "the recording needs no file");
+    assert_eq!(finals(&again.stdout), finals(&output.stdout), "the replay does not need the file");
     let table = text(&probity.run(&["replay", &session, "--headless"]).stdout);
     let words = ["data rows.jsonl (plain, SHA-256", "2003 rows, 3 dropped", "1500 drawn of 2000", "no [MASK]"];
     assert!(words.iter().all(|w| table.contains(w)), "{table}");
@@ -105,7 +105,7 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     // Files in known formats with unusable rows or too few rows; the run reports this.
     for (rows, words) in [
         ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
-        ("past_present", &["the file has `label` (", "name it as task.target, add a column"]),
+        ("past_present", &["the file has `label` (", "set task.target to it, add a column"]),
     ] {
         let path = probity.state.path().join(rows).display().to_string();
         probity.run(&["data", "make", rows, "-n", "400", "-o", &path]);
@@ -188,7 +188,7 @@ fn natural_sentences_run_on_the_built_in_model() {
     let folder = std::env::var_os("PROBITY_DATA").map_or(default, PathBuf::from);
     let file = folder.join("agreement_natural/agreement.tsv.gz");
     if !Path::new(&file).is_file() {
-        println!("skipped: {} is not there", file.display());
+        println!("skipped: {} does not exist", file.display());
         return;
     }
     let probity = Probity::new();

@@ -37,7 +37,7 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     let word = planned(&long);
     assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
     let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
-    assert_eq!(word[0]["at_n"], first, "it stops where it first may");
+    assert_eq!(word[0]["at_n"], first, "it stops as soon as it may");
     assert!(printed.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{printed}");
     assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
 
@@ -135,7 +135,7 @@ fn a_plan_on_files_does_not_change_what_is_recommended() {
             with.2
         })
         .collect();
-    assert!(gaps.iter().any(|gap| *gap < 0.0), "some few have the other sign: {gaps:?}");
+    assert!(gaps.iter().any(|gap| *gap < 0.0), "the sign differs for some small n: {gaps:?}");
 }
 
 /// Regression: both sides used to have the same task, and a plan on probes counted only if some training size had its `n` test sentences.
@@ -154,7 +154,7 @@ fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count(
     };
     let of = |all: &[Value], kind: &str| all.iter().filter(|v| v["kind"] == kind).cloned().collect::<Vec<_>>();
     let planned = |all: &[Value]| {
-        let made = of(all, "comparison").into_iter().find(|v| v["planned"] == true).expect("the plan's comparison");
+        let made = of(all, "comparison").into_iter().find(|v| v["planned"] == true).expect("a comparison of the plan");
         (made["n"].as_u64(), made["final"].as_bool())
     };
     let paired = run("");

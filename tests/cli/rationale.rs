@@ -80,7 +80,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     let v = asked(&probity, &["rationale", &gold, &predictions, "--json", "--k", "gold"]);
     // Both words of the original are found; the partner is scored by its best single set or by the union.
     near(&v, "token_f1", 1.0);
-    assert_eq!((&v["pcc"], v["pcc_total"].as_u64()), (&Value::Null, Some(0)), "ranks alone have no PCC");
+    assert_eq!((&v["pcc"], v["pcc_total"].as_u64()), (&Value::Null, Some(0)), "PCC needs scores, not only ranks");
     let ding = rows.join("ding-koehn.jsonl").display().to_string();
     let v = asked(&probity, &["rationale", &ding, "--json", "--k", "gold", "--system", "sota_verum"]);
     assert!(v["token_f1"].is_f64(), "{v}");

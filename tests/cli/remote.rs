@@ -41,13 +41,13 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     let args = ["run", &spec, "--json", "--session", "tiny", "--remote", "ssh://far", "--send", "rows.jsonl"];
     let there = near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
-    assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
+    assert_eq!(found(&there.stdout), found(&here.stdout), "equal except for times");
     assert_eq!(findings_of(&place.session("tiny").board()), findings_of(&far::read(near.state.path(), "tiny").board()));
     // After the run, the engine ends and the received files are removed. The client does not wait for this.
     until(|| place.engines().is_empty().then_some(()));
     let far = place.session("tiny");
     let recorded = std::fs::read_to_string(place.path().join("sessions/tiny.probity.jsonl")).unwrap();
-    assert!(!recorded.contains(&near.state.path().display().to_string()), "no path of this side went there");
+    assert!(!recorded.contains(&near.state.path().display().to_string()), "no local path was recorded there");
 
     // Commands that need no engine (list, fetch), and requests for engines or sessions that do not exist.
     let errand = |args: &[&str]| near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
@@ -55,7 +55,11 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     assert!(listed.contains("tiny") && listed.contains("session") && listed.contains("done"), "{listed}");
     let fetched = errand(&["remote", "fetch", "ssh://far", "tiny"]);
     assert_eq!(fetched.status.code(), Some(0), "{}", text(&fetched.stderr));
-    assert!(text(&fetched.stdout).contains("tiny-2.probity.jsonl"), "the name was taken: {}", text(&fetched.stdout));
+    assert!(
+        text(&fetched.stdout).contains("tiny-2.probity.jsonl"),
+        "the name was already taken: {}",
+        text(&fetched.stdout)
+    );
     assert!(far::read(near.state.path(), "tiny-2").entries().eq(far.entries()));
     refused(
         &errand(&["remote", "fetch", "ssh://far", "no/such"]),
@@ -84,9 +88,9 @@ fn a_link_that_is_cut_again_and_again_changes_no_number() {
     far.send(Command::Shutdown).unwrap();
     drop(far);
     let session = until(|| Some(place.session("cut")).filter(|_| place.engines().is_empty()));
-    assert_eq!(&findings_of(&session.board()), whole, "its own session is whole as well");
+    assert_eq!(&findings_of(&session.board()), whole, "the remote session is complete too");
     let runs = session.entries().filter(|e| matches!(e.item, Item::Command(Command::Run { .. })));
-    assert_eq!(runs.count(), 1, "no command was carried out twice");
+    assert_eq!(runs.count(), 1, "no command was executed twice");
 }
 
 /// The pause between attempts grows while the link is down, but the user can ask for an attempt at once.
@@ -135,9 +139,9 @@ fn who_leaves_comes_back_to_all_of_it_and_a_second_one_sees_and_does_not_steer()
     });
     let mut board = probity::engine::board::Board::default();
     past.iter().for_each(|entry| entry.fold(&mut board));
-    assert_eq!(&findings_of(&board), far::here(), "everything from the beginning");
+    assert_eq!(&findings_of(&board), far::here(), "all entries from the beginning");
     drop(again);
-    assert_eq!(place.engines(), ["two"], "it waits still");
+    assert_eq!(place.engines(), ["two"], "the engine still waits");
     let near = Probity::new();
     let stop = near.command(&["remote", "stop", "ssh://far", "two"]).env("PROBITY_SSH", place.ssh()).output();
     assert!(text(&stop.unwrap().stdout).contains("two has ended"));
@@ -157,7 +161,7 @@ fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself(
         }
     }
     assert!(told.iter().any(|t| t.contains("no engine killed is running on the remote machine")), "{told:?}");
-    assert!(far.send(Command::ListModels).is_err(), "as a local engine that is gone");
+    assert!(far.send(Command::ListModels).is_err(), "like a local engine that has ended");
     let near = Probity::new();
     let list = near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert!(text(&list.stdout).contains("killed; its session"), "{}", text(&list.stdout));
@@ -198,14 +202,14 @@ fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
 fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
     let place = Place::new();
     let refused = |hello: Hello| match probity::remote::Far::connect(&place.address(), hello, &[]) {
-        Ok(_) => panic!("it was taken"),
+        Ok(_) => panic!("the message was accepted"),
         Err(error) => error.to_string(),
     };
     let device = refused(Hello { device: "gpu9".into(), ..hello("a") });
     assert!(device.starts_with("far: ") && device.contains("gpu9"), "{device}");
     let attach = refused(Hello { want: Want::Attach, ..hello("../../etc") });
     assert!(attach.contains("no engine") && !attach.contains('/'), "{attach}");
-    assert!(place.engines().is_empty(), "nothing is left of what could not start");
+    assert!(place.engines().is_empty(), "no folder is left");
     for noise in
         ["", "GET / HTTP/1.0\r\n\r\n", "PB\u{9}x", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}"]
     {
@@ -213,7 +217,7 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), noise.as_bytes()).unwrap();
         let output = times_out(child);
-        assert!(output.status.success() && output.stdout.len() > 12, "{noise:?}: it says what is wrong");
+        assert!(output.status.success() && output.stdout.len() > 12, "{noise:?}: the problem is reported");
     }
 }
 
@@ -249,7 +253,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     assert!(place.asked().starts_with("--parsable --partition gpu "), "{}", place.asked());
     let script = std::fs::read_to_string(Path::new(&dir).join("submit.sh")).unwrap();
     assert!(script.contains("#SBATCH --partition gpu\n") && script.contains("specs/grid.toml"), "{script}");
-    assert!(!script.contains(&near.state.path().display().to_string()), "no path of this side went there");
+    assert!(!script.contains(&near.state.path().display().to_string()), "no local path is in the script");
     let follow = || errand(&["follow", &dir, "--once"]);
     assert!(text(&follow().stdout).contains("3 of 3 cells done"), "{}", text(&follow().stdout));
 

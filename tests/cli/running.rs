@@ -69,7 +69,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let count = |end: &str| files.iter().filter(|f| f.ends_with(end)).count();
     // Figures for a paper: the trade-off plane, the paper's figures for a method of the run, distance and model behaviour.
     assert_eq!([".png", ".svg", ".csv"].map(count), [7, 7, 7], "{files:?}");
-    assert!(!files.iter().any(|f| f.starts_with('.')), "nothing half-written: {files:?}");
+    assert!(!files.iter().any(|f| f.starts_with('.')), "no unfinished files: {files:?}");
     replays(&probity, &out.join("session.probity.jsonl"), &output.stdout);
 }
 
@@ -78,7 +78,7 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
     let name = session.display().to_string();
     let replay = probity.run(&["replay", &name, "--headless", "--json"]);
     assert_eq!(replay.status.code(), Some(0), "{}", text(&replay.stderr));
-    assert_eq!(finals(&replay.stdout), finals(findings), "to the last digit");
+    assert_eq!(finals(&replay.stdout), finals(findings), "the replay has the same digits");
     let table = text(&probity.run(&["replay", &name, "--headless"]).stdout);
     for word in ["mlp oracle", "FGSM", "INLP", "90 % intervals", "done in"] {
         assert!(table.contains(word), "no `{word}` in {table}");

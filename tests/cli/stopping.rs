@@ -132,7 +132,7 @@ fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         asked.recv_timeout(Duration::from_secs(120)).unwrap();
         std::thread::sleep(Duration::from_millis(100));
-        assert!(child.try_wait().unwrap().is_none(), "{args:?} does not wait");
+        assert!(child.try_wait().unwrap().is_none(), "{args:?} ended early");
         let begun = Instant::now();
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -169,12 +169,12 @@ fn jobs_end_with_the_process_that_started_them_even_if_it_is_killed() {
         running("killed-with-jobs")
     };
     let processes = until(&|n| n == 3);
-    assert_eq!(processes.len(), 3, "the run and its two jobs");
+    assert_eq!(processes.len(), 3, "the run and two jobs");
     let job = processes.iter().find(|pid| **pid != child.id().to_string()).unwrap();
     // A job that has just begun ends with the pipe; only later does the system wake it.
     std::thread::sleep(Duration::from_millis(500));
     assert!(std::process::Command::new("kill").args(["-STOP", job]).status().unwrap().success());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(until(&|n| n == 0), [""; 0], "nothing goes on");
+    assert_eq!(until(&|n| n == 0), [""; 0], "no job is left");
 }

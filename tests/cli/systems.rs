@@ -70,7 +70,7 @@ fn few_tasks_are_taken_as_fixed() {
     let run =
         |first: &str, second: &str, condition: &[&str]| probity.run(&[&["compare", first, second], condition].concat());
     let failed = run(&a, &b, &["--fail-unless", "better by 1"]);
-    assert_eq!(failed.status.code(), Some(3), "4 items of 80 show no point");
+    assert_eq!(failed.status.code(), Some(3), "4 items of 80 do not show one point");
     let c = folder(&probity, "c", 2, |_, i| i % 3 > 0 || i < 30);
     let held = run(&b, &c, &["--fail-if", "worse"]);
     assert_eq!(held.status.code(), Some(3), "{}", text(&held.stderr));
@@ -210,7 +210,7 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
         let row = printed.lines().find(|l| l.contains(" mean over tasks "));
         row.and_then(|row| row.split(']').next()).map(str::to_owned)
     };
-    assert_eq!(row(&based), row(&printed), "the sides keep their places");
+    assert_eq!(row(&based), row(&printed), "each side keeps its column");
     assert!(!printed.contains("open") && printed.contains("undecided"), "{printed}");
     // With a baseline, conditions apply to the systems other than the baseline.
     let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
@@ -308,7 +308,7 @@ fn every_filter_that_both_files_have_is_compared() {
     let all = json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout);
     let seen: Vec<_> = all.iter().map(|v| (v["filter"].as_str().unwrap(), v["only_a"].as_u64().unwrap())).collect();
     assert_eq!(seen, [("strict-match", 8), ("flexible-extract", 0)]);
-    assert_eq!(all[0]["family"], 2, "corrected over both");
+    assert_eq!(all[0]["family"], 2, "corrected over both filters");
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains("metric em (strict-match)"), "{printed}");
     let one = json_lines(&probity.run(&["compare", &a, &b, "--filter", "strict-match", "--json"]).stdout);

@@ -25,7 +25,7 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
         let run = probity.run(&["run", &spec, "--out", &out.display().to_string()]);
         refused(&run, 2, &[name, "already exists", "--force"]);
         assert_eq!(std::fs::read_to_string(out.join(name)).unwrap(), "precious");
-        assert_eq!(names(&out), [name], "no session of a run that never began");
+        assert_eq!(names(&out), [name], "no session for a run that never began");
     }
     refused(&probity.run(&["run", &spec, "--force"]), 2, &["--out"]);
 }
@@ -48,9 +48,9 @@ fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
     let failing = ["--memory-limit", "8M"];
     let second = run(&old, &[&failing[..], &["--force"]].concat());
     assert_eq!(second.status.code(), Some(1), "{}", text(&second.stderr));
-    assert!(contents() == before, "what the first run found stays");
+    assert!(contents() == before, "the earlier results are unchanged");
     let more: Vec<String> = names(&old).into_iter().filter(|n| !all.contains(n)).collect();
-    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "each under its own name");
+    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "both files have a different name");
     assert_eq!(run(&new, &failing).status.code(), Some(1));
     assert_eq!(names(&new), ["findings.jsonl", "session.probity.jsonl"], "no figures");
     assert!(std::fs::read_to_string(new.join("findings.jsonl")).unwrap().contains("the limit is 8.0 MB"));
@@ -72,10 +72,10 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
     assert_eq!(run.status.code(), Some(1), "{stderr}");
     let last = stderr.lines().last().unwrap();
     assert!(last.starts_with("error: ") && last.contains("findings.jsonl"), "{stderr}");
-    assert_eq!(names(&out), ["session.probity.jsonl"], "what was recorded stays");
+    assert_eq!(names(&out), ["session.probity.jsonl"], "the recording is kept");
     // Regression: the warning used to be repeated for every probe that could not be cached.
     for warning in ["a trained probe could not be cached", "not recorded", "without recording"] {
-        assert!(stderr.matches(warning).count() <= 1, "`{warning}` again and again: {stderr}");
+        assert!(stderr.matches(warning).count() <= 1, "`{warning}` is repeated: {stderr}");
     }
 }
 
@@ -102,7 +102,7 @@ fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
     let run = probity.run(&["run", &spec, "--quiet", "--session", "s.probity.jsonl"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let sessions = probity.state.path().join("sessions");
-    assert_eq!(names(&sessions), ["s.probity.jsonl"], "the extension once");
+    assert_eq!(names(&sessions), ["s.probity.jsonl"], "the extension is not repeated");
     let export = |more: &[&str]| {
         let args = [&["export", "s", "--figure", "pareto", "-o", "p.csv"][..], more].concat();
         probity.command(&args).current_dir(probity.state.path()).output().unwrap()
@@ -144,7 +144,7 @@ fn killed_while_writing(mut command: Command, folder: &Path) -> String {
             return name;
         }
         let ended = child.try_wait().unwrap();
-        assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(120), "nothing unfinished: {ended:?}");
+        assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(120), "no unfinished file: {ended:?}");
         std::thread::sleep(Duration::from_micros(200));
     }
 }
@@ -167,10 +167,10 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     // The recording may or may not have begun by then.
     let there: Vec<String> = names(&out).into_iter().filter(|n| n != "session.probity.jsonl").collect();
     assert_eq!(there, left);
-    assert!(!Path::new(&figure).exists(), "no half figure");
+    assert!(!Path::new(&figure).exists(), "no partial figure");
     let exported = probity.run(&[&export[..], &["--force"]].concat());
     assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
-    assert!(out.join(&run).exists() && out.join(&drawn).exists(), "they are young");
+    assert!(out.join(&run).exists() && out.join(&drawn).exists(), "files this recent are kept");
     for name in [&run, &drawn] {
         let file = std::fs::File::open(out.join(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(3700)).unwrap();
@@ -264,7 +264,7 @@ fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     assert_eq!(run.status.code(), Some(1), "{stderr}");
     let last = stderr.lines().last().unwrap();
     assert!(last.contains("no-folder") && last.contains("--no-session"), "{stderr}");
-    assert!(text(&run.stdout).contains("Reliability") || !run.stdout.is_empty(), "it ran to its end all the same");
+    assert!(text(&run.stdout).contains("Reliability") || !run.stdout.is_empty(), "the run finished anyway");
     let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);
     assert_eq!(command.env("PROBITY_STATE_DIR", &blocked).status().unwrap().code(), Some(0));
 }

@@ -297,7 +297,7 @@ fn ledger(a: &str, b: &str) -> LedgerFinding {
 
 /// The answer to a question of the prompts lab.
 pub(crate) fn answered(ticket: u64, generation: u64, question: &lab::Question) -> Event {
-    let lab::Question::Prompts(asked) = question else { panic!("a question to another lab") };
+    let lab::Question::Prompts(asked) = question else { panic!("a question to a different lab") };
     let findings = match asked {
         Asked::Prompt(own) => MODELS
             .iter()

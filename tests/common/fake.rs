@@ -365,7 +365,7 @@ fn about_run(spec: &Spec, ticket: u64, question: &Question) -> Event {
             };
             let asked = spec.methods.iter().find(|m| m.name == request.method);
             let key = asked.map_or_else(|| MethodKey::named(&request.method), |m| m.key());
-            assert_eq!(key, request.key(), "a point of the setup's own method");
+            assert_eq!(key, request.key(), "a point of the method in the setup");
             point(spec, *generation, ticket, request, 500)
         }
         Question::Model { model, what: ModelQuestion::Inspect } => inspected(model),

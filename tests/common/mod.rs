@@ -183,7 +183,7 @@ impl Harness {
             }) => Some((*ticket, *generation, point.clone())),
             _ => None,
         });
-        let (ticket, generation, request) = asked.expect("a point was asked for");
+        let (ticket, generation, request) = asked.expect("a question about a point");
         let spec = ran(&self.state).expect("a run").clone();
         self.event(point(&spec, generation, ticket, &request, n));
     }

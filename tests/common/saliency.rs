@@ -349,7 +349,7 @@ pub(crate) fn scored(finished: bool) -> Vec<Finding> {
 }
 
 pub(crate) fn seen(ticket: u64, generation: u64, question: &lab::Question) -> Event {
-    let lab::Question::Saliency(asked) = question else { panic!("a question to another lab: {question:?}") };
+    let lab::Question::Saliency(asked) = question else { panic!("a question to a different lab: {question:?}") };
     let findings = match asked {
         Asked::Sentence(q) => typed(&q.text, &q.models, &q.methods),
         Asked::Attention(q) => vec![heads(q.sentence.as_deref(), &q.text)],

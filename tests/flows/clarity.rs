@@ -41,8 +41,7 @@ fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     }
 }
 
-/// Regression: after a switch to the other oracle, the answer used to stay that of the first oracle, and the strength changed without
-/// notice.
+/// Regression: after a switch to the other oracle, the answer of the first oracle used to stay, and the strength changed without notice.
 #[test]
 fn answer_list_and_strength_are_by_the_oracle_on_the_screen() {
     for size in [(120, 40), (80, 24)] {

@@ -89,7 +89,11 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     h.keys("t p");
     assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
     h.keys("t x t p");
-    assert!(h.screen().contains("preregistered") && !planned(&h), "the other way round is the same: {}", h.screen());
+    assert!(
+        h.screen().contains("preregistered") && !planned(&h),
+        "swapped sides count as the same comparison: {}",
+        h.screen()
+    );
     // A different seed generates new sentences, which have not been seen.
     h.state.screens.power.spec.seed = 7;
     h.keys("t p");
@@ -119,26 +123,26 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     h.focus(probity::tui::setup::PANE);
     h.row("test.alpha");
     h.slide().keys("h");
-    assert!(planned(&h), "nothing has been seen yet");
+    assert!(planned(&h), "no results have been seen yet");
     h.slide().keys("l");
     for finding in compared() {
         h.event(Event::Finding { generation: 2, finding: Box::new(finding) });
     }
     h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 9.5 });
-    assert!(planned(&h), "the same again is what was planned");
+    assert!(planned(&h), "the same comparison is still planned");
     for row in ["test.alpha", "test.margin", "test.by", "interval.level"] {
         h.row(row);
         h.slide().keys("l");
         assert!(!planned(&h) && h.screen().contains("not count as planned"), "{row}: {}", h.screen());
         h.slide().keys("h");
-        assert!(planned(&h), "{row}: back at what was planned");
+        assert!(planned(&h), "{row}: the planned value is restored");
     }
     // The target power does not affect the test, and a different seed generates different sentences.
     h.row("test.target");
     h.slide().keys("l");
     assert!(planned(&h));
     h.state.screens.power.spec.seed += 1;
-    assert!(planned(&h), "other sentences");
+    assert!(planned(&h), "different sentences");
 }
 
 /// Regression: a different seed, which only reorders a file's items, used to allow a new plan. The command shown for an answer with a
@@ -237,7 +241,7 @@ fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     let (ticket, generation, target) = asked(&h.slide().keys("l"));
     let terms = Adjust { alpha: 0.05, target, margin: 0.02, pilot: Some(300) };
     let shown = |h: &Harness| h.state.screens.power.shown.comparison().unwrap().n;
-    assert_eq!(shown(&h), 256, "what the run reported, until the engine has answered");
+    assert_eq!(shown(&h), 256, "the run's own result, until the engine has answered");
     let spec = terms.of(&probity::lab::power::Spec::shipped());
     h.event(answered(&spec, generation, ticket, 300));
     assert_eq!(shown(&h), 300, "{}", h.screen());

@@ -47,7 +47,7 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
     for part in ["3 unreadable; 1 blank", "notes.txt", "train 8000", "largest uncorrelated subset: 4631", "phi 0.000"] {
         assert!(screen.contains(part), "no {part} in\n{screen}");
     }
-    assert!(screen.contains("run of bert-mini: 4391 of 4560 oracle"), "the run had these examples\n{screen}");
+    assert!(screen.contains("run of bert-mini: 4391 of 4560 oracle"), "the run's examples are listed\n{screen}");
     h.lab().spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
     let effects = h.keys("j t d");
     let request = asked(&effects);
@@ -59,13 +59,13 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
         assert!(screen.contains(part), "no {part} in\n{screen}");
     }
     h.keys("k");
-    assert!(!h.screen().contains("84 dropped"), "the other set was not examined");
+    assert!(!h.screen().contains("84 dropped"), "the other set has not been examined");
 }
 
 #[test]
 fn a_set_that_is_added_joins_the_list_with_its_rows() {
     let mut h = added();
-    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor goes there");
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor is on the added set");
     h.event(common::held(TICKET));
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     assert!(h.screen().contains("12,000  plain JSON lines"), "{}", h.screen());
@@ -83,7 +83,7 @@ fn a_set_that_cannot_be_read_says_why_in_its_pane_and_in_the_notices() {
     assert!(h.state.notices().iter().any(|n| n.problem.r#where == FOLDER));
     h.keys("enter");
     h.event(common::held(TICKET + 1));
-    assert!(!h.screen().contains("half a row"), "once it is mended the failure is forgotten");
+    assert!(!h.screen().contains("half a row"), "the failure disappears once the file is repaired");
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
     assert!(matches!(sent(&effects)[..], [Command::Withdraw { topic: Topic::Data }]) && !quits(&effects));
     h.event(common::answer(TICKET, DataAnswer::Stopped));
     assert!(h.screen().contains("cancelled"), "{}", h.screen());
-    assert!(h.state.view.toast.is_none(), "it has been cancelled");
+    assert!(h.state.view.toast.is_none(), "the question was cancelled");
     let effects = h.keys("t d");
-    assert_eq!(asked(&effects).set, "agreement", "it can be asked again");
+    assert_eq!(asked(&effects).set, "agreement", "the question can be asked again");
     h.keys("ctrl-c");
-    assert!(!quits(&h.keys("ctrl-c")), "a second time neither quits nor asks");
+    assert!(!quits(&h.keys("ctrl-c")), "a second press neither quits nor asks");
 }
 
 #[test]
@@ -181,5 +181,9 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     mouse(&mut h, 5, 3);
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"));
     mouse(&mut h, 5, 30);
-    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"), "there is nothing");
+    assert_eq!(
+        data_screen::under_cursor(&h.state).as_deref(),
+        Some("agreement"),
+        "a click on an empty row does nothing"
+    );
 }

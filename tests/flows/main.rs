@@ -87,9 +87,9 @@ fn the_slider_moves_at_once_and_asks_for_its_value() {
     let (ticket, p) = point(sent(&effects)[0]).unwrap();
     assert_eq!((ticket, p.value), (next, 0.136));
     let readout = readout(&h.state).unwrap();
-    assert!(readout.exact && readout.point.value.value == 0.136, "the curve knows the value already");
+    assert!(readout.exact && readout.point.value.value == 0.136, "the curve has this value already");
     h.keys(&"shift-right ".repeat(20));
-    assert!(h.slide().keys("l").is_empty(), "at the end of the track nothing is asked");
+    assert!(h.slide().keys("l").is_empty(), "at the end of the track no question is sent");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_point_on_fewer_examples_does_not_replace_the_curve() {
     h.slide().keys("l");
     h.answer(500);
     assert_eq!(readout(&h.state).unwrap().point.n, 2400);
-    assert_eq!(example(&h.state).unwrap().value.value, 0.136, "the example is of the latest answer");
+    assert_eq!(example(&h.state).unwrap().value.value, 0.136, "the example belongs to the latest answer");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn another_method_is_drawn_without_a_new_run() {
     let effects = h.keys("m");
     let p = only_point(&effects);
     let best = optimum(&h.state).unwrap();
-    assert_eq!((p.method.as_str(), p.value), ("fgsm", best), "an untouched marker is at the best");
+    assert_eq!((p.method.as_str(), p.value), ("fgsm", best), "an unmoved marker is at the best strength");
     assert!(!setup::changed(&h.state));
     h.keys("M M M");
     assert_eq!(h.lab().method, "alterrep");
@@ -152,7 +152,7 @@ fn every_method_keeps_its_own_slider() {
 fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
     let mut h = Harness::running(120, 40);
     h.row("site.layer");
-    assert!(h.slide().keys("h").is_empty(), "a change alone runs nothing");
+    assert!(h.slide().keys("h").is_empty(), "a change alone starts nothing");
     assert!(setup::changed(&h.state));
     assert_eq!(h.lab().spec.site.layer, LayerRef::At(3));
     let effects = h.keys("r j enter");
@@ -172,7 +172,7 @@ fn a_changed_setup_can_be_taken_back() {
     h.keys("u u");
     assert_eq!(h.lab().spec, before);
     h.keys("U U");
-    assert!(setup::changed(&h.state), "and made again");
+    assert!(setup::changed(&h.state), "the changes are made again");
 }
 
 #[test]
@@ -259,12 +259,12 @@ fn quitting_while_a_run_is_in_progress_asks_first() {
     assert!(!quits(&h.keys("q")));
     assert_eq!(h.state.popup_name(), Some("quit"));
     assert!(!quits(&h.keys("j j enter")), "back");
-    assert!(quits(&h.keys("q j enter")), "at once");
+    assert!(quits(&h.keys("q j enter")), "quits at once");
     let mut h = Harness::running(120, 40);
     let effects = h.keys("q enter");
     assert!(matches!(sent(&effects)[..], [Command::Cancel { .. }]) && !quits(&effects));
     let finished = Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 3.0 };
-    assert!(quits(&h.event(finished)), "once the run has stopped");
+    assert!(quits(&h.event(finished)), "quits once the run has stopped");
     assert!(quits(&Harness::finished(120, 40).keys("q")));
 }
 
@@ -287,7 +287,7 @@ fn digits_choose_the_lab_and_type_into_an_opened_slider() {
     h.keys("2");
     h.row("view.strength");
     h.keys("5");
-    assert_eq!(h.state.view.screen, models_screen::ID, "also from a slider");
+    assert_eq!(h.state.view.screen, models_screen::ID, "from a slider too");
     h.keys("2 enter . 5 enter");
     assert_eq!((marker(&h.state), h.state.view.screen), (0.5, interventions::ID));
     h.keys("enter 5 0 0");
@@ -309,7 +309,7 @@ fn a_pasted_name_is_made_harmless() {
     h.act(Action::Named(Ok("my-session".into())));
     assert_eq!(h.state.recording, Recording::On("my-session".into()));
     h.act(Action::Paste("q".repeat(100_000)));
-    assert!(h.state.view.entry.is_none(), "outside a text field a paste does nothing");
+    assert!(h.state.view.entry.is_none(), "outside a text field, a paste has no effect");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn export_writes_the_focused_figure_and_says_where() {
         other => panic!("{other:?}"),
     };
     assert_eq!(style(&h.keys("x j space enter")), "paper");
-    assert_eq!(style(&h.keys("x enter")), "paper", "the last choice");
+    assert_eq!(style(&h.keys("x enter")), "paper", "the last choice is kept");
     let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
     h.act(Action::Exported(Ok(Exported::Wrote(paths))));
     assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));
@@ -436,7 +436,7 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     assert_eq!(h.state.view.screen, interventions::ID);
     let keys = h.screen().lines().last().and_then(|l| l.split_once("? help").map(|(before, _)| before.chars().count()));
     mouse(&mut h, MouseKind::Press, keys.unwrap() as u16 + 2, 39);
-    assert_eq!(h.state.popup_name(), Some("help"), "the keys begin with help");
+    assert_eq!(h.state.popup_name(), Some("help"), "the list of keys begins with help");
     let mut folded = Harness::finished(80, 24);
     let tabs = folded.screen().lines().position(|l| l.starts_with(" Settings")).unwrap();
     mouse(&mut folded, MouseKind::Press, 2, tabs as u16);
@@ -495,5 +495,5 @@ fn a_lost_engine_and_a_lost_recording_are_said() {
     let problem = Problem { what: "disk full".into(), r#where: "session".into(), hint: "make room".into() };
     h.act(Action::RecordingFailed(problem));
     assert!(h.screen().contains("recording stopped"));
-    assert_eq!(h.state.board.notices.len(), 0, "the board knows nothing but commands and events");
+    assert_eq!(h.state.board.notices.len(), 0, "the board contains only commands and events");
 }

@@ -34,7 +34,7 @@ fn added() -> Harness {
 #[test]
 fn i_inspects_and_c_checks_the_model_under_the_cursor() {
     let mut h = Harness::finished(120, 40);
-    assert!(h.keys("a").is_empty(), "the key means nothing in the other lab");
+    assert!(h.keys("a").is_empty(), "the key has no effect in the other lab");
     let effects = h.keys("5 j enter");
     asks(&effects, "gpt2-mini".into(), ModelQuestion::Inspect);
     assert!(h.screen().contains("loading"), "{}", h.screen());
@@ -46,15 +46,15 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
     let screen = h.screen();
     assert!(screen.contains("1 of 3 quantities deviate") && screen.contains("FAIL"), "{screen}");
     h.keys("k");
-    assert!(!h.screen().contains("FAIL"), "another model has not been checked");
+    assert!(!h.screen().contains("FAIL"), "the other model has not been checked");
 }
 
 #[test]
 fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     let mut h = added();
-    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor goes there");
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor is on the added model");
     h.keys("space");
-    assert!(!h.lab().spec.models.contains(&FOLDER.to_owned()), "not before it is loaded");
+    assert!(!h.lab().spec.models.contains(&FOLDER.to_owned()), "not before the model is loaded");
     h.event(common::inspected(FOLDER));
     assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     h.keys("space");
@@ -126,5 +126,9 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     mouse(&mut h, 5, 3);
     assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"));
     mouse(&mut h, 5, 20);
-    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"), "there is nothing");
+    assert_eq!(
+        models_screen::under_cursor(&h.state).as_deref(),
+        Some("bert-mini"),
+        "a click on an empty row does nothing"
+    );
 }

@@ -36,7 +36,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     h.event(common::ready());
     h.event(common::models());
     let mut hands = Hands { h, pressed: 0 };
-    // An answer is readable without pressing a key: that of a recorded example. One key starts the user's own run.
+    // The answer of a recorded example is readable without pressing a key. One key starts the user's own run.
     hands.sees("Probity shows how far a probe");
     hands.sees("Can the subject number be changed in bert-mini");
     hands.sees("Best at ");

@@ -126,7 +126,7 @@ fn the_loop_draws_records_and_quits() {
 #[test]
 fn an_idle_loop_draws_nothing() {
     let (_, _, _, frames) = looped(Tape::default(), &[(300, "ctrl-c"), (300, "z"), (300, "z"), (0, "q")]);
-    assert_eq!(frames[2] - frames[1], 1, "one frame for one key, and none while nothing happens");
+    assert_eq!(frames[2] - frames[1], 1, "one frame per key, and none while nothing happens");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
     let (board, reason, screen, _) = looped(tape, &keys[..5]);
     assert_eq!(reason, ExitReason::InputClosed);
     assert!(screen.contains("replay first"), "{screen}");
-    assert!(board.running(), "the live run goes on beneath");
+    assert!(board.running(), "the live run continues in the background");
     assert_eq!(fold(&record.borrow()), board, "nothing of the replay is recorded");
     let (_, reason, screen, _) = looped(Tape::default(), &keys);
     assert_eq!(reason, ExitReason::InputClosed, "leaving the replay does not end the program");
@@ -191,7 +191,7 @@ fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
     assert_eq!(fold(&record.borrow()), board);
     let replay = replayed(&record.borrow(), 120, 40);
     assert_eq!(replay.state.board, board);
-    assert!(replay.state.queue.is_empty(), "a replay has nothing that waits: it plays what began");
+    assert!(replay.state.queue.is_empty(), "nothing waits in a replay: only started runs are recorded");
 }
 
 #[test]

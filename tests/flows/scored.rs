@@ -38,7 +38,7 @@ fn every_key_of_an_own_sentence_asks_and_only_the_latest_answer_is_shown() {
     let before = h.effects.len();
     h.keys("o");
     h.typed("A dog [MASK");
-    assert!(h.effects.len() == before, "nothing is asked without a mask");
+    assert!(h.effects.len() == before, "without a mask, no question is sent");
     let Some(Asked::Sentence(q)) = asked(&h.keys("]")) else { panic!() };
     assert_eq!(
         (q.text.as_str(), &q.models[..], &q.methods[..]),
@@ -54,13 +54,13 @@ fn every_key_of_an_own_sentence_asks_and_only_the_latest_answer_is_shown() {
     assert!(line(&screen, "typed ").contains("dog") && screen.contains("A dog [MASK] !"), "{screen}");
     h.keys("enter t s");
     let Some(Asked::Sentence(q)) = asked(&h.effects) else { panic!() };
-    assert_eq!(q.methods, ["attention", "integrated_gradients"], "what is laid beside is asked too");
+    assert_eq!(q.methods, ["attention", "integrated_gradients"], "the method shown for comparison is requested too");
     answer_latest(&mut h);
     h.focus(SENTENCES);
     h.keys("j");
-    assert!(h.screen().contains("法国"), "moving on leaves the own sentence");
+    assert!(h.screen().contains("法国"), "moving on leaves the user's own sentence");
     h.keys("o");
-    assert!(h.screen().contains("A dog [MASK] !"), "the last one is there to be edited");
+    assert!(h.screen().contains("A dog [MASK] !"), "the last sentence can be edited");
     h.keys("ctrl-u");
     h.typed("no mask");
     assert!(h.keys("enter").is_empty());
@@ -80,7 +80,7 @@ fn an_edited_sentence_stands_below_what_it_was_and_is_left_by_a_key() {
     let screen = h.screen();
     let (above, below) = (line(&screen, "before "), line(&screen, "typed "));
     let at = |line: &str| line.find("cabinet").map(|i| line[..i].chars().count());
-    assert_eq!(at(above), at(below), "aligned token to token\n{screen}");
+    assert_eq!(at(above), at(below), "aligned by token\n{screen}");
     h.keys("esc t b");
     assert!(h.screen().contains("dispens"), "{}", h.screen());
 }
@@ -134,7 +134,7 @@ fn the_cursor_tells_score_rank_and_sub_words_and_keeps_its_place_across_strips()
         told(&h)
     );
     h.keys("j");
-    assert!(told(&h).contains("rank "), "the partner's `keys` is below: {}", h.screen());
+    assert!(told(&h).contains("rank "), "the partner's `keys` is missing below: {}", h.screen());
     h.keys("l l l l l l l l l l");
     assert!(h.screen().contains(" .: "), "{}", h.screen());
 }
@@ -199,7 +199,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     assert!(!quits(&h.keys("q")));
     assert!(h.screen().contains("Not saved: the marks of 1 sentence"), "{}", h.screen());
     assert!(!quits(&h.keys("j j enter")), "back");
-    assert!(!quits(&h.keys("ctrl-c")), "it never quits");
+    assert!(!quits(&h.keys("ctrl-c")), "the program did not quit");
     h.keys("esc");
     h.keys("1 q enter");
     assert!(h.screen().contains("save marks to"), "{}", h.screen());
@@ -213,7 +213,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     h.act(Action::Loaded(ID, Ok(vec![(**document).clone()])));
     assert!(h.screen().contains("1 sentence was read, replacing 1 of yours"), "{}", h.screen());
     h.keys("space");
-    assert!(!quits(&h.keys("q")) && quits(&h.keys("j enter")), "without saving");
+    assert!(!quits(&h.keys("q")) && quits(&h.keys("j enter")), "quits without saving");
 }
 
 #[test]

@@ -468,7 +468,7 @@ fn the_expected_values_that_are_broken_above_are_read_when_they_are_not() {
     std::fs::write(dir.path().join("expected.json"), full).unwrap();
     std::fs::write(dir.path().join("expected.safetensors"), tensors).unwrap();
     let stopped = check(model(), dir.path(), &mut NoPulse).unwrap_err().to_string();
-    assert!(stopped.contains("overwrite_mid.last_hidden_state"), "the last entry that is read: {stopped}");
+    assert!(stopped.contains("overwrite_mid.last_hidden_state"), "the last entry that is checked: {stopped}");
 }
 
 #[test]

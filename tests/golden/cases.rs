@@ -1,4 +1,4 @@
-//! Model folders that used to be refused or to give wrong predictions, with the correct values (`PROBITY_CASES`).
+//! Model folders that used to be rejected or to give wrong predictions, with the correct values (`PROBITY_CASES`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -161,7 +161,7 @@ fn only_texts_with_ids_beyond_the_embeddings_are_refused(root: &Path) {
     assert!(model.forward(&model.batch(&["The dogs"]).unwrap(), &Plan::default()).is_ok());
 }
 
-/// The reference has no values for these two models, because transformers found no mask token in their tokenizers.
+/// The reference has no values for these two models, because transformers did not find a mask token in their tokenizers.
 fn modernbert_and_deberta_load_as_transformers_writes_them(root: &Path) {
     for name in ["modernbert5", "deberta5"] {
         let model = load(&root.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));

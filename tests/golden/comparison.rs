@@ -134,7 +134,7 @@ fn power_over_a_grid_and_required_n(dir: &Path) {
         report.close64("power there", &there, &wanted, 1e-9);
         let wanted = ["type_m_at_n_first", "type_s_at_n_first"].map(|key| number(&case[key]));
         let first = at(got.first);
-        report.close64("errors of size and sign there", &[first.type_m.unwrap(), first.type_s.unwrap()], &wanted, 1e-9);
+        report.close64("type M and type S errors", &[first.type_m.unwrap(), first.type_s.unwrap()], &wanted, 1e-9);
     }
     report.finish();
 }

@@ -111,7 +111,7 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
         (relations, out) = (relations + 1, out + here);
     }
     let split = number(&doctor["findings"]["multi_token"]["count"]);
-    say!("{relations} relations, {out} facts left out, {long} of them as too long, {split} words of several tokens");
+    say!("{relations} relations, {out} facts left out, {long} of them too long, {split} multi-token words");
     assert!(relations > 30 && out - long <= split);
 }
 

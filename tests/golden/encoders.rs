@@ -43,7 +43,7 @@ fn sentence_vectors_are_those_of_the_reference(root: &Path) {
         let pooled = |over| model.sentence_vectors_at(&texts, model.top(), Pooling::plain(over)).unwrap().data;
         report.close("mean over tokens", &pooled(PoolOver::Mean), &mean.data, HIDDEN);
         let own = model.sentence_vectors(&texts).unwrap().data;
-        report.close("as the folder says", &own, &want.get("sentence_embedding").data, HIDDEN);
+        report.close("as the folder specifies", &own, &want.get("sentence_embedding").data, HIDDEN);
         report.close("pooler", &pooled(PoolOver::Pooler), &want.get("pooler_output").data, HIDDEN);
         // Pooling by the first token gives that token's hidden state at every layer.
         let hidden = want.series("hidden_states.");
@@ -140,7 +140,7 @@ fn word_vectors_beside_the_encoder_give_the_same(fixtures: &Path) {
     let outside = load(beside.path());
     let texts = texts(&dir);
     assert_eq!(inside.sentence_vectors(&texts).unwrap(), outside.sentence_vectors(&texts).unwrap());
-    assert_ne!(inside.hash(), outside.hash(), "other files, another identity");
+    assert_ne!(inside.hash(), outside.hash(), "different word vectors have a different hash");
     std::fs::remove_file(beside.path().join("glove.txt")).unwrap();
     let said = Model::load(&ModelSource::Dir(beside.path().to_owned()), device()).err().unwrap().to_string();
     assert!(said.contains("no glove.txt") && said.contains("word_vectors"), "{said}");

@@ -231,7 +231,11 @@ impl Case {
             self.top5(report);
         } else {
             let refused = self.model.forward(&self.batch, &Plan::default().logits_at(Sites::All));
-            report.holds("no head is said", matches!(refused, Err(ModelError::NoHead { .. })), String::new());
+            report.holds(
+                "a missing head is reported",
+                matches!(refused, Err(ModelError::NoHead { .. })),
+                String::new(),
+            );
         }
         if let Some(want) = self.want.find("mean_pooled") {
             let pooled = self.mean_pooled(trace.get(self.hidden_point(self.layers())).unwrap());
@@ -371,7 +375,7 @@ impl Case {
                 }
             }
         }
-        report.equal("tokens ranked otherwise by integrated gradients", &swapped, &0);
+        report.equal("tokens ranked differently by integrated gradients", &swapped, &0);
         if let Some(want) = self.want.find("ig_probability.trapezoid.sum") {
             let full = self.path_gradient(steps, |n| match self.scalar_over(n) {
                 Scalar::Logit(t) => Scalar::Probability(t),

@@ -155,7 +155,7 @@ fn listing(dir: &Path, model: &Model, report: &mut Report) {
     let stored: usize = file.iter().map(|(_, t)| t.shape().iter().product::<usize>()).sum();
     report.equal("parameters", &listed.parameter_count(), &stored);
     let mut notices = model.notices();
-    // The tokenizer of these folders is not the one that transformers builds for each class.
+    // In these folders, transformers builds a tokenizer from the class, which differs from `tokenizer.json`.
     notices.retain(|notice| !notice.what.starts_with("tokenizer.json is used, but transformers 5 replaces"));
     report.equal("notices", &notices, &Vec::new());
 }

@@ -138,8 +138,8 @@ fn our_executors_and_candle_transformers_agree(root: &Path) {
     reports.into_iter().for_each(Report::finish);
 }
 
-/// The library's DistilBERT always uses the tanh approximation of GELU, whatever the file specifies, which deviates by 7e-3. Ours is set to
-/// use it too, so that everything else can be compared.
+/// The library's DistilBERT always uses the tanh approximation of GELU, regardless of the file, which deviates by 7e-3. Ours is set to use
+/// it too, so that everything else can be compared.
 fn approximating(dir: &Path) -> Option<tempfile::TempDir> {
     let mut config: serde_json::Value = super::common::json(&dir.join("config.json"));
     if config["model_type"] != "distilbert" || config["activation"] != "gelu" {

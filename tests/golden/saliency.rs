@@ -294,7 +294,7 @@ fn hand_made_rationales(dir: &Path) {
     let (mut gathered, mut rows) = (Gathered::default(), Vec::new());
     let set = Set::open(&dir.join("instances.jsonl")).unwrap();
     set.rows(&mut |_, row, _| {
-        let Row::Rationale(r) = row.into_owned() else { panic!("another kind of row") };
+        let Row::Rationale(r) = row.into_owned() else { panic!("not a rationale row") };
         rows.push(r);
         ControlFlow::Continue(())
     })
@@ -332,8 +332,8 @@ fn hand_made_rationales(dir: &Path) {
         &(whole.originals, whole.pairs, whole.missing, found.left_out.is_empty()),
         &(20, 25, 0, true),
     );
-    report.close64("F1 of gold itself", &[whole.token_f1.unwrap().mean], &[1.0], 1e-12);
-    report.equal("pairs that PCC is made of", &whole.pcc_total, &aligned);
+    report.close64("F1 of the gold rationales themselves", &[whole.token_f1.unwrap().mean], &[1.0], 1e-12);
+    report.equal("pairs used for PCC", &whole.pcc_total, &aligned);
     report.finish();
 }
 

@@ -1,5 +1,5 @@
-//! Tokens as printed by `probity models tokens`: they must be those of the reference, in columns aligned by display width (Chinese
-//! characters are wide).
+//! Tokens as printed by `probity models tokens`: they must equal the reference's, in columns aligned by display width (Chinese characters
+//! are wide).
 
 use std::path::Path;
 use std::process::Command;

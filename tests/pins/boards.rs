@@ -43,7 +43,7 @@ pub(super) fn figures(lab: &dyn Lab, run: &Run, board: &Board) -> BTreeMap<Strin
     let mut figures = BTreeMap::new();
     for figure in lab.figures(&run.results, engine) {
         let key = figure.name.clone();
-        assert!(figures.insert(key, figure).is_none(), "two figures of one name");
+        assert!(figures.insert(key, figure).is_none(), "two figures with the same name");
     }
     for asked in figures_of(lab) {
         let Ok(figure) = lab.figure(&asked, &Details::default(), &run.results, engine) else { continue };

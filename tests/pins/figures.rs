@@ -93,7 +93,7 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
     assert_eq!(named("prompts", "preference").y.range, Some((0.0, 1.0)));
     // Regression: points used to lie on the frame.
     assert_eq!(named("saliency", "f1-ratio").x.range, Some((0.0, 0.5)));
-    // Regression: half of an axis used to be empty, and no rule showed that .5 is the least possible rank consistency of two models.
+    // Regression: half of an axis used to be empty, and no line marked .5, the least possible rank consistency of two models.
     assert!(named("saliency", "right-wrong").y.range.is_some_and(|(lo, hi)| hi - lo < 1.0));
     for name in ["consistency", "consistency-published", "curve"] {
         let least = |l: &Layer| matches!(l, Layer::Rule(rule) if rule.at == 0.5 && !rule.upright);
@@ -121,7 +121,7 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
         ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),
         ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
-        // A ring stood at the mean of two training runs, and the caption did not say which intervals are drawn.
+        // Regression: a ring used to be at the mean of two training runs, and the caption did not state which intervals are drawn.
         ("agreement", "pareto", "of the rings, the knee and the ends of the front"),
         ("interventions", "pareto", "Marks and rings are means of two training runs"),
         ("prompts", "turned-published", "31 of 32 relations by the text (drawn), on 30 by the result files"),

@@ -46,7 +46,9 @@ impl List {
         let pinned: Vec<(&str, &str)> = text.lines().map(|line| line.split_once("  ").unwrap_or((line, ""))).collect();
         let now: Vec<(&str, &str)> = self.0.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         if let Some(report) = differences(&pinned, &now) {
-            panic!("tests/pins/{name} differs:\n{report}If this change is meant, run the test with {VARIABLE}=write.");
+            panic!(
+                "tests/pins/{name} differs:\n{report}If the change is intended, run the test with {VARIABLE}=write."
+            );
         }
     }
 }

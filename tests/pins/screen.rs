@@ -30,7 +30,7 @@ fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
     }
     h.row("task.examples");
     h.slide().keys("l");
-    assert_eq!(changed(&h).len(), 1, "back where it was");
+    assert_eq!(changed(&h).len(), 1, "the restored value no longer counts as changed");
     assert!(!drawn(&h, &rows[0].1) && drawn(&h, &rows[1].1), "{}", h.screen());
     h.keys("u u u");
     assert!(changed(&h).is_empty() && !setup::changed(&h.state));

@@ -54,7 +54,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     second.sees("INLP");
     second.press("q");
     assert_eq!(second.ended(), 0);
-    assert_eq!(there.engines(), 1, "who only sees ends nothing");
+    assert_eq!(there.engines(), 1, "a client that only watches cannot end the engine");
 
     let pid = first.child.process_id().unwrap().to_string();
     assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
@@ -77,7 +77,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     }
     let begun = std::time::Instant::now();
     while there.engines() > 0 {
-        assert!(begun.elapsed() < super::PATIENCE, "the engine goes on after its screen was quit");
+        assert!(begun.elapsed() < super::PATIENCE, "the engine did not end after its screen was closed");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
@@ -103,7 +103,7 @@ fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
     assert_eq!((count(&printed, "\"whole\":"), count(&printed, "\"command\":\"run\"")), (1, 1), "{printed}");
     assert!(count(&printed, "\"event\":\"finding\"") > 5, "{printed}");
     let rest = run(&["follow", &dir, "--once", "--json", "--found=1-2"]);
-    assert_eq!(rest.lines().count(), 1, "a cell that is known is not printed again: {rest}");
+    assert_eq!(rest.lines().count(), 1, "a known cell is not printed again: {rest}");
 
     let mut screen = there.screen(&["--follow", &dir]);
     screen.sees("2 cells: 1 done, 0 running, 0 failed, 1 waiting");

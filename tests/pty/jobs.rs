@@ -85,7 +85,7 @@ impl Screen {
                 && s.mouse_protocol_mode() == vt100::MouseProtocolMode::None
                 && last == "ready>"
         });
-        // What an earlier check printed would be taken for the answer.
+        // Clears the output of an earlier check, which could be mistaken for the answer.
         self.press("clear\n");
         self.until("an empty screen", |s| s.contents().trim() == "ready>");
         self.press("stty -a; echo over\n");
@@ -202,7 +202,7 @@ fn a_session_that_began_outside_the_container_is_no_reason_to_end() {
     let apart = ["--pid", "--fork", "--kill-child"];
     let allowed = std::process::Command::new("unshare").args(apart).arg("true").output();
     if !allowed.is_ok_and(|o| o.status.success()) {
-        eprintln!("not tried: no process namespace can be made here");
+        eprintln!("skipped: no process namespace can be created here");
         return;
     }
     let inside = format!("unshare {} \"$PROBITY\" replay s", apart.join(" "));

@@ -81,7 +81,7 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
         }
         if begun.elapsed() > PATIENCE {
             child.kill().unwrap();
-            panic!("it does not end");
+            panic!("the program does not end");
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -91,7 +91,7 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
 fn soon(child: &mut (dyn Child + Send + Sync), after: &str) -> (u32, f64) {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < PATIENCE, "it does not end after {after}");
+        assert!(begun.elapsed() < PATIENCE, "the program does not end after {after}");
         std::thread::sleep(Duration::from_millis(10));
     }
     (child.wait().unwrap().exit_code(), begun.elapsed().as_secs_f64())
@@ -327,7 +327,7 @@ fn a_killed_run_leaves_a_session_that_replays() {
     let path = screen.session();
     let begun = Instant::now();
     while !Session::read(&path).is_ok_and(|session| recorded(&session)) {
-        assert!(begun.elapsed() < PATIENCE, "nothing is recorded while it runs");
+        assert!(begun.elapsed() < PATIENCE, "nothing was recorded during the run");
         std::thread::sleep(Duration::from_millis(20));
     }
     let pid = screen.child.process_id().unwrap().to_string();
@@ -355,7 +355,7 @@ fn a_terminal_that_hangs_up_ends_the_program() {
         // The reader thread has a copy of the master, so the signal of a closed window must be sent explicitly.
         let pid = child.process_id().unwrap().to_string();
         std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap();
-        assert!(begun.elapsed() < PATIENCE, "it goes on without a terminal");
+        assert!(begun.elapsed() < PATIENCE, "the program continues without a terminal");
         std::thread::sleep(Duration::from_millis(100));
     }
     drop(folder);

@@ -117,7 +117,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         if screen.child.try_wait().unwrap().is_some() {
             break;
         }
-        assert!(begun.elapsed() < super::PATIENCE, "it goes on after {keys:?}:\n{}", screen.text());
+        assert!(begun.elapsed() < super::PATIENCE, "the program continues after {keys:?}:\n{}", screen.text());
         // The terminal may already be closed.
         let _ = screen.keys.write_all(key.as_bytes());
         std::thread::sleep(Duration::from_millis(60));
@@ -146,7 +146,7 @@ fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
     let path = if headless { screen.folder.path().join("out/session.probity.jsonl") } else { screen.session() };
     let losses = Session::read(&path).unwrap().losses;
     assert!(losses.damaged == 0 && losses.unknown == 0, "{losses:?}");
-    assert!(!screen.folder.path().join("out/findings.jsonl").exists(), "half a run is not a result");
+    assert!(!screen.folder.path().join("out/findings.jsonl").exists(), "an unfinished run has no result file");
     None
 }
 
@@ -161,6 +161,6 @@ fn torture() {
         *entry = (entry.0 + 1, entry.1.max(seconds.unwrap_or(0.0)));
     }
     for (blow, (count, seconds)) in longest {
-        println!("{blow}: {count} rounds, longest {seconds:.2} s to the end");
+        println!("{blow}: {count} rounds, at most {seconds:.2} s until the end");
     }
 }

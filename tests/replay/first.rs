@@ -69,7 +69,7 @@ fn lines(board: &Board) -> Vec<String> {
 fn a_recording_replays_to_its_numbers_and_to_no_others() {
     let table = std::fs::read_to_string(fixture("first.tsv")).unwrap();
     let mut expected: Vec<Vec<Cell<'_>>> = table.lines().filter(|l| !l.starts_with('#')).map(cells).collect();
-    assert_eq!(expected.len(), 338, "the table is whole");
+    assert_eq!(expected.len(), 338, "the table is complete");
     let lines = lines(&board());
     for line in &lines {
         let got = cells(line);

@@ -133,7 +133,7 @@ fn the_screen_of_a_replay_has_the_live_board() {
         replay.act(Action::Played(Step::Entry(Box::new(Entry { t: 0.0, item }))));
     }
     assert_eq!(replay.state.board, live.state.board);
-    assert!(replay.effects.is_empty(), "a replay asks nothing of an engine: {:?}", replay.effects);
+    assert!(replay.effects.is_empty(), "a replay sends nothing to an engine: {:?}", replay.effects);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn every_shipped_session_opens_and_shows_its_answer() {
         let run = board.runs.last().unwrap();
         let lab = run.job.spec.lab();
         // The spec is in the format that this program writes, so its hash is current.
-        assert_eq!(run.job.spec.hash(), run.job.spec_hash, "{name} is current");
+        assert_eq!(run.job.spec.hash(), run.job.spec_hash, "{name}: the spec hash is current");
         let lines = by_id(lab).answer(&run.results, &run.job.spec).lines();
         let first = lines.first().unwrap_or_else(|| panic!("{name} has no answer"));
         let position = Some(ReplayState::new(name.into(), session.duration(), 1.0));

@@ -86,7 +86,7 @@ enum Match {
     Position,
 }
 
-/// How several gold rationales are used.
+/// Use of several gold rationales.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SeveralArg {
     /// The best single rationale.

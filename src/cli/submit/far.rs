@@ -122,8 +122,8 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     let bytes = base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
-            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file to the remote machine and \
-             name it in the spec",
+            "{}: the files of a grid exceed {} MiB, the most that can be sent; copy this file to the remote machine \
+             and give its path there in the spec",
             path.display(),
             MOST >> 20
         ))
@@ -228,8 +228,8 @@ impl Arrived {
             // Existing cells were computed from this file.
             if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
-                    "{}: it exists with different contents, and cells have been computed from it; name another folder with \
-                     --out",
+                    "{}: it exists with different contents, and cells have been computed from it; choose another \
+                     folder with --out",
                     path.display()
                 )));
             }

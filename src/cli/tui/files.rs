@@ -56,7 +56,7 @@ pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Re
     let path = folder.join(&document.path);
     let path = std::path::absolute(&path).unwrap_or(path);
     let fail = |e: &dyn std::fmt::Display| {
-        Problem::new(e.to_string(), path.display().to_string(), "name a file in a writable folder")
+        Problem::new(e.to_string(), path.display().to_string(), "choose a file in a writable folder")
     };
     let target = match existing {
         Existing::Ask if path.symlink_metadata().is_ok() => {
@@ -79,7 +79,7 @@ fn free(path: &Path) -> PathBuf {
 }
 
 pub(super) fn load(path: &Path) -> Result<Document, Problem> {
-    let fail = |what: String| Problem::new(what, path.display().to_string(), "name a readable text file");
+    let fail = |what: String| Problem::new(what, path.display().to_string(), "choose a readable text file");
     let text = base::read::text(path, MAX_TEXT).map_err(|e| fail(format!("cannot be read: {e}")))?;
     Ok(Document { path: path.to_owned(), text })
 }
@@ -117,10 +117,10 @@ mod tests {
         assert!(first.iter().all(|f| f.is_absolute() && f.is_file()));
         std::fs::write(&first[0], "mine").unwrap();
         let Exported::Exists(held, files) = export(&wanted(), folder.path(), Existing::Ask).unwrap() else {
-            panic!("it did not ask before overwriting")
+            panic!("the export did not ask before overwriting")
         };
         assert_eq!((*held, files), (wanted(), first.clone()));
-        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "nothing was written");
+        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "the existing file is unchanged");
         let beside = wrote(export(&wanted(), folder.path(), Existing::Keep).unwrap());
         assert!(beside.iter().all(|f| !first.contains(f)));
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");

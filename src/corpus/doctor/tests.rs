@@ -246,7 +246,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
         row("P2", &"a b ".repeat(1 << 20), "b a b"),
     ]
     .concat();
-    let never = |word: &str| panic!("a word of {} bytes is read into tokens", word.len());
+    let never = |word: &str| panic!("a word of {} bytes was tokenized", word.len());
     let strict =
         Vocabulary { name: "m".into(), tokens: Box::new(move |w| if w.len() > MAX_NAME { never(w) } else { Some(1) }) };
     let begun = std::time::Instant::now();
@@ -254,7 +254,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
     let taken = begun.elapsed();
     assert!(taken.as_secs() < 20, "{taken:?} for 14 MB");
     assert_eq!((d.rows, count(&d, Finding::Duplicate), count(&d, Finding::MultiToken)), (5, 1, 2));
-    assert_eq!(count(&d, Finding::Overlap), 0, "not searched");
+    assert_eq!(count(&d, Finding::Overlap), 0, "long subjects are not searched");
     let said = serde_json::to_string(&d).unwrap();
-    assert!(said.len() < 20_000, "{} bytes are said about five rows", said.len());
+    assert!(said.len() < 20_000, "the findings for five rows take {} bytes", said.len());
 }

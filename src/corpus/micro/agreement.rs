@@ -168,7 +168,7 @@ impl Agreement {
             }
             left -= verb.weight;
         }
-        unreachable!("an index below the sum of the weights lies in one of them")
+        unreachable!("an index below the sum of the weights selects a verb")
     }
 }
 

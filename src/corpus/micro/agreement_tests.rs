@@ -24,12 +24,12 @@ fn verb_of(word: &str) -> Option<(&'static Verb, Number)> {
 
 fn check(s: &Sentence) -> Result<(), TestCaseError> {
     let text = s.text();
-    let (verb, verb_number) = verb_of(&s.tokens[s.verb]).expect("a verb is at its index");
+    let (verb, verb_number) = verb_of(&s.tokens[s.verb]).expect("a verb at the annotated position");
     prop_assert_eq!(verb_number, s.subject_number, "{}", &text);
     prop_assert_eq!(noun_number(&s.tokens[s.subject]), Some(s.subject_number), "{}", &text);
     prop_assert_eq!(&s.forms, &verb.forms.map(str::to_owned));
     let verbs = s.tokens.iter().filter(|t| verb_of(t).is_some()).count();
-    prop_assert_eq!(verbs, 1, "a second present-tense verb would reveal the number: {}", &text);
+    prop_assert_eq!(verbs, 1, "a second verb in the present tense would reveal the number: {}", &text);
     let before = if s.verb - 1 == s.subject { None } else { noun_number(&s.tokens[s.verb - 1]) };
     prop_assert_eq!(before, s.attractor, "{}", &text);
     let between = &s.tokens[s.subject + 1..s.verb];
@@ -97,7 +97,7 @@ fn every_word_is_in_the_word_list() {
         }
     }
     let unused: Vec<_> = words.iter().filter(|w| !used.contains(**w)).collect();
-    assert!(unused.is_empty(), "never written: {unused:?}");
+    assert!(unused.is_empty(), "words that never occur: {unused:?}");
 }
 
 /// No probing sentence occurs in training, because subject-verb pairs are split.
@@ -149,7 +149,7 @@ fn structures_vary() {
     let relative = share(|s| s.relative_clause);
     let two = share(|s| s.attractor.is_some() && s.intervening == 2);
     let fronted = share(|s| s.tokens.iter().position(|t| t == ",").is_some_and(|i| i < s.subject));
-    println!("relative clauses {relative:.3}, two nouns between {two:.3}, fronted {fronted:.3}");
+    println!("relative clauses {relative:.3}, two intervening nouns {two:.3}, fronted phrases {fronted:.3}");
     assert!((0.10..0.15).contains(&relative) && (0.015..0.035).contains(&two) && (0.17..0.23).contains(&fronted));
     for s in all.iter().take(12) {
         println!("{}", s.text());

@@ -70,7 +70,7 @@ fn what_cannot_be_run_names_the_file_and_the_fix() {
     let of = |path: &Path| {
         examples((task(), Positions::default()), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string()
     };
-    assert!(of(folder.path()).contains("name one of its files"));
+    assert!(of(folder.path()).contains("give one of its files"));
     assert!(of(&folder.path().join("none")).contains("cannot open"));
 }
 
@@ -102,10 +102,10 @@ fn any_labels_of_a_table_make_a_task() {
     let own = task("tense", &["voice"]).unwrap();
     assert_eq!(own.properties.map(|p| p.id), ["tense", "voice"]);
     assert_eq!(own.properties[0].values, ["future", "past", "present"]);
-    assert!(std::ptr::eq(own, task("tense", &["voice"]).unwrap()), "one task for the same labels");
+    assert!(std::ptr::eq(own, task("tense", &["voice"]).unwrap()), "equal labels share a task");
     let (set, from) = examples((own, Positions::default()), &file, "rows.csv", 400, 1, &mut NoPulse).unwrap();
     assert_eq!((set.examples.len(), from.fit, from.lost()), (400, 600, 0));
-    assert!(set.examples.iter().any(|e| own.properties[1].of(e).is_none()), "a value that is absent");
+    assert!(set.examples.iter().any(|e| own.properties[1].of(e).is_none()), "some examples lack a value");
     assert!(set.examples.iter().all(|e| !e.has_forms()));
     let told = |target: &str, keep: &[&str]| task(target, keep).unwrap_err().to_string();
     let error = told("mood", &["voice"]);
@@ -127,20 +127,20 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     let error = examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
         error.contains("no row has the label `subject_number`; the file has `tense` (future, past, present), `voice`")
-            && error.contains("name one as task.target"),
+            && error.contains("set task.target to one of them"),
         "{error}"
     );
     let found = suggested(&file, "subject_number").unwrap();
     assert_eq!(found, ("tense".to_owned(), vec!["voice".to_owned()]));
     let alone: String = own_rows().lines().map(|l| format!("{}\n", l.rsplit_once(',').unwrap().0)).collect();
     std::fs::write(&file, alone).unwrap();
-    assert_eq!(suggested(&file, "subject_number"), None, "nothing would be left to keep");
+    assert_eq!(suggested(&file, "subject_number"), None, "there would be no label to preserve");
     let error = super::task(&file, "tense", &[], &mut NoPulse).unwrap_err().to_string();
     assert!(error.contains("`tense` is the only label of the file"), "{error}");
     // Regression: the error for a file with a single label used to mention masks.
     let read = || examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
-        read().contains("the file has `tense` (future, past, present): name it as task.target, add a column"),
+        read().contains("the file has `tense` (future, past, present): set task.target to it, add a column"),
         "{}",
         read()
     );
@@ -148,7 +148,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     let error = super::task(&file, "tense", &["voice".into()], &mut NoPulse).unwrap_err().to_string();
     assert!(error.contains("`voice` has one value, active; a probe needs 2 to 50 values"), "{error}");
     std::fs::write(&file, balanced(300).join("\n")).unwrap();
-    assert_eq!(suggested(&file, "subject_number"), None, "the built-in task stays");
+    assert_eq!(suggested(&file, "subject_number"), None, "the built-in task is kept");
 }
 
 #[test]
@@ -170,15 +170,15 @@ fn texts_without_a_mask_are_read_at_a_position() {
         set.hash
     };
     let last = hash(Position::Last, None);
-    assert_eq!(hash(Position::Last, Some(Position::Last)), last, "the same position twice is that position");
-    assert_ne!(hash(Position::Last, Some(Position::Mean)), last, "other positions are another set");
+    assert_eq!(hash(Position::Last, Some(Position::Last)), last, "naming the same position twice changes nothing");
+    assert_ne!(hash(Position::Last, Some(Position::Mean)), last, "a different position gives a different set");
 }
 
 #[test]
 fn labels_that_differ_in_case_alone_are_found() {
     assert_eq!(differ_in_case(["Past", "PRES", "past"]), Some(["Past", "past"]));
     assert_eq!(differ_in_case(["É", "x", "é"]), Some(["É", "é"]));
-    assert_eq!(differ_in_case(["past", "pas", "past"]), None, "the same label twice is one");
+    assert_eq!(differ_in_case(["past", "pas", "past"]), None, "equal labels count once");
 }
 
 #[test]

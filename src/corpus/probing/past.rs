@@ -74,6 +74,6 @@ mod tests {
         assert_eq!((past(["is", "are"], 0), past(["is", "are"], 1)), (Some("was"), Some("were")));
         assert_eq!(past(["flies", "fly"], 0), None);
         let known: Vec<_> = VERBS.iter().map(|v| v.forms[1]).collect();
-        assert!(MORE.iter().all(|(p, _)| known.contains(p)), "a verb that the grammar lacks");
+        assert!(MORE.iter().all(|(p, _)| known.contains(p)), "the grammar has every listed verb");
     }
 }

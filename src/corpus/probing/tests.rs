@@ -104,7 +104,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
                 continue;
             }
             let found = body.split(' ').find_map(|w| if nouns { noun(w) } else { verb(w) });
-            groups.entry(found.expect("a word that is asked about")).or_default().insert(e.group);
+            groups.entry(found.expect("a probed word")).or_default().insert(e.group);
         }
         assert_eq!(counts, [[2_000, 200, 200]; 2], "{id}");
         assert!(groups.len() > 60 && groups.values().all(|g| g.len() == 1), "{id}: {groups:?}");

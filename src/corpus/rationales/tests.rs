@@ -71,7 +71,7 @@ fn every_dimension_has_enough_templates() {
             assert!(names.insert((language.code(), template.name.clone())), "twice: {}", template.name);
         }
         assert!(counts.len() == 5 && counts.values().all(|n| *n >= least), "{language:?}: {counts:?}");
-        assert!(counts[&Dimension::Knowledge] >= 4, "relations of knowledge: {counts:?}");
+        assert!(counts[&Dimension::Knowledge] >= 4, "templates for knowledge: {counts:?}");
     }
 }
 
@@ -165,7 +165,7 @@ fn check(all: &[Instance]) {
             SampleType::Perturbed => {
                 let original = &all[i.ori_id.unwrap() as usize];
                 assert!(original.rel_ids.contains(&i.sent_id));
-                assert_ne!(original.sent_token, i.sent_token, "nothing was perturbed");
+                assert_ne!(original.sent_token, i.sent_token, "the perturbation changed nothing");
                 assert_eq!((original.dimension, &original.answer), (i.dimension, &i.answer));
                 assert_eq!(i.alignment.is_none(), i.perturbation == Some(Perturbation::Trans));
                 for &(a, b) in i.alignment.iter().flatten() {

@@ -310,7 +310,7 @@ mod tests {
                 }
             });
         }
-        println!("{} sentences can be asked, {} can be written", asked.len(), written.len());
+        println!("{} questions can occur in the benchmark, {} sentences in training", asked.len(), written.len());
         assert!(asked.is_disjoint(&written), "{:?}", asked.intersection(&written).next());
         let mut rng = stream(1, "rationale training test");
         for _ in 0..20_000 {
@@ -338,7 +338,7 @@ mod tests {
                 // Computation needs no separate vocabulary: its sums are disjoint from the benchmark's, so nouns may overlap.
                 assert!(shared == 0 || repeated.is_none(), "{}: {repeated:?}", template.name);
             }
-            assert!(found > 0, "'{}' is not trained", template.name);
+            assert!(found > 0, "'{}' does not occur in training", template.name);
         }
     }
 

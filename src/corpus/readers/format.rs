@@ -13,7 +13,7 @@ use super::row::Row;
 /// Maximum number of lines examined at the beginning of a file.
 const LINES: usize = 20;
 
-/// How a file is divided into pieces.
+/// Division of a file into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One row per line.
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_told_with_its_field() {
         #[derive(Debug, Deserialize)]
-        #[expect(dead_code, reason = "only its errors count")]
+        #[expect(dead_code, reason = "the test uses only its errors")]
         struct Keys {
             a: Option<u32>,
             b: Option<Vec<String>>,

@@ -346,7 +346,7 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert_eq!(found, [(Some([3, 6]), Some(1)), (None, Some(1))]);
-        assert_eq!(report.unwrap().dropped.total(), 1, "a word beyond the text");
+        assert_eq!(report.unwrap().dropped.total(), 1, "the span of one row lies beyond its text");
     }
 
     /// Regression: `Test` and `TRAIN` used to be dropped as unknown splits.

@@ -378,7 +378,7 @@ mod tests {
         for mask in ["[0, 0, 1]", "[0.0, 0.0, 1.0]", "[false, false, true]", r#"["0", "0", "1"]"#] {
             assert_eq!(sets(mask, 3), Ok(vec![vec![2]]), "{mask}");
         }
-        assert_eq!(sets("[1]", 1), Ok(vec![vec![0]]), "one token has no position 1");
+        assert_eq!(sets("[1]", 1), Ok(vec![vec![0]]), "for a single token, 1 is a mask entry");
         assert_eq!(sets("[[0, 0, 1], [1, 0, 1]]", 3), Ok(vec![vec![2], vec![0, 2]]), "one list per annotator");
         assert_eq!(sets(r#"["2", "0"]"#, 3), Ok(vec![vec![2, 0]]));
         assert!(sets(r#"["second"]"#, 3).unwrap_err().contains("`second`"));

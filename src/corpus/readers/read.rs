@@ -34,7 +34,7 @@ pub struct Report {
     /// Reason why this file has no rows. Reading returns an error instead if the file is not part of a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// How rationale lists that could be masks or positions were interpreted, if there were any.
+    /// Interpretation of rationale lists that could be masks or positions; `None` if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationales: Option<&'static str>,
 }

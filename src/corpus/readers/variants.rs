@@ -107,7 +107,7 @@ fn short_lists_in_a_file_of_masks_are_masks_of_the_wrong_length() {
     }
 }
 
-/// Regression: the last of two documents used to win, and spans of other words used to be taken as they were.
+/// Regression: if two documents had the same name, the last one used to be taken; spans that do not match `text` used to be accepted.
 #[test]
 fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
     let dir = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
     let (_, drops) = report.dropped.iter().next().unwrap();
     assert!(drops.example.contains("are `a very`, but `text` is `very bad`"), "{}", drops.example);
     documents("{\"docid\": 1, \"document\": \"a very\u{a0}x bad film\"}\n");
-    assert_eq!(read(row("1", [2, 3], "bad")).unwrap().rows, 1, "other spaces are part of a token");
+    assert_eq!(read(row("1", [2, 3], "bad")).unwrap().rows, 1, "other whitespace belongs to a token");
     documents("{\"docid\": \"d\", \"document\": \"a b c\"}\n{\"docid\": \"d\", \"document\": \"other words now\"}\n");
     let error = read(row("\"d\"", [0, 1], "a")).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("a second document `d`"), "{error}");

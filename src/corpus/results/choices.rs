@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(c.expected("Berlin", None), None);
         let numbers = ["0", "1", "2"].map(str::to_owned).to_vec();
         let c = Choices { options: numbers.into_iter().rev().collect(), ..c };
-        assert_eq!(c.expected("0", Some(false)).as_deref(), Some("a: 2"), "a number first");
+        assert_eq!(c.expected("0", Some(false)).as_deref(), Some("a: 2"), "a number is an index first");
         assert_eq!(c.expected("2", Some(false)).as_deref(), Some("c: 0"));
         assert_eq!(Choices { logliks: vec![-1.0, -2.0], ..Choices::default() }.answer(false).as_deref(), Some("a"));
     }

@@ -78,7 +78,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     Ok(())
 }
 
-/// True for numbers with thousands separators, which cannot be told from decimal marks: `1,234.5`, `1.234,5` or `1,234`.
+/// True for numbers with thousands separators, which cannot be distinguished from decimal marks: `1,234.5`, `1.234,5` or `1,234`.
 fn is_grouped(cell: &str) -> bool {
     let digits = cell.trim().trim_start_matches('-');
     let (whole, last) = digits.rsplit_once([',', '.', ' ', '\'']).unwrap_or(("", digits));

@@ -182,7 +182,7 @@ fn lighteval_details_as_json_lines() {
     let old = "{\"example\": \"q\", \"predictions\": \"['x']\", \"metrics\": {\"acc\": 1.0, \"acc_norm\": 0.0}, \"hashes\": {\"hash_examples\": \"h\"}}\n{\"example\": \"r\", \"metrics\": {\"acc\": 0.0, \"acc_norm\": 0.0}}\n";
     assert_eq!(runs(old, "acc"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
     let prints = |text: &str| group(text.as_bytes(), &Wanted::default()).unwrap().runs[0].prints[0];
-    assert!(prints(old).differs(&prints(&old.replace("\"q\"", "\"another\""))), "the text is the item");
+    assert!(prints(old).differs(&prints(&old.replace("\"q\"", "\"another\""))), "the text identifies the item");
     let error = group(b"PAR1\x15\x04\x15", &Wanted::default()).unwrap_err();
     assert!(error.contains("Parquet") && error.contains("to_json"), "{error}");
 }

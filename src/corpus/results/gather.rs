@@ -17,7 +17,7 @@ use crate::readers::ReadError;
 /// Maximum number of metrics, filters, or runs per file.
 const MOST_NAMES: usize = 1_000;
 
-/// How rows state whether an answer is correct.
+/// Ways in which rows state whether an answer is correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Metrics,

@@ -42,7 +42,7 @@ use self::value::decimal;
 use super::readers::ReadError;
 use super::readers::source::open;
 
-/// Maximum number of items per file. Indices have 32 bits, and the largest one means that there is none.
+/// Maximum number of items per file. Indices have 32 bits; the largest one is reserved for "no item".
 const MOST_ITEMS: usize = u32::MAX as usize;
 
 /// Filter name for rows without one.

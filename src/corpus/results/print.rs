@@ -38,7 +38,7 @@ impl Print {
 
     /// True if two rows with the same identifier cannot belong to the same item.
     pub fn differs(&self, other: &Self) -> bool {
-        // If both rows have a hash, the hash identifies the document, for which models may get different prompts.
+        // If both rows have a hash, the hash identifies the document, even if the models got different prompts.
         let document = match self.hashes(other) {
             Some((a, b)) => a != b,
             None => unequal(self.doc, other.doc) || self.inputs_differ(other),

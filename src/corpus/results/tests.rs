@@ -273,7 +273,7 @@ fn the_oldest_harness_files_are_read() {
     let text = "[{\"doc_id\": 0, \"prompt_0\": \"Q\", \"logit_0\": \"-1.5\", \"truth\": \"2\", \"acc\": \"1.0\", \"acc_norm\": \"0.0\"}]";
     let (old, new) = (plain(text).unwrap(), plain("{\"doc_id\": 0, \"target\": 3, \"acc\": 1}\n").unwrap());
     assert_eq!((names(&old), values(&old)), (vec!["acc", "acc_norm"], vec![1.0]));
-    assert!(old.prints[0].differs(&new.prints[0]), "another target");
+    assert!(old.prints[0].differs(&new.prints[0]), "the targets differ");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn headers_are_read_in_any_case_and_spelling() {
         }
     }
     let row = "{\"ID\": 1, \"Correct\": \"Yes\"}\n{\"Id\": 2, \"IsCorrect\": false}\n";
-    assert_eq!(plain(row).unwrap_err().matches("line 2").count(), 1, "one key for a file");
+    assert_eq!(plain(row).unwrap_err().matches("line 2").count(), 1, "all rows must have the same key");
     assert_eq!(values(&plain(&row.replace("IsCorrect", "CORRECT")).unwrap()), [1.0, 0.0]);
 }
 

@@ -125,7 +125,7 @@ fn items_are_identified_by_more_columns() {
         assert_eq!((ids(&r), values(&r)), (vec!["7", "8"], vec![1.0, 0.0]), "{head}");
     }
     let r = plain(",id,correct\n0,a,1\n1,b,0\n").unwrap();
-    assert_eq!(ids(&r), ["a", "b"], "an index only stands in for an identifier");
+    assert_eq!(ids(&r), ["a", "b"], "an index is used only if there is no identifier");
     for (first, second) in [("UID", "pairID"), ("pairID", "UID")] {
         let value = |key: &str, pair: u8| if key == "UID" { "\"x\"".to_owned() } else { format!("\"{pair}\"") };
         let row = |pair| {
@@ -187,7 +187,7 @@ fn answers_have_more_keys_and_may_be_lists_or_empty() {
         assert_eq!(values(&plain(&(row(1, "A") + &row(2, "B"))).unwrap()), [1.0, 0.0], "{prediction}");
     }
     let scored = "{\"id\": 1, \"output\": \"so A\", \"target\": \"A\", \"score\": 0.5}\n";
-    assert_eq!(values(&plain(scored).unwrap()), [0.5], "a score outweighs the whole output");
+    assert_eq!(values(&plain(scored).unwrap()), [0.5], "a score takes precedence over the output");
     let row = |id, said| format!("{{\"id\": {id}, \"prediction\": {said}, \"target\": [\"A\", \"C\"]}}\n");
     let lists = row(1, "\"C\"") + &row(2, "\"B\"") + &row(3, "null");
     assert_eq!(values(&plain(&lists).unwrap()), [1.0, 0.0, 0.0]);

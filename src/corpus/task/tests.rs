@@ -167,6 +167,6 @@ proptest! {
 fn the_words_that_differ_from_the_twin_are_found() {
     assert_eq!(differing("The keys near the door", "The key near the door"), Some([4, 8]));
     assert_eq!(differing("Die alten Schlüssel sind da", "Der alte Schlüssel sind da"), Some([0, 9]));
-    assert_eq!(differing("one two", "one two three"), None, "nothing of the text itself");
+    assert_eq!(differing("one two", "one two three"), None, "no word of the text itself differs");
     assert_eq!(differing("the same", "the same"), None);
 }

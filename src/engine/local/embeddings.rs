@@ -242,8 +242,7 @@ fn record_len(width: usize) -> usize {
     KEY + SUM + 4 * width
 }
 
-/// Reads a file if its vectors have this width and its format is that of this cache. A truncated file is read up to its last complete
-/// vector.
+/// Reads a file if its vectors have this width and it has this cache's format. A truncated file is read up to its last complete vector.
 fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     let most = HEAD + FILE_BYTES.max(record_len(width));
     let bytes = base::read::bytes(path, most as u64).ok()?;

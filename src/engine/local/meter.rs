@@ -132,7 +132,8 @@ fn slowed(share: f64) -> f64 {
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Remaining time in seconds of a plan, of which `finished` seconds took `took` seconds; `None` once the plan is used up.
+/// Remaining time in seconds of a plan of `plan` seconds, after work planned as `finished` seconds has taken `took` seconds; `None` once
+/// the plan is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;
@@ -217,8 +218,11 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_the_pace_and_ends_with_the_plan() {
-        assert_eq!(left(100.0, 0.0, 0.0), Some(100.0), "the plan itself");
-        assert!(left(100.0, 50.0, 100.0).is_some_and(|t| (t - 95.4).abs() < 0.1), "twice as slow");
+        assert_eq!(left(100.0, 0.0, 0.0), Some(100.0), "at the start, the planned time remains");
+        assert!(
+            left(100.0, 50.0, 100.0).is_some_and(|t| (t - 95.4).abs() < 0.1),
+            "the pace is half of the planned one"
+        );
         assert_eq!((left(10.0, 10.0, 9.0), left(0.0, 0.0, 1.0)), (None, None));
     }
 

@@ -237,7 +237,7 @@ fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
         let Body::Lab(Kinds::Interventions(Kind::Reliability(f))) = &finding.body else { continue };
         if f.value == 0.0 {
             let before = f.beside.c_before.unwrap();
-            assert!((f.completeness.mean - before).abs() < 1e-6, "{before}, and the curve begins at {f:?}");
+            assert!((f.completeness.mean - before).abs() < 1e-6, "{before}, but the curve begins at {f:?}");
             rests.push((finding.n, f.beside.replicates));
         }
     }
@@ -377,7 +377,7 @@ fn the_model_answers_for_all_test_examples_at_any_layer() {
         let told = b.value.told.as_ref().unwrap();
         assert!((0.0..=1.0).contains(&told.p) && told.forms > 2 && told.lost + told.won <= all as u64);
         if b.value.method == "inlp" && b.value.value == 0.0 {
-            assert_eq!((told.lost, told.won, told.p), (0, 0, 1.0), "nothing was changed");
+            assert_eq!((told.lost, told.won, told.p), (0, 0, 1.0), "no answer was changed");
             assert_eq!(told.rank_before.mean, told.rank_after.mean);
         }
     }
@@ -437,7 +437,7 @@ fn failures_name_what_is_wrong_and_the_engine_lives_on() {
     let cases = [(absent, "no/such/folder"), (method, "pdg"), (value, "rank = 0.5"), (layer, "layer 9 does not exist")];
     for (job, (spec, needle)) in (1..).zip(cases) {
         rig.send(run(job, spec));
-        let Outcome::Failed(problem) = rig.finish() else { panic!("{needle}: it must fail") };
+        let Outcome::Failed(problem) = rig.finish() else { panic!("{needle}: the run must fail") };
         assert!(problem.to_string().contains(needle), "{problem}");
         assert!(!problem.hint.is_empty());
     }

@@ -164,7 +164,7 @@ impl Worker {
                 Err(e) => {
                     // The list continues without this model; a notice gives the reason.
                     let hint = "fix the folder, or remove the model from the list";
-                    // That a model has not been downloaded yet is not an error.
+                    // A model that has not been downloaded yet is not an error.
                     let level = match e {
                         ModelError::Hub { .. } => NoticeLevel::Info,
                         _ => NoticeLevel::Error,

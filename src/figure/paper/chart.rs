@@ -78,9 +78,9 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, PartialEq)]
 enum Labels {
     Straight,
-    /// Names in several lines each, all from the same height.
+    /// Names of several lines each, aligned at the top.
     Broken(Vec<String>),
-    /// As numbers, whose labels are listed below the label of the axis.
+    /// Numbers, whose names are listed below the axis label.
     Numbered,
 }
 

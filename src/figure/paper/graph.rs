@@ -11,7 +11,7 @@ pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
 const NODE: f64 = 30.0;
 /// Height of a row of the grid, in page units.
 const ROW: f64 = 96.0;
-/// Space above and below the nodes, together, in page units.
+/// Total space above and below the nodes, in page units.
 const AROUND: f64 = 20.0;
 const LONGEST: f64 = 170.0;
 

@@ -168,8 +168,8 @@ pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen::new(colour, 0.7)))
 }
 
-/// Draws each point's interval: the wide one thin with caps, the narrow one thick. Of a line with areas beside it, only markers have
-/// intervals: those of its turn, or every second one.
+/// Draws each point's interval: the wide one thin with caps, the narrow one thick. Unless the figure draws intervals at every point, only
+/// points with a marker have one, or every second of these.
 fn one_by_one(
     canvas: &Canvas<'_>,
     chart: &Chart<'_>,

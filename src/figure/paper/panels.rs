@@ -78,7 +78,7 @@ impl Panels {
             if let (Layer::Bars(Bars { label, role, .. }) | Layer::Points(Points { label, role, .. }), false) =
                 (&mut *layer, figure.x.panels.is_empty())
             {
-                // The panel's title names the series; what follows a comma names the source of its numbers.
+                // The panel's title names the series; the text after a comma names the source of its numbers.
                 let source = label.split_once(", ").filter(|_| role.accent.is_some());
                 *label = source.map_or(String::new(), |(_, source)| source.to_owned());
             }

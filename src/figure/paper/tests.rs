@@ -188,7 +188,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
         let at: Vec<f64> = upright.collect();
         assert!(at.len() >= 2 && at.iter().all(|x| (x - range).abs() > 10.0), "{at:?} {range}");
         let discs = scene.items.iter().filter(|i| matches!(i, Item::Disc { .. })).count();
-        assert_eq!(discs, 0, "a range without single values has none in the legend either");
+        assert_eq!(discs, 0, "the legend has no dots for a range without single values");
     });
 }
 
@@ -230,7 +230,7 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
 fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
         Layer::Line(line) => {
-            // Apart, because lines that agree never have areas.
+            // The lines are far apart, because lines that agree never have areas.
             let near = |p: &Datum| Datum { band: Some((p.y - 0.04, p.y + 0.04)), ..*p };
             let points = line.points.iter().map(near).collect();
             Layer::Line(Line { role: Role::nth(k), points, ..line })

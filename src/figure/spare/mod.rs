@@ -172,7 +172,7 @@ fn stands_alone(c: char) -> bool {
 }
 
 fn advice() -> String {
-    format!("install a font that contains it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
+    format!("install a font that contains it (Noto Sans CJK for Chinese), or set {VARIABLE} to its file")
 }
 
 /// The system font file used for a character that the embedded fonts lack.

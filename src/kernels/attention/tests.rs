@@ -73,7 +73,7 @@ proptest! {
                     let (p, o) = exact(&a, &q, &kv, span, head, query);
                     let row = &kept[span.kept + (head * span.queries.len() + i) * span.ld()..][..span.ld()];
                     prop_assert!(row.iter().zip(&p).all(|(g, w)| (f64::from(*g) - w).abs() < 1e-5));
-                    prop_assert!(row[p.len()..].iter().all(|g| *g == 0.0), "unseen keys are exactly 0");
+                    prop_assert!(row[p.len()..].iter().all(|g| *g == 0.0), "masked keys have probability exactly 0");
                     let got = &out[query * heads * dim + head * dim..][..dim];
                     prop_assert!(got.iter().zip(&o).all(|(g, w)| (f64::from(*g) - w).abs() < 1e-5));
                 }

@@ -25,7 +25,7 @@ fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
 fn units() -> impl Iterator<Item = Unit> {
     Unit::ALL.into_iter().filter(|unit| {
         if !unit.available() {
-            println!("skipped: bf16 by {unit}, which this machine lacks");
+            println!("skipped: bf16 on {unit}, which this machine lacks");
         }
         unit.available()
     })
@@ -180,7 +180,7 @@ fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
 
 #[test]
 fn numbers_of_other_rows_and_of_the_panel_behind_never_leak_into_a_row_in_bf16() {
-    // Where an inner axis ends within a step, the panel's memory continues with other weights.
+    // If an inner axis ends within a step, the panel's memory continues with other weights.
     let (m, k, n) = (17, 35, 64);
     let mut weights = numbers(n * k, 3);
     weights[32 * k..].fill(f32::INFINITY);

@@ -9,7 +9,7 @@ const DOUBTS: usize = 2;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Results, most important first: at most four sentences of one claim each, with n and interval.
+    /// Results, most important first: at most four sentences, each with one claim, its n and its interval.
     pub says: Vec<String>,
     /// Further results, which come after the doubts.
     pub evidence: Vec<String>,
@@ -42,11 +42,11 @@ impl Answer {
     }
 }
 
-/// Ratio of the width of an interval to that with enough units, from which the units are very few.
+/// Units are very few if intervals are at least this many times as wide as with enough units.
 const VERY_FEW: f64 = 2.0;
 
-/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level, with their width relative to those of
-/// `enough` units. `covered` is the share of simulated cases in which one contained the true value, with the number of units (guide, page
+/// A doubt about intervals over fewer than `enough` units: their coverage is below their level. It states their width relative to intervals
+/// over `enough` units. `covered` is the share of simulated intervals that contained the true value, with the number of units (guide, page
 /// on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
     if n >= enough {
@@ -90,8 +90,8 @@ mod tests {
         let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
         let answer = Answer::new(many(8), many(3));
         assert_eq!((answer.says.len(), answer.evidence.len(), answer.further_doubts().count()), (4, 4, 1));
-        assert!(answer.lines().len() == 9 && answer.lines()[4].starts_with("Doubt: "), "nothing is lost");
-        assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "two of three doubts");
+        assert!(answer.lines().len() == 9 && answer.lines()[4].starts_with("Doubt: "), "all sentences are kept");
+        assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "only two of three doubts are named");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
         assert_eq!(Answer::default().doubt(), None);
     }
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!(of(&["a", "b", "c"]), "a, b and c");
         assert_eq!(of(&["a", "b", "c", "d"]), "4 models");
         assert_eq!(of(&[]), "no models");
-        assert_eq!(asked_of(&[]), "a model (none is ticked)", "a question was put to no models");
+        assert_eq!(asked_of(&[]), "a model (none is ticked)", "the placeholder is not `no models`");
     }
 }

@@ -64,7 +64,7 @@ impl Axis {
             _ => return Err("must be a list; if all cells share one value, set it outside [grid]".into()),
         };
         if list.is_empty() {
-            return Err("is an empty list: name at least one value, or remove the axis".into());
+            return Err("is an empty list: give at least one value, or remove the axis".into());
         }
         let mut values: Vec<Value> = Vec::new();
         for value in list {

@@ -42,7 +42,7 @@ pub fn leading(figure: &Figure) -> Option<&Layer> {
 /// of the intervals.
 fn values(figure: &Figure, level: f64, distrusted: bool) -> Vec<Number> {
     let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
-    // What follows in brackets, such as the deviation of a feature, may differ between runs.
+    // The text in brackets, such as the deviation of a feature, may differ between runs.
     let axis = figure.x.label.split(" (").next().unwrap_or_default();
     let number = |label: &str, x: f64, y: f64, interval: Option<(f64, f64)>, n: Count| {
         let category = figure.x.categories.get(x.round().max(0.0) as usize).cloned();

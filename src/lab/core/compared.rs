@@ -29,7 +29,7 @@ pub struct Number {
     pub stands_in: Option<StandIn>,
 }
 
-/// Why a number is compared instead of another one.
+/// The reason for comparing a number instead of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandIn {
     /// Name of the other number, in the same group.

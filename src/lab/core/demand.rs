@@ -239,7 +239,7 @@ mod tests {
         };
         assert!(within_limit(&[]).is_ok() && within_limit(&[forecast(1 << 40, None)]).is_ok());
         let of = |limit| within_limit(&[forecast(10 << 20, Some(limit)), forecast(100 << 20, Some(limit))]);
-        let Err(Fault::Failed(problem)) = of(100 << 20) else { panic!("it has no room to spare") };
+        let Err(Fault::Failed(problem)) = of(100 << 20) else { panic!("a run without spare memory must be refused") };
         assert!(problem.what.contains("the limit is 100.0 MB"), "{problem}");
         let enough: u64 = problem.hint.split("limit ").nth(1).unwrap().split('M').next().unwrap().parse().unwrap();
         assert!(of(enough << 20).is_ok() && of((enough * 9 / 10) << 20).is_err(), "{problem}");

@@ -54,15 +54,16 @@ pub struct TaskSpec {
     /// Treatment of examples longer than the model's maximum length.
     #[serde(skip_serializing_if = "Long::is_drop")]
     pub long: Long,
-    /// At every token: the maximum number of a text's tokens that are rows.
+    /// If states are read at every token: the maximum number of rows per text.
     #[serde(skip_serializing_if = "is_usual_text")]
     pub tokens_per_text: usize,
-    /// At every token: the maximum number of rows in each part of the split. Fewer tokens of each text are used until it holds.
+    /// If states are read at every token: the maximum number of rows in each part of the split. If necessary, fewer tokens of each text are
+    /// used.
     #[serde(skip_serializing_if = "is_usual_part")]
     pub tokens_per_part: usize,
 }
 
-/// Default of `task.tokens_per_text`. With eight tokens of a text, intervals are as narrow as with all of them; see `RESULTS.md`.
+/// Default of `task.tokens_per_text`. With eight tokens per text, intervals are as narrow as with all of them; see `RESULTS.md`.
 const TOKENS_PER_TEXT: usize = 8;
 /// Default of `task.tokens_per_part`. With states of width 768, the rows of a part then take 150 MB.
 const TOKENS_PER_PART: usize = 50_000;
@@ -133,7 +134,7 @@ impl TaskSpec {
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
         if file.is_dir() {
-            return refuse.because("task.data", format!(": {}: it is a folder; name one of its files", file.display()));
+            return refuse.because("task.data", format!(": {}: it is a folder; give one of its files", file.display()));
         }
         if let Err(e) = Reading::open(&file) {
             return refuse.because("task.data", format!(": {e}"));
@@ -207,7 +208,7 @@ impl TaskSpec {
         if !self.also.is_empty() {
             return refuse.because(
                 "task.also",
-                "cannot be combined with labels of a file: name all of them in `task.keep`".into(),
+                "cannot be combined with labels of a file: list all of them in `task.keep`".into(),
             );
         }
         if self.phi.is_some() {

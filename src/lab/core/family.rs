@@ -85,7 +85,7 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength at which, as at all larger ones, the p-value is at most `level`. Strengths are tested from the largest down.
+    /// The smallest strength from which all p-values are at most `level`. Strengths are tested from the largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }

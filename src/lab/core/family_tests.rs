@@ -26,14 +26,14 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
     let new = |n: usize, p: f64, planned: bool| Comparison { n, planned, ..comparison("a", p) };
     family.join(new(64, 0.5, false));
     family.join(new(200, 0.64, true));
-    assert_eq!(family.len(), 1, "looks on the way are the same question");
+    assert_eq!(family.len(), 1, "interim comparisons are not counted");
     // A run reports its interim comparisons first, then all final ones again.
     for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)] {
         family.join(next);
     }
     let all = family.corrected();
     let told: Vec<_> = all.rows.iter().map(|c| (c.comparison.n, c.comparison.planned, c.adjusted())).collect();
-    assert_eq!(told, [(200, true, Some(0.64)), (400, false, Some(0.04))], "a plan is a family by itself");
+    assert_eq!(told, [(200, true, Some(0.64)), (400, false, Some(0.04))], "a plan is a separate family");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn families_are_selected_and_tested_inside_at_their_share() {
     assert_eq!(level(2), Some(ALPHA));
     let found: Vec<bool> = all.rows.iter().map(|row| all.is_found(row)).collect();
     assert_eq!(found, [true, true, false, false, true, true]);
-    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the plan alone at α");
+    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the plan is tested alone at α");
 }
 
 #[test]

@@ -47,9 +47,9 @@ pub trait Instrument: Send + Sync + 'static {
     const TABLES: fn(&Self::Results) -> Vec<Table>;
     /// All tables by name, and what a run needs for each.
     const TABLE_NEEDS: &'static [(&'static str, &'static str)];
-    /// The kinds whose findings only replace an earlier finding of the same identity, in its place.
+    /// The kinds whose findings only replace an earlier finding with the same identity, in the same position.
     const REPLACES: &'static [&'static str] = &[];
-    /// The kinds of finding that can make a comparison, and those that can only if they are final.
+    /// The kinds of finding that can make a comparison, and the kinds that can make one only if they are final.
     const COMPARES: &'static [&'static str] = &[];
     const COMPARES_FINAL: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections across the session.

@@ -117,14 +117,14 @@ impl<'a> Refuse<'a> {
     /// Refuses an empty file name.
     pub fn no_file(&self, key: &str, name: &str) -> Result<(), SpecError> {
         match name.trim().is_empty() {
-            true => self.because(key, "is empty: name a file, or omit the key".into()),
+            true => self.because(key, "is empty: give a file, or omit the key".into()),
             false => Ok(()),
         }
     }
 
     pub fn no_models(&self, list: &[String]) -> Result<(), SpecError> {
         if list.is_empty() {
-            let problem = "is empty: name at least one model, for example [\"bert-mini\"]";
+            let problem = "is empty: give at least one model, for example [\"bert-mini\"]";
             return self.because("models", problem.into());
         }
         self.twice("models", list)
@@ -276,12 +276,12 @@ pub fn parse<S: LabSpec + DeserializeOwned>(text: &str, origin: &str) -> Result<
 
 /// See [`SpecFields::to_toml`].
 pub fn toml_of(spec: &impl Serialize) -> String {
-    toml::to_string(spec).unwrap_or_else(|e| unreachable!("a spec is plain data: {e}"))
+    toml::to_string(spec).unwrap_or_else(|e| unreachable!("a spec can always be serialised: {e}"))
 }
 
 /// See [`SpecFields::hash`].
 pub fn hash_of(spec: &impl Serialize) -> String {
-    let json = serde_json::to_vec(spec).unwrap_or_else(|e| unreachable!("a spec is plain data: {e}"));
+    let json = serde_json::to_vec(spec).unwrap_or_else(|e| unreachable!("a spec can always be serialised: {e}"));
     hex(&Sha256::digest(&json)[..6])
 }
 
@@ -337,7 +337,7 @@ macro_rules! spec_fields {
             pub fn shipped() -> Self {
                 static SHIPPED: std::sync::LazyLock<$Spec> = std::sync::LazyLock::new(|| {
                     $crate::spec::parse($shipped, "the shipped spec")
-                        .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
+                        .unwrap_or_else(|e| unreachable!("a test checks that shipped specs are valid: {e}"))
                 });
                 SHIPPED.clone()
             }

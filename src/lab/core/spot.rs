@@ -38,7 +38,7 @@ impl Spot {
         Some(tokens)
     }
 
-    /// The same spot with this token as its own.
+    /// The same spot with `token` as the token of its row.
     pub(crate) fn at_token(&self, token: usize) -> Self {
         match self {
             Spot::Each { all, .. } => Spot::Each { drawn: token, all: all.clone() },

@@ -445,7 +445,7 @@ mod tests {
     fn long_examples_are_read_at_their_position_or_left_out() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();
         let before = "word ".repeat(100);
-        let [short, base] = &set.examples[..] else { panic!("two were asked for") };
+        let [short, base] = &set.examples[..] else { panic!("two examples were requested") };
         let prefix = format!("{before}{}", base.prefix);
         let long = Example { text: format!("{before}{}", base.text), prefix, ..base.clone() };
         let first = Example { place: Some(Place::First), forms: Default::default(), ..long.clone() };

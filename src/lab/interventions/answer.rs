@@ -1,5 +1,5 @@
-//! The answer of the lab in sentences: the decision, the most reliable method that sets another value, and that removes the property;
-//! how each compares with others of its kind, and reasons for doubt.
+//! The lab's answer in sentences: the decision, the most reliable method for each goal (setting another value, removing the property), how
+//! each compares with others of its goal, and reasons for doubt.
 
 use std::cmp::Ordering;
 
@@ -96,7 +96,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         }
         says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
     }
-    // Among the sentences that are always shown, also with several models.
+    // Placed among the sentences that are always shown, even with several models.
     if let Some((basis, _)) = before {
         let at = says[0].len().min(GOALS.len());
         says[0].insert(at, format!("{}.", capital(&basis)));
@@ -147,7 +147,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     ))
 }
 
-/// What a method can do to the property, in the order of the answer: the question asks for a change.
+/// Goals in the order of the answer: first setting another value, because the question asks for a change.
 pub(crate) const GOALS: [Goal; 2] = [Goal::Counterfactual, Goal::Nullifying];
 
 /// The optima of a model under an oracle, without controls: methods that set another value, then those that remove the
@@ -180,7 +180,7 @@ fn is_control(method: &str) -> bool {
     find(method).is_some_and(|method| method.is_control)
 }
 
-/// What a method does to the property: completeness is defined differently for the two goals.
+/// The goal of a method; completeness is defined differently for the two goals.
 pub fn goal_of(method: &str) -> Goal {
     find(method).map_or(Goal::Counterfactual, |method| method.goal)
 }
@@ -203,8 +203,8 @@ fn among(results: &Results, spec: &Spec, (model, oracle, goal): (&str, OracleKin
     }
 }
 
-/// True if a method of the run that is not a control, and has this goal if one is given, has neither a score nor a reason
-/// for having none.
+/// True if some method of the run has neither a score nor a reason for having none. Controls, and methods without the given goal, do not
+/// count.
 pub(crate) fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> bool {
     let has = |key: &MethodKey| {
         results.no_optimum(model, key, oracle).is_some() || results.optimum(model, key, oracle).is_some()
@@ -213,7 +213,7 @@ pub(crate) fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, Orac
     spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key))
 }
 
-/// What a method with this goal does to the property of the question.
+/// The effect of a method with this goal on the property, as words.
 fn doing(goal: Goal) -> &'static str {
     match goal {
         Goal::Counterfactual => "setting another value",
@@ -263,7 +263,7 @@ pub(crate) fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> Strin
     format!("n {}{noun}", grouped(results.counts(best).0))
 }
 
-/// How a best strength is scored, the number of examples for S if it has fewer, and the meaning of the brackets.
+/// The scoring of a best strength, the number of examples for S if it has fewer, and the meaning of the brackets.
 fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     let how = &best.value.how;
     let halves = if how.chosen.is_some() { " on held-out halves" } else { " in brackets" };
@@ -279,7 +279,7 @@ fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
     }
 }
 
-/// The methods after the best of each goal, and whether it is ahead of the second by more than chance.
+/// The methods after the best of each goal, and how certain it is that the best is ahead of the second.
 fn next_sentence(results: &Results, model: &str, oracle: OracleKind) -> Option<String> {
     let of = |goal: Goal| Some((goal, next_of(results, model, oracle, goal)?));
     let both: Vec<(Goal, String)> = GOALS.into_iter().filter_map(of).collect();
@@ -422,7 +422,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
 /// Number of strengths at which runs are compared if one of them has no best strength.
 const STRENGTHS: usize = 5;
 
-/// C, S and R of a curve at some of its strengths, evenly spaced in the sweep, which stand in for those at the best one.
+/// C, S and R of a curve at some of its strengths, evenly spaced in the sweep. They stand in for scores at the best strength.
 fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
     let (key, last) = (&curve.key, curve.points.len().saturating_sub(1));
     let none = results.no_optimum(&key.model, &key.method, key.oracle);

@@ -246,7 +246,7 @@ mod tests {
             let edits = Edits::read(&model, &stimuli, &[0], (&h, 1), &[None], &mut NoPulse).unwrap();
             let c = Continuation::new(&model, &stimuli, &[0], at, (Some(&h), edits.as_ref()), &mut NoPulse).unwrap();
             if let Some(edits) = &edits {
-                assert_eq!(edits.h.rows(), 8, "all tokens but the special ones");
+                assert_eq!(edits.h.rows(), 8, "all tokens except special ones");
                 h = edits.h.clone();
             }
             let clean = c.run(&model, &h, &[2], &mut NoPulse).unwrap().later.remove(0);

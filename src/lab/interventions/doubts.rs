@@ -25,7 +25,7 @@ const LEARNED: f64 = 0.5;
 const LEFT: f64 = 0.1;
 /// Share from which most of the property remains, whatever the oracle reads.
 const MOSTLY_LEFT: f64 = 0.5;
-/// How far R under other probe settings must lie outside its interval to be a doubt.
+/// Distance of R under other probe settings from its interval above which it is a doubt.
 const MOVED: f64 = 0.02;
 /// Ratio of the largest to the smallest strength chosen on halves from which the best one is roughly known, and from which it is not known.
 const ROUGHLY: f64 = 2.0;
@@ -192,7 +192,7 @@ pub(crate) fn reads_nothing(probe: &ProbeFinding) -> bool {
     probe.accuracy.lo <= probe.majority
 }
 
-/// True if an oracle of a model is doubted for what it reads or for its calibration.
+/// True if there is a doubt about an oracle of a model: about its accuracy or its calibration.
 pub(crate) fn distrusts(results: &Results, model: &str, oracle: OracleKind) -> bool {
     let of = |p: &&Tagged<ProbeFinding>| p.model == model && p.value.oracle == Some(oracle);
     let mut judges = results.probes.iter().filter(of).map(|p| &p.value).filter(|p| p.role == ProbeRole::Oracle);

@@ -41,8 +41,8 @@ impl Edits {
         self.spots.iter().enumerate().map(|(i, (text, tokens))| (i, *text, tokens.clone()))
     }
 
-    /// The states of the stimuli `rows`, whose own are `h`. If every token is edited, the other tokens of the texts are read too. `None` if
-    /// one state for each row is edited.
+    /// The edited states for the stimuli `rows`; `h` are the states of the rows themselves. If every token is edited, the other tokens of
+    /// the texts are read too. `None` if one state for each row is edited.
     pub(crate) fn read(
         model: &Model,
         stimuli: &Stimuli,

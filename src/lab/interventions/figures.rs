@@ -65,8 +65,8 @@ fn covered(level: f64, trainings: usize) -> Intervals {
     }
 }
 
-/// Completeness, selectivity and reliability against strength, for one model and oracle and methods that sweep the same hyperparameter;
-/// other methods are dropped. `marker` draws a rule at a strength. `None` without points.
+/// Completeness, selectivity and reliability against strength, for one model and oracle, and for methods that sweep the same
+/// hyperparameter; other methods are dropped. `marker` draws a rule at a strength. `None` without points.
 pub fn curves(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -333,7 +333,7 @@ fn provenance_of<'a, T: 'a>(
     origin.computed_by(engine)
 }
 
-/// Why a point may differ from the same strength in a table.
+/// Reason why a point may differ from the same strength in a table.
 const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
 
 /// Terms explained where a figure names them.
@@ -366,7 +366,7 @@ fn worded<'a>(mut figure: Figure, methods: impl Iterator<Item = &'a str>) -> Fig
     figure.with_terms(&WORDS)
 }
 
-/// What these methods are, for a caption: `FGSM, fast gradient sign method`.
+/// Descriptions of these methods for a caption: `FGSM, fast gradient sign method`.
 fn written_out<'a>(methods: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
     let mut names: Vec<String> = Vec::new();
     for method in methods {

@@ -93,7 +93,7 @@ mod tests {
         let spec = parsed("").unwrap();
         assert_eq!(spec.lens.as_ref().unwrap().resolve(3).unwrap(), [1, 2, 3]);
         assert_ne!(spec.hash(), Spec::shipped().hash());
-        assert_eq!(Spec { lens: None, ..spec }.hash(), Spec::shipped().hash(), "without it nothing changes");
+        assert_eq!(Spec { lens: None, ..spec }.hash(), Spec::shipped().hash(), "omitting it keeps the hash");
         let some = parsed("layers = [\"last\", 2]").unwrap().lens.unwrap();
         assert_eq!(some.resolve(4).unwrap(), [2, 4]);
         assert!(some.resolve(1).unwrap_err().contains("layer 2 does not exist"));

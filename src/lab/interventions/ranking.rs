@@ -165,7 +165,7 @@ mod tests {
     fn a_contrast_is_that_of_paired_trainings() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
         let c = contrast(&a, &b).unwrap();
-        assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "training runs are alike: {c:?}");
+        assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "the training runs agree: {c:?}");
         let apart =
             Draws { theta: Some(vec![0.64, 0.63, 0.60, 0.61]), rows: vec![Some(vec![0.64, 0.63, 0.60, 0.61]); 400] };
         let c = contrast(&apart, &a).unwrap();

@@ -292,8 +292,8 @@ fn oracle_position() -> Setting<Spec> {
 }
 
 fn tokens_per_text() -> Setting<Spec> {
-    let help = "At every token: the maximum number of a text's tokens that are rows for probes and scores. The edit \
-                still changes all tokens.";
+    let help = "Maximum number of rows per text if every token is read, for probes and scores. The edit still \
+                changes all tokens.";
     row("task.tokens_per_text", "Tokens per text", help).count(
         &[1, 2, 4, 8, 16, 32, 64, 128],
         1..=MAX_EXAMPLES,
@@ -303,8 +303,8 @@ fn tokens_per_text() -> Setting<Spec> {
 }
 
 fn tokens_per_part() -> Setting<Spec> {
-    let help = "At every token: the maximum number of rows in a part of the split. Fewer tokens of each text are used \
-                until it holds, but at least one.";
+    let help = "Maximum number of rows in a part of the split if every token is read. If necessary, fewer tokens \
+                of each text are used, but at least one.";
     row("task.tokens_per_part", "Tokens per part", help).count(
         &[10_000, 20_000, 50_000, 100_000, 200_000, 500_000],
         FEWEST_EXAMPLES..=MAX_EXAMPLES,

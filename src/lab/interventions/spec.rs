@@ -271,7 +271,7 @@ impl LabSpec for Spec {
             refuse.unknown("probe.grid", &self.probe.grid, &GRIDS)?;
         }
         if self.probe.oracles.is_empty() {
-            return refuse.because("probe.oracles", "is empty: name `mlp`, `linear` or both".into());
+            return refuse.because("probe.oracles", "is empty: give `mlp`, `linear` or both".into());
         }
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;

@@ -150,7 +150,7 @@ mod tests {
         let mut want = split.test().rows().to_vec();
         want.sort_unstable();
         assert_eq!(test, want);
-        assert!(file.tensor("subject_animacy").is_err(), "the spec does not name it");
+        assert!(file.tensor("subject_animacy").is_err(), "the spec does not request it");
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());

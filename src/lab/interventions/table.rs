@@ -15,7 +15,7 @@ use stats::clustered::design_effect;
 pub struct Judged {
     pub scores: ExampleScores,
     /// 1 if the oracle still reads the other property correctly after the intervention, 0 if not; for several counterfactual values, the
-    /// mean. See [`super::score::right`]. Defined where the other property is.
+    /// mean. See [`super::score::right`]. `None` if the example lacks the other property.
     pub right: Vec<Option<f64>>,
     pub further: Vec<Kept>,
 }

@@ -231,7 +231,7 @@ pub(crate) fn task_rows(results: &Results) -> Vec<Vec<String>> {
     results.tasks.iter().map(row).collect()
 }
 
-/// Which side is better, by how much, and on how many items.
+/// Names the better side, the size of the difference, and the number of items.
 fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     let v = &c.value;
     let d = v.difference;
@@ -264,7 +264,7 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
 }
 
-/// The number of items that would show the difference, and the smallest difference that so many items would show.
+/// The number of items that would show the difference, and the smallest difference that the current items would show.
 fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Vec<String> {
     let Some(r) = results.needed().map(|r| &r.value) else { return Vec::new() };
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
@@ -347,7 +347,7 @@ mod tests {
         spec.a.layer = lab::layer::LayerRef::At(1);
         assert!(layers_differ(&spec).is_some_and(|doubt| doubt.contains("also differ in layer")));
         spec.models[1] = spec.models[0].clone();
-        assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
+        assert_eq!(layers_differ(&spec), None, "no doubt if layers are what is compared");
     }
 
     /// Regression: the answer used to omit that probes were trained on 2,048 sentences but that the bound recommends 36,812.
@@ -355,7 +355,7 @@ mod tests {
     fn probes_trained_on_fewer_sentences_than_the_bound_asks_for_are_doubted() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
         let mut results = crate::survey::tests::asking(open);
-        assert_eq!(below_bound(&results), None, "results from files");
+        assert_eq!(below_bound(&results), None, "results from files have no bound");
         let mut trained = |n: u64| {
             results.required.as_mut().unwrap().value.trained = Some(n);
             below_bound(&results)

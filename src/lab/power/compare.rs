@@ -292,7 +292,7 @@ mod tests {
             let ratio = boot.half_width() / c.difference.half_width();
             assert!((0.8..1.25).contains(&ratio), "{boot:?} {:?}", c.difference);
         }
-        assert!(compare(&one, &names(), terms()).bootstrap.is_none(), "one table needs none");
+        assert!(compare(&one, &names(), terms()).bootstrap.is_none(), "a single table needs no resampling");
     }
 
     #[test]

@@ -380,7 +380,7 @@ pub struct ShortfallFinding {
     /// Number of training examples.
     #[id]
     pub at_n: u64,
-    /// How the best probe on the training examples was found: `solved`, or the `seed` with the lowest training loss.
+    /// Origin of the best probe on the training examples: `solved`, or the `seed` with the lowest training loss.
     pub optimum: String,
     /// Accuracy of the best probe minus the mean accuracy of the trained probes; negative if early stopping generalises better.
     pub optimisation: Estimate,

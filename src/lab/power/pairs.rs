@@ -159,7 +159,7 @@ impl Pairs {
         self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
     }
 
-    /// Whether each side is right on each item; with several seeds, whether it is right with the majority of them.
+    /// For each item, true for each side that is right; with several seeds, true if it is right with the majority of them.
     ///
     /// `None` for values other than 0 or 1, for an even number of seeds (where votes may tie), for clusters, and for sides with different
     /// items.

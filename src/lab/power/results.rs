@@ -31,7 +31,7 @@ pub struct Results {
     /// The sequential test, by increasing number of items.
     pub sequential: Vec<Tagged<SequentialFinding>>,
     pub margins: Vec<Tagged<MarginFinding>>,
-    /// Whether the comparison is too weak to recommend a number of items.
+    /// States whether the comparison is too weak to recommend a number of items.
     pub collapse: Option<Tagged<CollapseFinding>>,
     /// Counts of the items from the latest pilot, by increasing number.
     #[serde(default)]

@@ -349,7 +349,7 @@ impl Spec {
                 return refuse.because(&format!("{name}.corrupted_text"), problem);
             }
             if side.results.iter().any(|r| r.trim().is_empty()) {
-                return refuse.because(&format!("{name}.results"), "names no file: remove the empty name".into());
+                return refuse.because(&format!("{name}.results"), "contains an empty name: remove it".into());
             }
             refuse.twice(&format!("{name}.results"), &side.results)?;
             if self.of_files() && (side.task.is_some() || side.data.is_some()) {
@@ -364,7 +364,7 @@ impl Spec {
         // The run checks that several paths are either folders, one per system, or the same number of files on each side.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
-                let problem = format!("is empty, but `{other}.results` is not: name results for both sides");
+                let problem = format!("is empty, but `{other}.results` is not: give results for both sides");
                 return refuse.because(&format!("{name}.results"), problem);
             }
         }
@@ -441,7 +441,7 @@ impl LabSpec for Spec {
             }
         } else if !(1..=2).contains(&self.models.len()) {
             let problem = format!(
-                "has {} names: name one encoder for both sides, or one for each, for example [\"bert-mini\", \
+                "has {} names: give one encoder for both sides, or one for each, for example [\"bert-mini\", \
                  \"untrained:bert-mini\"]",
                 self.models.len()
             );

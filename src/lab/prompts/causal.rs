@@ -172,7 +172,7 @@ mod tests {
         for bias in Bias::ALL {
             let path = bias.path();
             assert!(path.iter().all(|e| EDGES.contains(e)), "{bias:?}");
-            assert_eq!(path[0], (C, M), "a backdoor has an arrow into the model");
+            assert_eq!(path[0], (C, M), "a backdoor path begins with an arrow into the model");
             assert_eq!(path.last().unwrap().1, E);
             // Each arrow shares a variable with the next, and no arrow leaves the model.
             assert!(path.windows(2).all(|w| [w[0].0, w[0].1].iter().any(|k| *k == w[1].0 || *k == w[1].1)));

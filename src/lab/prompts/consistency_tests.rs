@@ -57,7 +57,7 @@ fn a_draw_is_the_same_in_any_range_and_shared_draws_tie_equal_models() {
     let all = twice.draw(&of, 0..60);
     assert_eq!(all[20..40], twice.draw(&of, 20..40));
     let apart = tallies(&twice, &of);
-    assert_eq!([apart[0].orders(), apart[2].orders()], [1, 1], "equal models tie but where they draw by themselves");
+    assert_eq!([apart[0].orders(), apart[2].orders()], [1, 1], "equal models tie unless they draw separately");
     assert!(apart[1].orders() > 1);
     of.shared = true;
     assert_eq!(tallies(&twice, &of)[1].orders(), 1);
@@ -89,7 +89,7 @@ fn enumeration_is_what_draws_tend_to() {
         }
     }
     assert!(some.enumerate(Regime::Adjusted, &of, 100).is_none());
-    assert!(some.enumerate(Regime::Random, &of, usize::MAX).is_none(), "several mentions");
+    assert!(some.enumerate(Regime::Random, &of, usize::MAX).is_none(), "several mentions prevent enumeration");
     assert_eq!((choose(32, 20), choose(5, 0), choose(4, 4)), (Some(225_792_840), Some(1), Some(1)));
 }
 
@@ -112,7 +112,7 @@ proptest! {
             if !mean {
                 prop_assert!(tally.order().0 as f64 >= 60.0 / orders);
             }
-            prop_assert!(tally.order().0 <= tally.most(0), "an order is rarer than a place in it");
+            prop_assert!(tally.order().0 <= tally.most(0), "an order is at most as frequent as a rank in it");
         }
     }
 }

@@ -469,7 +469,7 @@ pub fn pick(
     };
     let with = match detail("with") {
         Some(m) if !names.contains(&m) => return Err(format!("model {}", is_unknown(m, &names))),
-        Some(m) if m == model => return Err(format!("`{m}` cannot be compared with itself: name another model")),
+        Some(m) if m == model => return Err(format!("`{m}` cannot be compared with itself: choose another model")),
         other => other,
     };
     let other = with.or(names.iter().copied().find(|m| *m != model)).unwrap_or_default();

@@ -66,7 +66,7 @@ fn the_dots_are_the_prompts_and_own_prompts_stand_apart() {
     };
     assert!(results.answer(3, lab::finding::kinds(&[finding])));
     let after = prompts(&results, None, "capital").unwrap();
-    assert_eq!(dots(&after), [0.4, 0.1], "they had moved the mean");
+    assert_eq!(dots(&after), [0.4, 0.1], "typed prompts do not change the mean");
     let own =
         |layer: &Layer| matches!(layer, Layer::Ranges(r) if r.label == "your own prompts" && r.ranges[0].dots == [0.4]);
     assert!(after.layers.iter().any(own), "{:?}", after.layers);
@@ -132,6 +132,6 @@ fn the_interval_of_the_adjusted_score_is_no_range() {
         _ => None,
     });
     assert_eq!(kinds.collect::<Vec<_>>(), [(false, false), (true, true)]);
-    assert_eq!(figure.y.range, Some((0.0, 1.0)), "the four relations have one axis");
+    assert_eq!(figure.y.range, Some((0.0, 1.0)), "the four relations share one axis");
     assert!(figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.wide.ends_with("facts"))));
 }

@@ -73,7 +73,7 @@ fn the_parts_are_the_variance_of_simulated_draws() {
         assert!((found.total() / variance - 1.0).abs() < 0.03, "{shared}: {} {variance}", found.total());
         assert!([found.prompt, found.mention, found.sample, found.residual].iter().all(|v| *v >= 0.0));
         let gap = |m: &Answers| adjusted(m, &weights).unwrap().value();
-        assert!((found.model_itself - (gap(&a) - gap(&b))).abs() < 1e-8, "its mean is the adjusted gap");
+        assert!((found.model_itself - (gap(&a) - gap(&b))).abs() < 1e-8, "the mean is the adjusted gap");
     }
 }
 
@@ -134,7 +134,7 @@ fn models_that_answer_alike_have_no_gap_to_explain() {
     let ledger = ledger(&[same], 0.95).unwrap();
     assert_eq!((ledger.prompt_share, ledger.prompt_unbiased_share), (None, None));
     assert!(ledger.sentence("a", "b").contains("the gap is the same"));
-    assert!(parts(&one, &one, &even, false).unwrap().total() > 0.0, "drawn apart they differ");
+    assert!(parts(&one, &one, &even, false).unwrap().total() > 0.0, "separate draws make a difference");
 }
 
 proptest! {

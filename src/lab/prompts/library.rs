@@ -336,7 +336,7 @@ mod tests {
         ])
         .unwrap();
         let [p1] = &library.relations[..] else { panic!("{library:?}") };
-        assert_eq!(p1.prompts, ["[X] is of [Y] .", "[X] has [Y] ."], "the template is the original");
+        assert_eq!(p1.prompts, ["[X] is of [Y] .", "[X] has [Y] ."], "the template comes first");
         assert_eq!((p1.label.as_str(), p1.kind.as_str()), ("of", "N-1"));
         assert_eq!(p1.facts, [Fact { names: vec!["a".into(), "A".into()], object: "b".into() }]);
         let reasons: Vec<&str> = library.left_out.iter().map(|(_, why)| why.as_str()).collect();
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(after.facts.len(), before.facts.len() + 1);
         assert_eq!((after.kind, after.label), (before.kind, before.label));
         assert_eq!(all.relations[1..39], built_in.relations[1..]);
-        assert!(after.fitted && !all.relations[39].fitted, "names are put in as they are without the file");
+        assert!(after.fitted && !all.relations[39].fitted, "a file does not change how built-in names are inserted");
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn divide(first: usize) -> Layer {
     Layer::Rule(Rule::upright(first as f64 - 0.5, "this run | published"))
 }
 
-/// Ends the rule at the least possible share of the run's models before the published models, of which the least is lower.
+/// Ends the rule at the run's least possible share before the published models, whose least possible share is lower.
 fn end_at_divider(layers: &mut [Layer]) {
     let mut rules: Vec<&mut Rule> =
         layers.iter_mut().filter_map(|l| if let Layer::Rule(rule) = l { Some(rule) } else { None }).collect();
@@ -296,7 +296,7 @@ mod tests {
             let rest = if name == "disparity" { &both.layers[more..] } else { &both.layers[..own.layers.len()] };
             assert_eq!(rest, &own.layers[..], "{name}");
             assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
-            // Regression: the published rank consistencies were not divided from the run's.
+            // Regression: no line used to divide the published rank consistencies from the run's.
             let divides = |layer: &Layer| matches!(layer, Layer::Rule(rule) if rule.upright);
             assert_eq!(both.layers.iter().any(divides), name != "disparity", "{name}");
             for format in [Format::Svg, Format::Csv] {
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(
             (figure.layers.len(), figure.name.as_str()),
             (6, "disparity-published"),
-            "lines, and dashes of scores before"
+            "lines, and dashes for the original scores"
         );
         assert_eq!(beneath("preference", None, &none), None);
     }

@@ -273,8 +273,8 @@ impl Query {
             (None, None) => return Err("no `instance` and no `subject`; give one of them".into()),
         };
         Ok(Self {
-            relation: named(row.relation, "relation", "name the relation")?,
-            model: named(row.model, "model", "name the model")?,
+            relation: named(row.relation, "relation", "give the relation")?,
+            model: named(row.model, "model", "give the model")?,
             prompt: named(row.prompt, "prompt", "give the prompt or its number")?,
             instance,
             subject: row.subject,

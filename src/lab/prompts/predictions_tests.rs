@@ -76,7 +76,7 @@ fn marks_and_numbers_do_in_place_of_words_and_names() {
     let found = parse(text).unwrap();
     assert_eq!(found.models, ["1", "2"]);
     assert_eq!(found.adjusted(), [1.0, 0.0]);
-    assert_eq!(found.stability(), [None, None], "nothing is known of what was said");
+    assert_eq!(found.stability(), [None, None], "without answers, stability is unknown");
 }
 
 /// Regression: arrays, words for right and wrong, and models without an answer used to be refused.

@@ -244,7 +244,8 @@ mod tests {
         assert!(!parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t0.5%\n").unwrap().fractions);
     }
 
-    /// Regression: decimal commas and several words for a missing value used to be refused, and fractions among per cent passed in silence.
+    /// Regression: decimal commas and several words for a missing value used to be refused, and fractions in a table of per cent used to be
+    /// accepted silently.
     #[test]
     fn decimal_commas_and_words_for_missing_values_are_read() {
         for mark in ["\t", ";"] {

@@ -367,7 +367,7 @@ mod tests {
             let row = asker.within(query, &ids, k);
             let causal = asker.model().arch().is_causal();
             assert_eq!(row.ids.len(), query.ids.len() + if causal { k } else { 1 }, "{name}");
-            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other one is there");
+            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other token is in place");
             let take = |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
             asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         }
@@ -375,7 +375,7 @@ mod tests {
         let other = Word { text: "Paris".into(), ids: vec![ids[0]] };
         let mut single = 0.0;
         let row = asker.within(query, &other.ids, 0);
-        assert_eq!(row, *query, "{name}: nothing but the mask");
+        assert_eq!(row, *query, "{name}: only the mask is given");
         let take = |_: usize, logits: &[f32]| single = f64::from(logits[ids[0] as usize]) - log_sum(logits);
         asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         let words = [Word { text: "Paris Rome".into(), ids }, other];

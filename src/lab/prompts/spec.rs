@@ -197,7 +197,7 @@ pub struct AdjustSpec {
     pub user: BTreeMap<String, UserWeights>,
 }
 
-/// Whether models share random draws.
+/// Sharing of random draws between models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
@@ -319,7 +319,7 @@ impl Spec {
         let data = &self.data;
         if data.files.iter().any(|f| f.trim().is_empty()) {
             return refuse
-                .because("data.files", "contains an empty name: name a file or folder, or omit the key".into());
+                .because("data.files", "contains an empty name: give a file or folder, or omit the key".into());
         }
         refuse.twice("data.files", &data.files)?;
         if data.built_in && data.files.is_empty() {

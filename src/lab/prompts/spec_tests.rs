@@ -113,7 +113,7 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut data = DataSpec { relations: ["capital"].into(), ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!((&data.files[..], data.built_in), (&["own.jsonl".to_owned()][..], true));
-    assert!(data.whole && data.relations[..] == ["capital"], "the five that were picked became all");
+    assert!(data.whole && data.relations[..] == ["capital"], "the selection of built-in relations is kept");
     data.add("own.jsonl".into());
     assert_eq!(data.files.len(), 1);
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
@@ -123,7 +123,7 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
     picked.relations = ["P19"].into();
     picked.add("own.jsonl".into());
-    assert!(picked.relations.is_empty() && !picked.whole, "whose they are is not known");
+    assert!(picked.relations.is_empty() && !picked.whole, "a selection of unknown origin is dropped");
     assert!(refusal(|s| s.data.whole = true).contains("data.whole"));
     let printed = refusal(|s| s.data.built_in = true);
     assert!(printed.contains("data.built_in"), "{printed}");

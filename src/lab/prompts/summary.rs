@@ -156,7 +156,7 @@ const DISPARITY_HEAD: [&str; 4] = ["model", "gamma", "P@1", "steps"];
 
 fn disparity(results: &Results) -> Vec<Vec<String>> {
     let row = |d: &lab::Tagged<super::finding::DisparityFinding>| {
-        let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| g.to_string());
+        let gamma = d.value.gamma.map_or("original".to_owned(), |g| g.to_string());
         vec![brief_name(&d.model, &results.models()), gamma, interval(d.value.p_at_1), d.value.steps.to_string()]
     };
     results.disparity.iter().map(row).collect()

@@ -161,7 +161,7 @@ mod tests {
         b.common_mut().set_models(vec!["bert-mini".into()]);
         assert_eq!(changes(&a, &b), ["models bert-mini, untrained:bert-mini → bert-mini"]);
         let text = a.to_toml().replace("seed = 0", "seed = 1");
-        assert!(!share_examples(&a, &Spec::parse(&text, "changed").unwrap()), "another seed draws other examples");
+        assert!(!share_examples(&a, &Spec::parse(&text, "changed").unwrap()), "the seed changes the examples");
     }
 
     #[test]

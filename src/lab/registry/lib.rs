@@ -91,7 +91,7 @@ pub trait Lab: Sync {
     fn tables(&self, results: &Results) -> Vec<table::Table>;
     /// All tables by name, and what a run needs for each.
     fn table_needs(&self) -> &'static [(&'static str, &'static str)];
-    /// True if findings of this kind only replace an earlier finding of the same identity, in its place.
+    /// True if findings of this kind only replace an earlier finding with the same identity, in the same position.
     fn replaces(&self, kind: &str) -> bool;
     /// True if final or provisional findings of this kind can make comparisons.
     fn compares(&self, kind: &str, is_final: bool) -> bool;

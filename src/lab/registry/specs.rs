@@ -32,7 +32,7 @@ impl Spec {
 
     pub fn shipped(lab: LabId) -> Self {
         Self::parse(by_id(lab).default_spec(), "the shipped spec")
-            .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
+            .unwrap_or_else(|e| unreachable!("a test checks that shipped specs are valid: {e}"))
     }
 
     /// Parses and checks TOML. `origin` names the text in errors.

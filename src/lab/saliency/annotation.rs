@@ -399,7 +399,7 @@ mod tests {
     fn what_was_marked_is_read_back_from_the_benchmarks_own_keys() {
         let mut one = marked("7", &[1]);
         assert!(one.toggle(3) && one.toggle(1) && one.toggle(1));
-        assert!(!one.toggle(2), "the mask cannot be its own rationale");
+        assert!(!one.toggle(2), "the mask cannot be part of its rationale");
         assert!(!one.toggle(4), "there is no such word");
         (one.sufficiency, one.compactness) = (Some(3), Some(1));
         let mut two = marked("x-07", &[]);
@@ -473,7 +473,7 @@ mod tests {
         let second = [b, other, marked("4", &[]), marked("5", &[])];
         let found = agreement(&first, &second, 0.95).unwrap();
         assert_eq!((found.sentences, found.alone, found.differing), (1, (1, 2), 1));
-        assert_eq!(found.sufficiency, (Some(0.0), 1), "one pair, never alike, chance 0");
+        assert_eq!(found.sufficiency, (Some(0.0), 1), "the only pair differs, and chance agreement is 0");
         assert_eq!(found.compactness, (None, 0));
         assert!(agreement(&first, &second[1..], 0.95).unwrap_err().contains("1 have different words"));
         let f1 = found.token_f1;

@@ -84,7 +84,7 @@ fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> Str
     rest.collect()
 }
 
-/// Why one of several rows is named: `, the least of 4 methods`.
+/// The reason for naming one of several rows: `, the least of 4 methods`.
 fn among(which: &str, rows: &[(Row<'_>, Estimate)]) -> String {
     let one_model = rows.iter().all(|(i, _)| i.model == rows[0].0.model);
     match rows.len() {

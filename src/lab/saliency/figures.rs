@@ -90,7 +90,7 @@ pub fn pick(
     figure.ok_or_else(|| "the session has nothing of that to draw".into())
 }
 
-/// What a heatmap shows.
+/// Contents of a heatmap.
 #[derive(Debug, Clone, Default)]
 pub struct Heat<'a> {
     /// The model; by default the first.

@@ -299,7 +299,7 @@ mod tests {
         let found = row(&of, "integrated_gradients", &[0.1, 0.4, 9.0, -0.8, 0.0], Some(0.21));
         let sides = [Side::new(&of, vec![Some(&found)])];
         let strips = tokens(&[choice("integrated_gradients")], &sides, &[(0, 0)]);
-        assert!(strips.pairs.is_empty(), "one sentence has nothing to be aligned with");
+        assert!(strips.pairs.is_empty(), "a single sentence needs no alignment");
         assert_eq!(strips.label, "integrated gradients");
         let [strip] = &strips.strips[..] else { panic!("{strips:?}") };
         assert_eq!((strip.label.as_str(), strip.doubt.as_deref()), ("original", Some("incomplete by 21 %")));

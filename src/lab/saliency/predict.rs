@@ -283,7 +283,7 @@ mod tests {
             assert_eq!((first.top1, first.top3), (Some(true), Some(true)), "{name}: {words:?}");
             let third = asked("x", &[words[2]]);
             assert_eq!((third.top1, third.top3), (Some(false), Some(true)), "{name}: {words:?}");
-            assert_eq!(third.answer_probability, said.answer_probability, "that of the answer itself");
+            assert_eq!(third.answer_probability, said.answer_probability, "as for the answer itself");
         }
     }
 

@@ -339,7 +339,7 @@ mod tests {
             assert!(all.iter().all(|v| v.is_finite()));
             partners.iter().filter(|v| v.is_nan()).count()
         });
-        assert_eq!(lacking, [0, 7], "Table 11 as far as it can be read");
+        assert_eq!(lacking, [0, 7], "only Table 11 has unreadable cells");
     }
 
     #[test]

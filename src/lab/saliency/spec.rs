@@ -358,7 +358,7 @@ impl Spec {
     fn check_methods(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let methods = &self.saliency.methods;
         if methods.is_empty() {
-            let problem = "is empty: name at least one method, for example [\"attention\"]";
+            let problem = "is empty: give at least one method, for example [\"attention\"]";
             return refuse.because("saliency.methods", problem.into());
         }
         for name in methods {

@@ -139,7 +139,7 @@ mod tests {
         let verdicts: Vec<Verdict> = rows.iter().map(|r| r.verdict).collect();
         use Verdict::*;
         assert_eq!(verdicts, [Pass, Deviates, Deviates, Deviates, NotChecked]);
-        assert_eq!((rows[1].deviation, rows[1].tolerance), (2.0, 0.0), "one other, one too many");
+        assert_eq!((rows[1].deviation, rows[1].tolerance), (2.0, 0.0), "one value differs and one is surplus");
         assert!(rows[2].deviation.is_infinite() && rows[3].deviation.is_infinite());
     }
 

@@ -201,7 +201,7 @@ fn rounded_cases_are_compared_and_refused_alike() {
     ] {
         match info(case) {
             Err(e) => assert!(!said.is_empty() && e.to_string().contains(said), "{e}"),
-            Ok(_) => assert!(said.is_empty(), "was accepted in place of {said:?}"),
+            Ok(_) => assert!(said.is_empty(), "was accepted instead of {said:?}"),
         }
     }
     for ids in [json!([]), json!([99]), json!(vec![2; 11])] {

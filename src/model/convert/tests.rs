@@ -14,7 +14,7 @@ fn converted(bytes: &[u8]) -> Result<(Converted, Checkpoint)> {
     let to = dir.path().join("new");
     let done = convert(&dir.path().join("w.pt"), &to);
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left.len(), if done.is_ok() { 2 } else { 1 }, "nothing unfinished is left: {left:?}");
+    assert_eq!(left.len(), if done.is_ok() { 2 } else { 1 }, "no unfinished files remain: {left:?}");
     Ok((done?, Checkpoint::open(&[to.join("model.safetensors")])?))
 }
 

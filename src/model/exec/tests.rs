@@ -171,7 +171,7 @@ fn gradients_are_the_derivatives_of_the_scalars() {
                 let trace = m.forward(&b, &plan).unwrap();
                 let (x, g) = (trace.get(p).unwrap(), trace.gradient(p).unwrap());
                 let scale = g.data.iter().fold(0f64, |s, v| s.max(f64::from(v.abs())));
-                assert!(scale > 1e-4, "{} {p}: a gradient of {scale} tests nothing", m.arch().family);
+                assert!(scale > 1e-4, "{} {p}: a gradient of {scale} is too small for this test", m.arch().family);
                 let mut worst = 0f64;
                 for i in (0..x.data.len()).step_by(3) {
                     let moved = |by: f32| {
@@ -188,7 +188,7 @@ fn gradients_are_the_derivatives_of_the_scalars() {
                     let estimate = (4.0 * slope(0.01) - slope(0.02)) / 3.0;
                     worst = worst.max((estimate - f64::from(g.data[i])).abs());
                 }
-                println!("{} {p}: finite differences differ by {worst:.1e} of {scale:.1e}", m.arch().family);
+                println!("{} {p}: finite differences deviate by {worst:.1e} of {scale:.1e}", m.arch().family);
                 assert!(worst < 2e-3 * scale + 2e-4, "{} {p} {of:?}: {worst} of {scale}", m.arch().family);
             }
         }
@@ -208,7 +208,7 @@ fn several_gradients_at_once_are_those_of_single_requests() {
             let (a, b) = (all.gradient(p).unwrap(), one.gradient(p).unwrap());
             assert!(distance(a, b) < 1e-5, "{p} of {}", m.arch().family);
             let other_row = &a.data[a.data.len() / 2..];
-            assert!(other_row.iter().all(|&v| v == 0.0), "{p}: the other sentence has no part in it");
+            assert!(other_row.iter().all(|&v| v == 0.0), "{p}: the other sentence has no gradient");
         }
     }
 }
@@ -361,10 +361,10 @@ fn an_encoder_decoder_reads_its_own_decoder_rows() {
     assert_eq!(trace.captures[0].1.shape, [2, 4, 2, 4]);
     assert_eq!(trace.logits().unwrap().shape, [2, 2, VOCAB]);
     let beyond = Plan::default().logits_at(Sites::At(vec![(0, 1)]));
-    assert!(matches!(m.forward(&short, &beyond), Err(ModelError::Plan(_))), "row 0 has one decoder token");
+    assert!(matches!(m.forward(&short, &beyond), Err(ModelError::Plan(_))), "row 0 has only one decoder token");
     let plain = model(bert(), 1);
     let refused = plain.forward(&short, &Plan::default().logits_at(Sites::All));
-    assert!(matches!(refused, Err(ModelError::Plan(_))), "a model without decoder refuses its rows");
+    assert!(matches!(refused, Err(ModelError::Plan(_))), "a model without a decoder rejects decoder rows");
 }
 
 /// GPT-NeoX with 10-dimensional heads, half of each rotated: transformers uses the frequencies base^0, base^(-2/5) and base^(-4/5) to

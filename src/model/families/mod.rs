@@ -180,7 +180,8 @@ pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// Default of each setting in the configuration classes of transformers 5 and of those that only older releases have, by `model_type`.
+/// Default of every setting by `model_type`: from the configuration classes of transformers 5 or, for classes that it no longer has, of
+/// older releases.
 const DEFAULTS: &str = include_str!("defaults.json");
 
 /// Other names of settings, by `model_type`; as in transformers, they take precedence.

@@ -141,7 +141,7 @@ fn what_has_arrived_is_kept_for_the_next_run() {
     let said = why(&s);
     assert!(said.contains("model.safetensors") && said.contains("received data is kept"), "{said}");
     assert_eq!(fs::metadata(incomplete(dir.path())).unwrap().len(), 50_000);
-    assert!(!dir.path().join("models--org--m/refs/main").exists(), "no reference to half a model");
+    assert!(!dir.path().join("models--org--m/refs/main").exists(), "no reference points to an incomplete model");
     let snapshot = get(&s).unwrap();
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights_bytes());
     assert!(server.gets("model.safetensors").iter().all(|r| r.from().is_none_or(|f| f == 50_000)));
@@ -287,7 +287,7 @@ fn the_token_goes_to_the_endpoint_and_nowhere_else() {
     let snapshot = get(&s).unwrap();
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights_bytes());
     assert!(server.log().iter().all(|r| r.header("authorization") == Some("Bearer hf_secret")));
-    assert_eq!(store.log().len(), 1, "the file itself; its description is the hub's");
+    assert_eq!(store.log().len(), 1, "only the file is requested; the hub describes it");
     assert!(store.log().iter().all(|r| r.header("authorization").is_none()));
 }
 
@@ -384,7 +384,7 @@ fn shards_are_fetched_by_their_index_and_pickles_are_not() {
     let server = serving(Repo::new(&[("config.json", b"{}"), ("pytorch_model.bin", b"x")]), |_, _| None);
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
     assert!(said.contains("probity models convert"), "{said}");
-    assert!(server.gets(".bin").is_empty(), "pickled weights are not even fetched");
+    assert!(server.gets(".bin").is_empty(), "pickled weights are not fetched");
 }
 
 #[test]

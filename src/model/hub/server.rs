@@ -33,7 +33,7 @@ impl Request {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     pub status: u16,
-    /// Headers in addition to those of every response.
+    /// Headers to send in addition to the usual ones.
     pub(crate) headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
     /// Announced length, if different from the length of the body.

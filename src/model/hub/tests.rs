@@ -52,7 +52,11 @@ fn offline_the_cache_answers_or_names_the_missing_file() {
     assert!(why().contains("p-2.safetensors"), "{}", why());
     fs::write(snapshot.join("p-2.safetensors"), "").unwrap();
     assert_eq!(resolve("org/m", "main", &s, &mut |_| Ok(())).unwrap(), snapshot);
-    assert_eq!(resolve("org/m", "abc123", &s, &mut |_| Ok(())).unwrap(), snapshot, "a commit is a revision too");
+    assert_eq!(
+        resolve("org/m", "abc123", &s, &mut |_| Ok(())).unwrap(),
+        snapshot,
+        "a commit is accepted as a revision"
+    );
 }
 
 #[test]

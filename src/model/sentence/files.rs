@@ -8,7 +8,7 @@ use super::{PoolOver, Pooling};
 use crate::error::Result;
 use crate::source;
 
-/// How a folder computes sentence vectors.
+/// Settings for sentence vectors in a folder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
     /// Pooling, if the folder specifies one that is supported.
@@ -33,7 +33,7 @@ pub(crate) const SETTINGS: [&str; 7] = [
 /// Name of the list of modules.
 const MODULES: &str = "modules.json";
 
-/// Returns the folder of the transformer if `modules.json` says that it is below `folder`.
+/// Returns the folder of the transformer if `modules.json` places it in a subfolder of `folder`.
 pub(crate) fn transformer_folder(folder: &Path) -> Option<PathBuf> {
     let modules = modules(folder).ok()??;
     let path = modules.iter().find(|m| m.0 == "Transformer").map(|m| m.1.as_str())?;
@@ -56,7 +56,7 @@ fn modules(folder: &Path) -> std::result::Result<Option<Vec<(String, String)>>, 
 }
 
 impl Files {
-    /// Parses the files of a model's folder, or of the folder above if that lists this one as its transformer.
+    /// Parses the files of a model's folder, or of its parent folder if the parent lists this folder as its transformer.
     pub(crate) fn read(files: &source::Files) -> Result<Files> {
         let Some(own) = files.folder() else { return Ok(Files::default()) };
         let above = own.parent().filter(|above| transformer_folder(above).as_deref() == Some(&own));
@@ -100,7 +100,7 @@ fn pooling(root: &Path) -> std::result::Result<Option<Pooling>, (String, String)
             }
         }
         if !is_below(&folder) {
-            return Err((MODULES.to_owned(), "the path of the Pooling module is not a folder below".into()));
+            return Err((MODULES.to_owned(), "the path of the Pooling module is not a subfolder".into()));
         }
     }
     let name = format!("{folder}/config.json");
@@ -114,7 +114,7 @@ fn pooling(root: &Path) -> std::result::Result<Option<Pooling>, (String, String)
     Ok(Some(Pooling { over, normalise }))
 }
 
-/// Parses the tokens to pool in the form of any release: `pooling_mode`, or one switch for each mode.
+/// Parses the pooling mode as any release writes it: under `pooling_mode`, or as one switch for each mode.
 fn pool_over(config: &Value) -> std::result::Result<PoolOver, String> {
     let known = [
         ("mean", "pooling_mode_mean_tokens", Some(PoolOver::Mean)),

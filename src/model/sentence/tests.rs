@@ -97,7 +97,7 @@ fn folders_say_how_they_pool() {
         folder("{\"embedding_dimension\": 8, \"pooling_mode\": \"cls\"}", None),
         Ok(Pooling::plain(PoolOver::First))
     );
-    assert_eq!(folder("{}", None), Ok(Pooling::plain(PoolOver::Mean)), "the mean is on by default");
+    assert_eq!(folder("{}", None), Ok(Pooling::plain(PoolOver::Mean)), "the mean is the default");
     let normalised = folder(&on("mean_tokens"), Some(&listed(&[("Pooling", "1_Pooling"), ("Normalize", "")])));
     assert_eq!(normalised, Ok(Pooling { over: PoolOver::Mean, normalise: true }));
     let dense = folder(&on("mean_tokens"), Some(&listed(&[("Pooling", "1_Pooling"), ("Dense", "2_Dense")])));
@@ -112,11 +112,12 @@ fn folders_say_how_they_pool() {
         assert!(said.contains("1_Pooling/config.json") && said.contains(why), "{said}");
     }
     for outside in ["../pool", "/pool", ""] {
-        assert!(folder("{}", Some(&listed(&[("Pooling", outside)]))).unwrap_err().contains("not a folder below"));
+        assert!(folder("{}", Some(&listed(&[("Pooling", outside)]))).unwrap_err().contains("not a subfolder"));
     }
 }
 
-/// Regression: only `1_Pooling` was read, whatever folder `modules.json` named, and a model below its folder was not found.
+/// Regression: only `1_Pooling` used to be read, even if `modules.json` named a different folder, and a model in a subfolder was not
+/// found.
 #[test]
 fn modules_say_where_the_pooling_and_the_model_are() {
     let dir = tempfile::tempdir().unwrap();

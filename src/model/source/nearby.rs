@@ -1,4 +1,4 @@
-//! What a folder without a model's main files contains instead, for error messages.
+//! Describes the contents of a folder that lacks a model's main files, for error messages.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ pub(super) fn hint(dir: &Path) -> String {
     }
 }
 
-/// Returns a folder below with a `config.json`: a checkpoint of a training run, or a snapshot in a hub cache.
+/// Returns a subfolder that contains a `config.json`: a checkpoint of a training run, or a snapshot in a hub cache.
 fn model_below(dir: &Path, names: &[String]) -> Option<String> {
     let is_model = |path: &str| dir.join(path).join("config.json").is_file();
     // The checkpoint with the largest number of steps comes first.

@@ -22,7 +22,7 @@ fn glove_and_word2vec_files_are_read() {
     let glove = read(b"the 0.5 -1\ncat 2e-1 3\n. 0 1\n").unwrap();
     assert_eq!(glove.words, ["the", "cat", "."]);
     assert_eq!(glove.vectors.data, [0.0, 0.0, 0.5, -1.0, 0.2, 3.0, 0.0, 1.0]);
-    assert!(glove.fold, "a file without upper case is folded");
+    assert!(glove.fold, "without upper-case letters, words are looked up in lower case");
     // word2vec files have a header, and a space at the end of each line.
     let word2vec = read(b"2 3\r\n</s> 1 2 3 \r\nThe 4 5 6 \r\n").unwrap();
     assert_eq!((word2vec.words.len(), word2vec.width(), word2vec.fold), (2, 3, false));
@@ -100,7 +100,10 @@ fn addresses_come_back_as_they_were_written() {
     assert!("glove:/a/b.txt?upper".parse::<ModelSource>().unwrap_err().to_string().contains("known: lower"));
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir, "v.vec", b"a 1\n");
-    assert!(matches!(path.display().to_string().parse(), Ok(ModelSource::Vectors(_))), "a file is recognised");
+    assert!(
+        matches!(path.display().to_string().parse(), Ok(ModelSource::Vectors(_))),
+        "the file is recognised as word vectors"
+    );
 }
 
 fn model() -> Model {

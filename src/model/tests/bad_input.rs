@@ -139,7 +139,7 @@ fn a_pipe_in_place_of_a_file_does_not_hang() {
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
         match load(dir.path()) {
-            Ok(_) => assert_eq!(file, "1_Pooling", "nothing is read below a pipe"),
+            Ok(_) => assert_eq!(file, "1_Pooling", "a pipe is not read"),
             Err(e) => {
                 assert!(e.to_string().contains(file) && e.to_string().contains("regular file"), "{e}")
             }
@@ -232,7 +232,7 @@ fn a_vocabulary_with_merges_is_read_and_an_empty_text_has_no_tokens_there() {
     std::fs::remove_file(dir.path().join("vocab.txt")).unwrap();
     let vocab = r#"{"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4, "<|endoftext|>": 5}"#;
     std::fs::write(dir.path().join("vocab.json"), vocab).unwrap();
-    assert!(load(dir.path()).unwrap().tokenizer().is_err(), "half a tokenizer is none");
+    assert!(load(dir.path()).unwrap().tokenizer().is_err(), "an incomplete tokenizer is an error");
     std::fs::write(dir.path().join("merges.txt"), "#version: 0.2\na b\nĠ ab\n").unwrap();
     let m = load(dir.path()).unwrap();
     assert_eq!(m.batch(&["ab ab"]).unwrap().ids(), [3, 4]);

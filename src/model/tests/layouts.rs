@@ -1,4 +1,4 @@
-//! Folders as different programs and releases write them: each is read as transformers reads it, or refused with the reason.
+//! Model folders written by different programs and releases: each is read as in transformers, or rejected with a reason.
 
 use super::*;
 use crate::arch::{Positions, Scaling};
@@ -18,7 +18,7 @@ fn remarks(dir: &Path) -> String {
     load(dir).unwrap().notices().iter().map(|n| format!("{}; {}\n", n.what, n.hint)).collect()
 }
 
-/// Regression: Phi-3 without `rms_norm_eps` had 1e-6, and omitted sizes were an error.
+/// Regression: the epsilon of Phi-3 without `rms_norm_eps` used to be 1e-6, and omitted sizes used to be an error.
 #[test]
 fn settings_that_a_configuration_omits_have_the_defaults_of_transformers() {
     for family in families::all() {
@@ -33,10 +33,10 @@ fn settings_that_a_configuration_omits_have_the_defaults_of_transformers() {
     assert_eq!((of("mistral").kv_heads, of("gemma2").kv_heads, of("modernbert").max_positions), (8, 4, 8192));
     let own = described(json!({"model_type": "gpt2", "n_embd": 64, "num_attention_heads": 4, "n_head": 2})).unwrap();
     assert_eq!((own.hidden, own.heads), (64, 4), "the general name takes precedence");
-    assert!(described(json!({"model_type": "gpt2", "n_embd": null})).is_err(), "null is not omitted");
+    assert!(described(json!({"model_type": "gpt2", "n_embd": null})).is_err(), "null does not count as omitted");
 }
 
-/// Regression: `rope_parameters` won over `rope_scaling`, and a base in quotes was ignored.
+/// Regression: `rope_parameters` used to take precedence over `rope_scaling`, and a base given as a string used to be ignored.
 #[test]
 fn rotary_settings_follow_the_precedence_of_transformers() {
     let of = |settings: Value| {
@@ -59,7 +59,7 @@ fn rotary_settings_follow_the_precedence_of_transformers() {
     assert!(phi3("su").unwrap_err().to_string().contains("rotary scaling 'su'"));
 }
 
-/// Regression: a start token with the id of the pad token was counted as the first position.
+/// Regression: a start token with the id of the pad token used to be counted as the first position.
 #[test]
 fn tokens_with_the_pad_id_are_not_counted() {
     let batch = Batch::new(&[vec![0, 5, 0, 6], vec![5, 6]], 0).unwrap();
@@ -104,13 +104,17 @@ fn t5(tables: &[(&str, f32)], settings: Value) -> tempfile::TempDir {
     dir
 }
 
-/// Regression: `scale_decoder_outputs` and tables of one stack were ignored, and a separate output in a tied file was refused.
+/// Regression: `scale_decoder_outputs` and tables stored for one stack used to be ignored, and a tied file with a separate output matrix
+/// used to be rejected.
 #[test]
 fn t5_uses_the_tables_and_the_scale_of_its_files() {
     let near = |a: &[f32], b: &[f32], by: f32| a.iter().zip(b).all(|(a, b)| (a - b * by).abs() < 1e-5);
     let plain = logits(t5(&[("shared", 0.0)], json!({})).path());
     let unscaled = json!({"scale_decoder_outputs": false});
-    assert!(near(&logits(t5(&[("shared", 0.0)], unscaled.clone()).path()), &plain, 2.0), "the root of the width");
+    assert!(
+        near(&logits(t5(&[("shared", 0.0)], unscaled.clone()).path()), &plain, 2.0),
+        "the factor is the square root of the width"
+    );
     let older = json!({"tie_word_embeddings": false});
     assert!(near(&logits(t5(&[("shared", 0.0), ("lm_head", 0.0)], older).path()), &plain, 2.0), "transformers 4");
     let encoder = [("shared", 0.0), ("encoder.embed_tokens", 1.0)];
@@ -122,7 +126,7 @@ fn t5_uses_the_tables_and_the_scale_of_its_files() {
     assert!(remarks(separate.path()).contains("the weights contain a different matrix, which is used"));
 }
 
-/// Regression: Mamba and BART used one of several tables that differ, without a word.
+/// Regression: if the tables of a Mamba or BART model differed, one of them used to be chosen silently.
 #[test]
 fn tables_that_differ_are_refused_where_only_one_is_used() {
     let table = |first: f32| Array::new([23, 8], std::iter::once(first).chain(vec![0.5; 183]).collect::<Vec<_>>());
@@ -141,14 +145,14 @@ fn tables_that_differ_are_refused_where_only_one_is_used() {
             let shared = tensors.iter().find(|t| t.0 == "model.shared.weight").unwrap().1.clone();
             tensors.push((name.clone(), shared));
         });
-        assert_eq!(logits(dir.path()), want, "equal tables are one");
+        assert_eq!(logits(dir.path()), want, "equal tables count as one");
         edit_tensors(dir.path(), |tensors| tensors.iter_mut().find(|t| t.0 == name).unwrap().1.data[3] += 1.0);
         let why = refusal(dir.path());
         assert!(why.contains(&name) && why.contains("only with one table of word embeddings"), "{why}");
     }
 }
 
-/// Regression: GPT-NeoX as transformers 5 saves it had "no tensor 'embed_out.weight'".
+/// Regression: GPT-NeoX models saved by transformers 5 used to be rejected with "no tensor 'embed_out.weight'".
 #[test]
 fn the_output_of_gpt_neox_has_two_names() {
     let names = families::FAMILIES.iter().find(|f| f.model_types.contains(&"gpt_neox")).unwrap();
@@ -159,7 +163,7 @@ fn the_output_of_gpt_neox_has_two_names() {
     );
 }
 
-/// Regression: names that a wrapper lengthened were "no tensor".
+/// Regression: models whose tensor names have a wrapper's prefix used to be rejected with "no tensor".
 #[test]
 fn prefixes_of_wrappers_are_removed_with_a_notice() {
     let gpt2 = Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
@@ -167,17 +171,17 @@ fn prefixes_of_wrappers_are_removed_with_a_notice() {
     for (arch, prefix) in [(bert(), "module."), (gpt2, "_orig_mod.module."), (bert(), "model."), (bart, "module.")] {
         let dir = folder(&arch);
         let want = logits(dir.path());
-        assert!(!remarks(dir.path()).contains("tensor names"), "{}: its own prefix stays", arch.family);
+        assert!(!remarks(dir.path()).contains("tensor names"), "{}: the model's own prefix is kept", arch.family);
         edit_tensors(dir.path(), |t| t.iter_mut().for_each(|(name, _)| *name = format!("{prefix}{name}")));
         assert_eq!(logits(dir.path()), want, "{prefix}");
         assert!(remarks(dir.path()).contains(&format!("all tensor names begin with '{prefix}'")));
     }
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t[0].0 = format!("module.{}", t[0].0));
-    assert!(refusal(dir.path()).contains("no tensor"), "one name is not all");
+    assert!(refusal(dir.path()).contains("no tensor"), "a prefix of a single name is not removed");
 }
 
-/// Regression: weights in double precision, which this program writes when it converts such a file, were refused.
+/// Regression: weights in double precision used to be rejected, although this program itself writes them when it converts such a file.
 #[test]
 fn double_precision_is_rounded_with_a_notice() {
     let numbers = [0.1f64, -2.5, 1e-3];
@@ -189,7 +193,7 @@ fn double_precision_is_rounded_with_a_notice() {
     assert!(c.remarks(None)[0].0.contains("F64"));
 }
 
-/// Regression: a web page in place of the weights "claimed a header of 5789751444030890300 bytes".
+/// Regression: a web page in place of the weights used to be reported as "claimed a header of 5789751444030890300 bytes".
 #[test]
 fn other_files_in_place_of_the_weights_are_named() {
     for (bytes, said) in [
@@ -208,7 +212,7 @@ fn other_files_in_place_of_the_weights_are_named() {
     }
 }
 
-/// Regression: every such folder was just "no model.safetensors" or "no config.json".
+/// Regression: the error for every such folder used to be just "no model.safetensors" or "no config.json".
 #[test]
 fn a_folder_without_weights_says_what_it_contains() {
     for (file, said) in [
@@ -241,7 +245,7 @@ fn a_folder_without_weights_says_what_it_contains() {
     }
 }
 
-/// Regression: parts of a folder that have no effect here were not mentioned.
+/// Regression: parts of a folder that this program does not apply used to be ignored silently.
 #[test]
 fn parts_that_are_not_applied_are_mentioned() {
     let dir = folder(&bert());
@@ -256,7 +260,7 @@ fn parts_that_are_not_applied_are_mentioned() {
     assert!(why.contains("spiece.model is a SentencePiece model"), "{why}");
 }
 
-/// Regression: a mask token without embedding was offered for prompts.
+/// Regression: a mask token without an embedding used to be accepted for prompts.
 #[test]
 fn a_mask_without_embedding_is_no_mask() {
     let dir = folder(&bert());

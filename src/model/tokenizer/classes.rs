@@ -1,18 +1,19 @@
-//! The tokenizers that transformers 5 builds. Many of its classes take only the vocabulary and the added tokens from `tokenizer.json`, and the
-//! rest from their code and `tokenizer_config.json`. The parts below are those of transformers 5.24.
+//! Tokenizers as built by transformers 5.24. Many of its classes take only the vocabulary and the added tokens from `tokenizer.json`;
+//! everything else comes from their code and `tokenizer_config.json`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::outside::{Files, WORDPIECE};
 
-/// Returns the class of which transformers 5 makes a folder's tokenizer: as in `AutoTokenizer`, the one that the folder names, else the one
-/// registered for its model type. `None` if there is none, or if it is known to take everything from `tokenizer.json`.
+/// Returns the class that transformers 5 uses for a folder's tokenizer. As in `AutoTokenizer`, this is the class that the folder names, or
+/// else the one registered for its model type. `None` if there is no class, or if the class is known to take everything from
+/// `tokenizer.json`.
 pub(super) fn class(files: &Files, has_byte_level: impl Fn() -> bool) -> Option<&str> {
     let model_type = files.model_type().unwrap_or_default();
     let registered = registered(model_type);
     let class = match files.class().or_else(|| files.model_class()) {
-        // Folders of this type name a wrong class.
+        // Folders of this type name the wrong class.
         Some(_) if model_type == "qwen2" => registered,
         Some(_) if registered == Some("TokenizersBackend") => None,
         Some("LlamaTokenizer") if has_byte_level() => None,
@@ -40,7 +41,7 @@ fn registered(model_type: &str) -> Option<&'static str> {
     })
 }
 
-/// Classes that build a tokenizer of a kind that is not described here.
+/// Classes whose tokenizers [`build`] does not know.
 const OTHERS: &str = "Barthez BertGeneration BertJapanese Bertweet BigBird BioGpt Blenderbot BlenderbotSmall ByT5 CLIP CTRL Canine Clvp \
     CodeGen CodeLlama Cohere Cpm CpmAnt DPRContextEncoder DPRQuestionEncoder DPRReader Deberta Dia Esm Esmc FSMT Flaubert Funnel \
     GPTNeoXJapanese GPTSw3 Herbert Lasr LayoutLMv2 LayoutLMv3 LayoutXLM Luke M2M100 MBart MBart50 MLuke Marian MarkupLM MyT5 Nllb Nougat \
@@ -70,7 +71,7 @@ pub(super) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Writes defaults of the kind as the library does.
+    /// Writes the defaults of this kind of model as the library does.
     pub(super) fn canonical(mut self) -> ModelOptions {
         if self.kind.as_deref() == Some("WordPiece") {
             self.continuing_subword_prefix.get_or_insert_with(|| "##".into());
@@ -107,11 +108,11 @@ pub(super) struct Built {
     pub(super) model: ModelOptions,
     /// Special tokens, including those that no file names.
     pub(super) tokens: Vec<Value>,
-    /// True if the class ignores how files flag its special tokens.
+    /// True if the class ignores the flags that files give its special tokens.
     pub(super) resets_flags: bool,
 }
 
-/// Facts on a `tokenizer.json` that classes use.
+/// Properties of a `tokenizer.json` that classes use.
 pub(super) struct Stored<'a> {
     pub(super) files: &'a Files,
     /// Returns the id of a token, or the id that the token would get if it were added.
@@ -128,7 +129,7 @@ impl Stored<'_> {
         self.files.role(role).flatten().unwrap_or_else(|| default.to_owned())
     }
 
-    /// Returns a template from pieces: a sequence, `A` or `B`, or a special token, each with its type.
+    /// Builds a template from pieces, each with its type. A piece is a sequence, `A` or `B`, or a special token.
     fn template(&self, single: &[(&str, u8)], pair: &[(&str, u8)]) -> Value {
         let piece = |(name, kind): &(&str, u8)| match *name {
             "A" | "B" => json!({"Sequence": {"id": name, "type_id": kind}}),
@@ -188,7 +189,7 @@ const ROBERTA: [(&str, &str); 7] = [
 const END_OF_TEXT: [(&str, &str); 3] =
     [("unk_token", "<|endoftext|>"), ("bos_token", "<|endoftext|>"), ("eos_token", "<|endoftext|>")];
 
-/// Other names of `RobertaTokenizer`, and itself.
+/// `RobertaTokenizer` and its other names.
 const ROBERTA_CLASSES: [&str; 5] =
     ["RobertaTokenizer", "BartTokenizer", "LEDTokenizer", "LongformerTokenizer", "MvpTokenizer"];
 

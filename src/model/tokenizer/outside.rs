@@ -296,7 +296,7 @@ impl Outside {
                 ));
             }
             (_, Some(id)) => id,
-            // As in transformers, new tokens are numbered without gaps, whatever their ids in files.
+            // As in transformers, new tokens are numbered without gaps, regardless of their ids in files.
             (_, None) => vocabulary.next(),
         };
         let notice = self.id.filter(|wanted| *wanted != id).map(|wanted| {

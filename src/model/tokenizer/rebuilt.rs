@@ -1,5 +1,5 @@
-//! Comparison with the tokenizer that transformers 5 builds from the same folder. This program uses `tokenizer.json`, and reports
-//! with an example which parts give other ids.
+//! Comparison with the tokenizer that transformers 5 builds from the same folder. This program uses `tokenizer.json`. If transformers
+//! would produce different ids, it reports the parts responsible, with an example.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -47,15 +47,15 @@ const TEXTS: [&str; 33] = [
     "<s> [CLS] </s> [SEP]",
 ];
 
-/// Number of vocabulary entries that serve as texts too.
+/// Number of vocabulary entries that are also used as texts.
 const WORDS: u32 = 48;
 
-/// Maximum number of tokens shown of an example.
+/// Maximum number of tokens shown in an example.
 const SHOWN: usize = 8;
 
-/// Makes transformers use `tokenizer.json`.
-const REMEDY: &str =
-    "set tokenizer_class to PreTrainedTokenizerFast in tokenizer_config.json, and transformers uses tokenizer.json too";
+/// Advice that makes transformers use `tokenizer.json`.
+const REMEDY: &str = "set tokenizer_class to PreTrainedTokenizerFast in tokenizer_config.json, so that transformers uses \
+     tokenizer.json too";
 
 const COMPARE: &str = "compare the ids of a few texts: `probity models tokens MODEL TEXT`";
 
@@ -74,13 +74,13 @@ struct Parts {
     model: ModelOptions,
 }
 
-/// Returns notices if transformers 5 gives other ids. `text` is the file, `merged` what this program makes of it.
+/// Returns notices if transformers 5 produces different ids. `text` is the file; `merged` also contains the external tokens and settings.
 pub(super) fn differences(ours: &Tokenizer, text: &[u8], merged: &[u8], files: &Files) -> Vec<(String, String)> {
     let read = |text: &[u8]| serde_json::from_slice::<Parts>(text);
     let changed = (text != merged).then(|| read(merged)).transpose();
     let (Ok(file), Ok(changed)) = (read(text), changed) else {
-        let what =
-            "tokenizer.json is used, but could not be compared with what transformers 5 makes of it: ids may differ";
+        let what = "tokenizer.json is used, but could not be compared with the tokenizer that transformers 5 builds: ids may \
+             differ";
         return vec![(what.into(), COMPARE.into())];
     };
     let compared = Compared { ours, merged, parts: changed.as_ref().unwrap_or(&file) };
@@ -126,7 +126,7 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// Returns what a class builds, and its added tokens if they differ from this program's.
+    /// Returns the parts that a class builds, and its added tokens if they differ from this program's.
     fn built(&self, class: &str, file: &Parts, files: &Files) -> Option<(Built, Option<Value>)> {
         let ours = |token: &str| self.ours.token_to_id(token).map(u64::from);
         let with = |id: &dyn Fn(&str) -> u64| {
@@ -179,7 +179,7 @@ impl Compared<'_> {
         Some((what, format!("{remedy} {REMEDY}")))
     }
 
-    /// Returns those of the two parts that differ from this program's.
+    /// Returns the normalizer and the pre-tokenizer, each only if it differs from this program's.
     fn text_parts(&self, normalizer: Value, pre_tokenizer: Value) -> Vec<(&'static str, Value)> {
         let mut changes = Vec::new();
         if canonical::<NormalizerWrapper>(&normalizer) != canonical::<NormalizerWrapper>(&self.parts.normalizer) {
@@ -192,7 +192,7 @@ impl Compared<'_> {
         changes
     }
 
-    /// Returns the added tokens of transformers, if they are not this program's. Ids in `tokenizer_config.json` replace the list in
+    /// Returns the added tokens of transformers if they differ from this program's. Ids in `tokenizer_config.json` replace the list in
     /// `tokenizer.json`.
     fn tokens(&self, class: &[Value], resets_flags: bool, files: &Files) -> Option<Value> {
         let flags = |t: &Map<String, Value>| added(&Value::Object(t.clone()), false);
@@ -231,7 +231,7 @@ impl Compared<'_> {
         Some((what, "remove these settings from tokenizer_config.json (such as add_prefix_space), or change tokenizer.json to match".into()))
     }
 
-    /// Shows the first text to which the changed parts give other ids.
+    /// Describes the first text that gets different ids with the changed parts.
     fn example(&self, changes: &[(&str, Value)]) -> Option<String> {
         if changes.is_empty() {
             return None;
@@ -253,7 +253,7 @@ impl Compared<'_> {
         self.texts(&whole).into_iter().find_map(|text| self.compare(&theirs, &text))
     }
 
-    /// Returns the texts of a comparison: fixed ones, the added tokens within words, entries of the vocabulary.
+    /// Returns the texts to compare: fixed ones, added tokens within words, and entries of the vocabulary.
     fn texts(&self, theirs: &Value) -> Vec<String> {
         let mut texts: Vec<String> = TEXTS.map(str::to_owned).to_vec();
         let listed = theirs["added_tokens"].as_array().into_iter().flatten().filter_map(|t| t["content"].as_str());

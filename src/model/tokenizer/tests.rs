@@ -38,7 +38,7 @@ fn vocabulary_and_merges_become_a_byte_level_tokenizer() {
     let e = t.encode("ab ab<|endoftext|>").unwrap();
     assert_eq!(e.ids, [3, 4, 5]);
     assert_eq!(t.decode(&[3, 4], true).unwrap(), "ab ab");
-    assert_eq!(t.word_id("ab"), Some(4), "a word in running text has its blank");
+    assert_eq!(t.word_id("ab"), Some(4), "a word in running text includes the space before it");
     assert_eq!((t.special().eos, t.special().mask, t.pad_id()), (Some(5), None, 5));
     let framed = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "Ġ": 4, "Ġa": 5, "<pad>": 6}"#;
     let t = Tokenizer::from_bpe("vocab.json", framed, "Ġ a\n", Extras::default()).unwrap();
@@ -48,7 +48,7 @@ fn vocabulary_and_merges_become_a_byte_level_tokenizer() {
         ..Extras::default()
     };
     let t = Tokenizer::from_bpe("vocab.json", framed, "Ġ a\n", map).unwrap();
-    assert_eq!(t.encode("a <mask> a").unwrap().ids, [0, 3, 2, 5, 1], "as its files say");
+    assert_eq!(t.encode("a <mask> a").unwrap().ids, [0, 3, 2, 5, 1], "special tokens are those named in the files");
 }
 
 #[test]
@@ -81,14 +81,17 @@ fn damaged_files_and_hard_texts_do_no_harm() {
     let why = Tokenizer::from_vocab_txt("vocab.txt", "a\nb\n", Extras::default()).err().unwrap().to_string();
     assert!(why.contains("no [CLS]"), "{why}");
     assert!(Tokenizer::from_bpe("v", "[", "", Extras::default()).is_err());
-    assert!(Tokenizer::from_bpe("v", "{\"a\": 0}", "x y\n", Extras::default()).is_err(), "a merge of no tokens");
+    assert!(
+        Tokenizer::from_bpe("v", "{\"a\": 0}", "x y\n", Extras::default()).is_err(),
+        "both sides of a merge must be in the vocabulary"
+    );
     let t = wordpiece();
     assert_eq!(t.encode("").unwrap().ids, [2, 3]);
     for text in ["\0", "\u{1b}[31m", "👩‍👩‍👧", "é\u{301}", &"the ".repeat(5000), &"a".repeat(10_000)] {
         let e = t.encode(text).unwrap();
         let chars = text.chars().count();
         assert!(e.offsets.iter().all(|&(a, b)| a <= b && b <= chars));
-        assert_eq!(t.ids(text).unwrap(), e.ids, "the ids alone");
+        assert_eq!(t.ids(text).unwrap(), e.ids, "ids alone are the same");
     }
 }
 
@@ -105,7 +108,7 @@ fn a_frame_of_undefined_tokens_is_an_error_not_a_panic() {
 fn ids_without_embeddings_are_known_as_such() {
     let arch = crate::Arch { vocab: 11, ..crate::testing::bert() };
     let t = wordpiece().for_model(&arch);
-    assert!(t.knows(&[10]) && !t.knows(&[11]) && !t.knows(&[1]), "neither beyond the last row nor unknown");
+    assert!(t.knows(&[10]) && !t.knows(&[11]) && !t.knows(&[1]), "an id must be known and have an embedding");
     assert_eq!((t.word_id("her"), t.word_id("##e")), (Some(10), None));
 }
 
@@ -143,7 +146,7 @@ fn tokens_outside_the_file_get_their_ids_or_are_refused() {
     assert_eq!(t.special().mask, Some(14));
     assert!(t.notices()[0].0.contains("gives '[B]' the id 14; like transformers"), "{:?}", t.notices());
     let added = Extras { added_tokens: Some(r#"{"[HL]": 13}"#), ..Extras::default() };
-    assert_eq!(read(added).unwrap().encode_bare("a [HL]").unwrap().ids, [1, 12], "numbered without a gap");
+    assert_eq!(read(added).unwrap().encode_bare("a [HL]").unwrap().ids, [1, 12], "new ids have no gaps");
     for (added, why) in [
         (r#"{"key": 13}"#, "gives 'key' the id 13, but tokenizer.json gives it the id 6"),
         (r#"{"new": 6}"#, "gives 'new' the id 6, which tokenizer.json gives to a different token"),
@@ -166,7 +169,8 @@ fn settings_outside_the_file_are_honoured() {
     assert_eq!(t.encode("ab").unwrap().ids, [4]);
 }
 
-/// Regression: the vocabulary alone decided what is special and what frames a text, and all texts were split as by GPT-2.
+/// Regression: the special tokens and the tokens around a text used to depend on the vocabulary alone, and all texts were split as in
+/// GPT-2.
 #[test]
 fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
     let vocab = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "1": 3, "2": 4, "12": 5, "'": 6, "S": 7, "'S": 8, "Ġ": 9, "<": 10,
@@ -178,7 +182,7 @@ fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
     };
     let ids = |config: Value, text: &str| read(config, "").unwrap().encode(text).unwrap().ids;
     let gpt2 = json!({"tokenizer_class": "GPT2Tokenizer", "bos_token": "<s>", "eos_token": "</s>"});
-    assert_eq!(ids(gpt2.clone(), "12<mask>"), [5, 10, 11, 12, 13, 14, 15], "the mask is plain text");
+    assert_eq!(ids(gpt2.clone(), "12<mask>"), [5, 10, 11, 12, 13, 14, 15], "the mask token is plain text");
     assert_eq!(read(gpt2.clone(), "").unwrap().special().mask, None);
     let with = |key: &str| {
         let mut config = gpt2.clone();
@@ -187,7 +191,11 @@ fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
     };
     assert_eq!(ids(with("add_bos_token"), "12"), [0, 5]);
     assert_eq!(ids(with("add_prefix_space"), "12"), [9, 5]);
-    assert_eq!(ids(json!({"tokenizer_class": "Qwen2TokenizerFast"}), "12'S"), [3, 4, 8], "single digits, 'S in one");
+    assert_eq!(
+        ids(json!({"tokenizer_class": "Qwen2TokenizerFast"}), "12'S"),
+        [3, 4, 8],
+        "digits are separate, but 'S is one token"
+    );
     assert_eq!(ids(json!({"tokenizer_class": "RobertaTokenizer"}), "12<mask>"), [0, 5, 2, 1]);
     for (model_type, want) in
         [("gpt2", vec![5]), ("qwen2", vec![3, 4]), ("roberta", vec![0, 5, 1]), ("", vec![0, 5, 1])]
@@ -199,7 +207,7 @@ fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
     assert!(why.contains("the vocabulary has no <c>, the cls_token"), "{why}");
 }
 
-/// Regression: a list with other special tokens had "no [CLS]".
+/// Regression: a vocabulary with other special tokens used to be rejected with "no [CLS]".
 #[test]
 fn a_vocabulary_list_may_have_other_special_tokens() {
     let config = r#"{"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>", "pad_token": "<pad>", "unk_token": "<unk>"}"#;
@@ -209,7 +217,8 @@ fn a_vocabulary_list_may_have_other_special_tokens() {
     assert_eq!((t.special().mask, t.special().cls, t.special().pad), (Some(4), Some(2), Some(0)));
 }
 
-/// Regression: any class but the generic ones changed the stored normalizer, and a cased file without a setting was not mentioned.
+/// Regression: every class except the generic ones used to change the stored normalizer, and there was no notice for a cased file without
+/// `do_lower_case`.
 #[test]
 fn the_stored_normalizer_is_changed_only_by_classes_that_do_so() {
     let lower = wordpiece().inner.to_string(false).unwrap();
@@ -278,7 +287,7 @@ fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
     };
     let said = recipe(frame([vec![token.clone(); 100_000], vec![text.clone()]].concat(), 1)).err().unwrap();
     assert!(said.contains("100002 tokens around a text"), "{said}");
-    assert!(recipe(frame(vec![token.clone(), text.clone()], 100_000)).is_err(), "one token of many ids");
+    assert!(recipe(frame(vec![token.clone(), text.clone()], 100_000)).is_err(), "a token with many ids is rejected");
     let said = recipe(frame(vec![text.clone(); 5000], 1)).err().unwrap();
     assert!(said.contains("repeats a text"), "{said}");
     assert!(recipe(frame(vec![token.clone(), text.clone(), token], 1)).is_ok());

@@ -1,5 +1,5 @@
-//! Tokenizers from vocabulary files, for folders without `tokenizer.json`. As in transformers, the tokenizer class decides how texts are
-//! split, which tokens are special and which ones frame a text.
+//! Tokenizers from vocabulary files, for folders without `tokenizer.json`. As in transformers, the tokenizer class determines how texts
+//! are split, which tokens are special, and which tokens surround a text.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// Special tokens by role that hold unless a file names others.
+    /// Special tokens by role, used unless a file names others.
     fn special(self) -> &'static [(&'static str, &'static str)] {
         const END: &str = "<|endoftext|>";
         match self {
@@ -78,7 +78,7 @@ struct Special<'a> {
     file: &'a str,
     /// Spelling by role.
     roles: BTreeMap<&'static str, String>,
-    /// Tokens to list as special that no other file names.
+    /// Special tokens to add that no other file names.
     added: Vec<Value>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Special<'a> {
     fn token(&self, role: &str, id: impl Fn(&str) -> Option<u64>) -> Result<(&str, u64)> {
         let content = self.roles.get(role).map_or("", String::as_str);
         let what = || match content {
-            "" => format!("no {role} is named; name it in tokenizer_config.json"),
+            "" => format!("no {role} is given; set it in tokenizer_config.json"),
             _ => format!("the vocabulary has no {}, the {role}; correct one of them", content.escape_debug()),
         };
         let id = id(content).ok_or_else(|| ModelError::Config { file: self.file.to_owned(), what: what() })?;
@@ -149,8 +149,8 @@ impl Tokenizer {
         Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
     }
 
-    /// Creates a byte-level BPE tokenizer from `vocab.json` and `merges.txt`: that of GPT-2, GPT-NeoX, Qwen2 or RoBERTa, of which only the
-    /// last puts special tokens around each text by default.
+    /// Creates a byte-level BPE tokenizer from `vocab.json` and `merges.txt`, as in GPT-2, GPT-NeoX, Qwen2 or RoBERTa. Of these, only
+    /// RoBERTa's puts special tokens around each text by default.
     pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let vocab: BTreeMap<String, u32> =

@@ -110,7 +110,7 @@ mod tests {
     fn words_are_looked_up_and_unknown_ones_are_zero() {
         let t = Tokenizer::from_words("v.txt", &words(&["the", "cat", "."]), &WordRules::default()).unwrap();
         assert_eq!(t.encode("the cat sat.").unwrap().ids, [1, 2, 0, 3]);
-        assert_eq!(t.encode("The").unwrap().ids, [0], "case counts unless it is folded");
+        assert_eq!(t.encode("The").unwrap().ids, [0], "case matters unless words are lower-cased");
         assert_eq!(t.encode("").unwrap().ids, Vec::<u32>::new());
         assert_eq!(t.encode("cat the").unwrap().offsets, [(0, 3), (4, 7)]);
     }
@@ -126,10 +126,10 @@ mod tests {
         let t = Tokenizer::from_words("v.txt", &words(&["<s>", "cat", "</s>"]), &rules).unwrap();
         let e = t.encode("The CAT sat").unwrap();
         assert_eq!((e.ids, e.tokens.len(), e.offsets[1]), (vec![1, 2, 3], 3, (4, 7)));
-        assert_eq!(t.encode("nothing known").unwrap().ids, [1, 3], "the frame is left");
-        assert_eq!(t.ids("The CAT sat").unwrap(), [1, 2, 3], "the ids alone");
+        assert_eq!(t.encode("nothing known").unwrap().ids, [1, 3], "only the frame remains");
+        assert_eq!(t.ids("The CAT sat").unwrap(), [1, 2, 3], "ids alone are the same");
         let bare = Tokenizer::from_words("v.txt", &words(&["cat"]), &rules).unwrap();
-        assert_eq!(bare.encode("cat").unwrap().ids, [1], "a frame that the vocabulary lacks is left out");
+        assert_eq!(bare.encode("cat").unwrap().ids, [1], "a frame that is not in the vocabulary is omitted");
     }
 
     #[test]

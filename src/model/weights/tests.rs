@@ -106,8 +106,8 @@ fn written_files_come_back_and_values_beyond_f16_are_refused() {
     let before = std::fs::read(&path).unwrap();
     let big = write_f16(&path, &[("x".to_string(), Array::new([1], vec![1e6]))]).unwrap_err();
     assert!(big.to_string().contains("f16"), "{big}");
-    assert_eq!(std::fs::read(&path).unwrap(), before, "a failed write leaves the old file");
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "and nothing beside it");
+    assert_eq!(std::fs::read(&path).unwrap(), before, "a failed write does not change the old file");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "and leaves no other file");
 }
 
 #[test]

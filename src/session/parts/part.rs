@@ -83,7 +83,7 @@ impl Sum {
 const LONGEST: usize = 2_000;
 
 /// Writer for the part of one cell. The part stays in memory until the cell ends, because a temporary file that grows for hours could be
-/// mistaken for that of a killed process.
+/// mistaken for a leftover of a killed process.
 pub struct Writer<'a> {
     path: PathBuf,
     lines: Vec<u8>,

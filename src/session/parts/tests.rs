@@ -173,7 +173,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     assert_eq!(seeds, [0, 1, 2]);
     assert_eq!(session.duration(), 12.0, "cells follow each other");
     let board = session.board();
-    assert_eq!((board.stale, board.generation), (0, 3), "no event counts as one of an older run");
+    assert_eq!((board.stale, board.generation), (0, 3), "no event counts as belonging to an older run");
     assert_eq!(text, bench.merged().unwrap());
 }
 

@@ -347,7 +347,7 @@ mod tests {
         let mut later = Reporter::new(&folder, "1/2", 1);
         later.status.log = Some("31-1.log".into());
         later.write();
-        assert!(look(0).lost.is_empty(), "it began");
+        assert!(look(0).lost.is_empty(), "the job has reported a shard");
     }
 
     /// Regression: the log of a killed job, which contains the scheduler's message, used to be ignored.

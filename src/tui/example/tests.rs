@@ -78,7 +78,7 @@ fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
         reduce(&mut state, Action::Forecast(Some(200.0)));
         assert!(screen(&state).contains("r starts your own run (about 3 min)"), "{}", screen(&state));
         crate::setup::typed(&mut state, "seed", "3").unwrap();
-        assert!(!screen(&state).contains("about 3 min"), "that was the time of other settings");
+        assert!(!screen(&state).contains("about 3 min"), "the estimate was for different settings");
     }
 }
 
@@ -95,7 +95,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         // Captions used to lose their first letters.
         assert_eq!(text.matches("rded: ").count(), text.matches("Recorded: ").count(), "{text}");
         run(&mut state);
-        assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
+        assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
         let text = screen(&state);
         for part in
             ["recorded on 2026-", "your own run replaces it", "Recorded: ", answer, "selectivity S", "rest stays"]

@@ -220,7 +220,7 @@ mod tests {
         let text = drawn(&of, &state, Some(&told));
         assert!(text.contains("no ␛file") && text.contains("look") && !text.contains("line 0"), "{text}");
         state.place_mut(of.id).scroll.insert(PAGE, usize::MAX);
-        assert!(drawn(&of, &state, None).contains("line 99"), "the last lines are in sight");
+        assert!(drawn(&of, &state, None).contains("line 99"), "the last lines are visible");
         let (empty, state) = dossiers(|_, _| Vec::new());
         assert!(drawn(&empty, &state, None).contains("ask away"));
     }

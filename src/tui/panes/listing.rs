@@ -114,7 +114,7 @@ mod tests {
         let ys: Vec<Option<usize>> = (2..12).map(|y| listing.at(list, 5, y)).collect();
         let want = [None, None, Some(23), Some(24), Some(25), Some(26), Some(27), Some(28), Some(29), None];
         assert_eq!(ys, want);
-        assert_eq!(listing.at(list, 70, 5), None, "the other side");
+        assert_eq!(listing.at(list, 70, 5), None, "outside the list");
         assert_eq!(Listing { len: 2, cursor: 1 }.at(list, 5, 6), None, "below the last line");
         assert_eq!(Listing { len: 0, cursor: 0 }.at(list, 5, 4), None, "an empty list");
         assert_eq!(overflow(rest, |width| width), 58 - 8);

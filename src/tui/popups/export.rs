@@ -256,7 +256,7 @@ mod tests {
         }
         assert_eq!(chosen(&state.view.export), ["paper", "174 mm", "pdf"]);
         mark(&mut state, "pdf");
-        assert_eq!(chosen(&state.view.export), ["paper", "174 mm", "pdf"], "one format stays");
+        assert_eq!(chosen(&state.view.export), ["paper", "174 mm", "pdf"], "the last format cannot be removed");
         let lines: Vec<String> = ExportFigure.lines(&state, 0).iter().map(ToString::to_string).collect();
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
     }
@@ -270,7 +270,7 @@ mod tests {
         popups::pick(&mut state, &ExportFigure, 0);
         popup::travel(&mut state, setup::END);
         popup::mark(&mut state);
-        assert_eq!(state.popup_name(), Some("export"), "the dialog stays in sight");
+        assert_eq!(state.popup_name(), Some("export"), "the dialog stays open");
         state.view.entry = None;
         // Regression: enter on the folder used to write the files at once.
         assert!(popup::accept(&mut state).is_empty() && state.popup_name() == Some("export"));

@@ -50,7 +50,7 @@ fn a_long_page_scrolls_until_its_last_line_is_in_sight() {
     assert_eq!(content.first, lines - usize::from(area.height - 2));
 }
 
-/// Regression: nothing showed that a long page has more lines below or above.
+/// Regression: a long page used to give no sign of further lines below or above.
 #[test]
 fn a_long_page_has_a_scroll_mark() {
     let mut state = state();
@@ -65,7 +65,7 @@ fn a_long_page_has_a_scroll_mark() {
     state.view.popup = Some(Popup::Help { query: String::new(), scroll: usize::MAX });
     assert_eq!(drawn(&state), [true, false]);
     pick(&mut state, &Quit, 0);
-    assert_eq!(drawn(&state), [false, false], "all is in sight");
+    assert_eq!(drawn(&state), [false, false], "everything is visible");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn an_overwrite_that_is_refused_writes_nothing() {
         hold(&mut state);
         assert!(matches!(&Overwrite.take(&mut state, entry)[..], [Effect::Export(_, e)] if *e == existing));
     }
-    assert!(Overwrite.take(&mut state, 0).is_empty(), "nothing waits any more");
+    assert!(Overwrite.take(&mut state, 0).is_empty(), "nothing is waiting any more");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn waiting_runs_are_told_apart_by_lab_models_and_hash_and_are_harmless() {
     assert_eq!(lines.len(), 2);
     assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) < 110), "{lines:?}");
     let told = |line: &str| line.split_once(' ').map(|(_, rest)| rest.trim().to_owned());
-    assert_ne!(told(&lines[0]), told(&lines[1]), "another seed is another run");
+    assert_ne!(told(&lines[0]), told(&lines[1]), "runs with different seeds differ");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_term_never_runs_into_its_meaning() {
     }
 }
 
-/// Regression: the help used not to say how to run a command that has no key.
+/// Regression: the help used to omit how to run a command that has no key.
 #[test]
 fn the_help_says_how_a_command_without_a_key_is_reached() {
     let lines = words(&help_text(&state(), "mouse", 76));

@@ -37,7 +37,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     effects
 }
 
-/// True if the screens may show something else after this action.
+/// True if the action may change what the screens show.
 pub(crate) fn is_shown(action: &Action) -> bool {
     !matches!(
         action,
@@ -54,7 +54,7 @@ pub(crate) fn is_shown(action: &Action) -> bool {
     ) && !matches!(action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)))
 }
 
-/// Derives from the state what the screens show of it.
+/// Updates figures and other data that the screens derive from the state.
 pub(crate) fn derive(state: &mut State) {
     for screen in SCREENS {
         screen.refresh(state);

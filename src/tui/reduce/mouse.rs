@@ -120,7 +120,7 @@ mod tests {
         press_at(&mut state, x, footer.y);
         assert_eq!(state.popup_name(), Some("help"));
         press_at(&mut state, x, footer.y);
-        assert_eq!(state.popup_name(), Some("help"), "beneath a popup nothing is pressed");
+        assert_eq!(state.popup_name(), Some("help"), "a click does not reach panes beneath a popup");
         state.view.popup = None;
         let x = at(&state, "quit");
         assert!(press_at(&mut state, x, footer.y).contains(&Effect::Quit));

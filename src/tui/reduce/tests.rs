@@ -286,7 +286,7 @@ fn a_menu_shows_its_choices_and_a_letter_takes_one() {
     let before = state.setup().unwrap().rows(&state);
     keys(&mut state, "o");
     assert_eq!(state.popup_name(), None);
-    assert_ne!(state.setup().unwrap().rows(&state), before, "another oracle");
+    assert_ne!(state.setup().unwrap().rows(&state), before, "the oracle has changed");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_replay_is_steered_within_its_length_and_between_its_speeds() {
         keys(&mut state, "-");
     }
     assert_eq!(state.replay.as_ref().unwrap().speed, 0.125);
-    assert!(replay::pause(&mut self::state()).is_empty(), "nothing is replayed");
+    assert!(replay::pause(&mut self::state()).is_empty(), "no recording is open");
     reduce(&mut state, Action::Played(Step::Ended));
     assert_eq!(keys(&mut state, "p"), [at(0.0), Effect::Replay(ReplayControl::Pause(false))]);
 }

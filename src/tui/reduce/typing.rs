@@ -174,7 +174,7 @@ mod tests {
         insert(&mut state, "x");
         assert_eq!(state.view.entry.as_ref().unwrap().buffer, "x");
         cancel(&mut state);
-        assert!(state.view.entry.is_none() && state.view.popup.is_some(), "the field goes first");
+        assert!(state.view.entry.is_none() && state.view.popup.is_some(), "the text field closes before the popup");
         cancel(&mut state);
         assert!(state.view.popup.is_none());
     }
@@ -228,7 +228,7 @@ mod tests {
         step(&mut state, i64::MIN);
         erase(&mut state, false);
         insert(&mut state, "漢");
-        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "漢ad", "there is nothing before the beginning");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "漢ad", "there is nothing to erase at the beginning");
         step(&mut state, i64::MAX);
         erase_after(&mut state);
         insert(&mut state, "!");

@@ -149,9 +149,9 @@ mod tests {
         let of = |ran: &[u64], chosen, lab| resumed(path, &session(Some(spec(1)), ran), chosen, lab).unwrap().spec;
         let seed = |ran: &[u64], chosen| of(ran, chosen, None).seed();
         assert_eq!(seed(&[2, 3], None), 3);
-        assert_eq!(seed(&[2, 3], Some(Box::new(spec(2)))), 2, "the run that was looked at");
+        assert_eq!(seed(&[2, 3], Some(Box::new(spec(2)))), 2, "the run that was shown");
         assert_eq!(seed(&[], None), 1);
-        assert_eq!(of(&[2, 3], None, Some(LABS[1].id())).seed(), 3, "a lab without a run");
+        assert_eq!(of(&[2, 3], None, Some(LABS[1].id())).seed(), 3, "for a lab without a run, the last run");
     }
 
     /// Regression: other labs used to be empty while an example was shown, as if their runs were gone.

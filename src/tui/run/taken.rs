@@ -1,4 +1,4 @@
-//! Items of the engine or a recording: all that wait are handled, then the screens derive once what they show.
+//! Handles waiting items of the engine or a recording together, so that the screens are updated only once.
 
 use super::App;
 use super::link::{Feed, Item};
@@ -59,7 +59,7 @@ impl App {
         }
     }
 
-    /// Handles one of several items. True if what the screens show must then be derived.
+    /// Handles one of several items. True if [`derive`] must follow.
     fn apply(&mut self, action: Action) -> bool {
         let shown = is_shown(&action);
         let effects = apply(&mut self.state, action);

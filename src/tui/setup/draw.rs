@@ -154,7 +154,7 @@ fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 
-/// Number of names in a default from which they are only counted.
+/// Minimum number of commas in a default for which names are counted instead of listed.
 const NAMED: usize = 4;
 
 /// Range and default of a row: `1 to 3, whole; default 3/3`.
@@ -222,7 +222,7 @@ pub(super) fn words(state: &State, row: &Row, mark: usize, room: usize) -> Strin
             let left = room.saturating_sub(width(sign) + 1 + width(&rest)).max(NAME);
             format!("{sign} {}{rest}", fit_end(&short, left))
         }
-        // The end of a path distinguishes it; other texts begin with what matters.
+        // The end of a path distinguishes it; the start of other texts is more informative.
         (Kind::File(_), _) => fit_end(&row.text, room).into_owned(),
         _ => fit(&row.text, room).into_owned(),
     }

@@ -39,7 +39,7 @@ pub(crate) fn group(row: &Row) -> Group {
     }
 }
 
-/// Indices in `shown` of the drawn lines: in the form all, and each group starts with a heading, which is `None`; in the pane those of
+/// Indices in `shown` of the drawn lines: in the form, all of them, with `None` for each group's heading; in the pane, those of
 /// [`in_sight`].
 pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Option<usize>> {
     if !state.here().form {
@@ -58,7 +58,7 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// Moves the cursor of the form to the first row of the next or the previous group, round.
+/// Moves the cursor of the form to the first row of the next or the previous group, cyclically.
 pub(crate) fn step_group(state: &mut State, on: bool) {
     let Some(setup) = state.setup() else { return };
     let rows = setup.rows(state);
@@ -84,8 +84,8 @@ pub(super) fn range(row: &Row) -> String {
     }
 }
 
-/// Indices in `shown` of the lines that the pane draws. Of a row with more checkboxes than fit, it draws those around the cursor or, if the
-/// cursor is elsewhere, the first ones, ticked ones before others.
+/// Indices in `shown` of the lines that the pane draws. If a row has more checkboxes than fit, these are the ones around the cursor or, if
+/// the cursor is elsewhere, the first ones, ticked ones before others.
 fn in_sight(cursor: usize, rows: &[Row], shown: &[RowLine]) -> Vec<usize> {
     let mut out = Vec::new();
     let mut next = 0;

@@ -37,7 +37,7 @@ pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
 pub(crate) fn tick_model(state: &mut State, name: &str) -> Vec<Effect> {
     let Some(row) = row(state, "models") else {
         let (lab, key) = (lab_title(state), state.keymap.short_label("settings"));
-        state.view.toast = Some(format!("the settings of {lab} name its models one by one; {key} opens them there"));
+        state.view.toast = Some(format!("{lab} has one setting for each model; {key} opens the settings"));
         return Vec::new();
     };
     let Some(at) = models(state).iter().position(|(model, _)| model == name) else {

@@ -51,7 +51,7 @@ fn a_slider_steps_along_its_stops_and_stays_at_the_ends() {
     assert_eq!(at(2.0).stepped(1), Some(Value::Number(4.0)));
     assert_eq!(at(3.0).stepped(-1), Some(Value::Number(2.0)));
     assert_eq!(at(4.0).stepped(END), Some(Value::Number(4.0)));
-    assert_eq!(at(7.0).stepped(1), Some(Value::Number(7.0)), "a step up never leads down");
+    assert_eq!(at(7.0).stepped(1), Some(Value::Number(7.0)), "a step up never decreases the value");
     assert_eq!(at(4.0).stepped(-END), Some(Value::Number(1.0)));
 }
 
@@ -174,7 +174,7 @@ fn the_mouse_slides_where_the_track_is_drawn() {
     drag(&mut state, "task.examples", pane, start + length + 20);
     assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(100_000.0));
     press(&mut state, pane, Mouse { kind: MouseKind::Press, x: line.x, y: line.y });
-    assert!(state.view.entry.is_some(), "a second click beside the track types");
+    assert!(state.view.entry.is_some(), "a second click beside the track opens the field");
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn a_scrolled_pane_is_hit_where_its_lines_are_drawn() {
     let all = shown(&state, setup, &setup.rows(&state)).len();
     state.here_mut().row = all - 1;
     let (number, _, _) = line_at(&state, pane, 6).unwrap();
-    assert_eq!(number, all - 1, "the last line in sight is the last of all");
-    assert_eq!(line_at(&state, pane, 1), None, "the frame");
+    assert_eq!(number, all - 1, "the last visible line is the last of all");
+    assert_eq!(line_at(&state, pane, 1), None, "the border is not a line");
     assert_eq!(line_at(&state, pane, 7), None, "below");
 }
 
@@ -230,15 +230,15 @@ fn a_press_on_a_checkbox_toggles_it_and_on_another_row_first_chooses_it() {
     let (key, before) = choice.map(|r| (r.key.clone(), r.value.clone())).unwrap();
     let y = y_of(&state, &key);
     press(&mut state, pane, at(y));
-    assert_eq!(row(&state, &key).unwrap().value, before, "the first press chooses the row");
+    assert_eq!(row(&state, &key).unwrap().value, before, "the first press only selects the row");
     press(&mut state, pane, at(y));
-    assert_ne!(row(&state, &key).unwrap().value, before, "the second one turns it");
+    assert_ne!(row(&state, &key).unwrap().value, before, "the second press changes the value");
     let number = rows.iter().find(|r| matches!(r.kind, Kind::Integer(_))).unwrap().key.clone();
     let y = y_of(&state, &number);
     press(&mut state, pane, at(y));
     assert!(state.view.entry.is_none());
     press(&mut state, pane, at(y));
-    assert!(state.view.entry.is_some(), "a number is typed");
+    assert!(state.view.entry.is_some(), "a press on a number opens the field");
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn changes_are_undone_one_by_one_and_made_again() {
     undo(&mut state, true);
     assert_eq!(seed(&state), Value::Number(3.0));
     typed(&mut state, "seed", "4").unwrap();
-    assert!(!can_redo(&state), "a new change ends what was undone");
+    assert!(!can_redo(&state), "a new change discards what was undone");
 }
 
 #[test]
@@ -478,13 +478,13 @@ fn space_ticks_the_box_under_the_cursor_in_every_lab() {
     }
 }
 
-/// Regression: the pane shows only three models, and no text named the key that lists the others.
+/// Regression: the pane shows only three models, and no text used to name the key that lists the others.
 #[test]
 fn a_setting_with_hidden_checkboxes_names_the_key_that_lists_them() {
     let mut state = state();
     state.here_mut().form = false;
     go_to(&mut state, "models");
-    assert!(!about_cursor(&state).contains("lists all"), "both are in sight: {}", about_cursor(&state));
+    assert!(!about_cursor(&state).contains("lists all"), "both are visible: {}", about_cursor(&state));
     let more = ["a", "b"].map(|name| engine::message::ModelInfo { name: name.into(), ..state.board.models[0].clone() });
     state.board.models.extend(more);
     assert!(about_cursor(&state).starts_with("enter lists all 4. "), "{}", about_cursor(&state));

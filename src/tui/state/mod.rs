@@ -213,7 +213,7 @@ impl Start {
 
 fn default_spec() -> Spec {
     let text = LABS[0].default_spec();
-    Spec::parse(text, "shipped").unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
+    Spec::parse(text, "shipped").unwrap_or_else(|e| unreachable!("a test checks that shipped specs are valid: {e}"))
 }
 
 impl Default for Start {

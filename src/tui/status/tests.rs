@@ -118,7 +118,7 @@ fn a_message_leaves_the_progress_in_sight_and_expires() {
     for _ in 0..40 {
         reduce(&mut state, Action::Tick);
     }
-    assert_eq!(state.view.toast, None, "after four seconds it is gone");
+    assert_eq!(state.view.toast, None, "the message is gone after four seconds");
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_
         engine::data::DataRequest::of(&Default::default(), 0, &[], "facts", engine::data::DataQuestion::Inspect);
     let ask = Command::Ask { ticket: 9, question: Question::Data(request) };
     state.board.on_command(&ask);
-    assert!(drawn(&state, draw).contains("an oracle"), "another screen asked");
+    assert!(drawn(&state, draw).contains("an oracle"), "the question is another screen's");
     let screen = SCREENS.iter().find(|s| s.waiting(&state).is_some()).unwrap();
     state.show(screen.id());
     assert!(drawn(&state, draw).contains("reading the data"));
     event(&mut state, Event::AnswerProgress { ticket: 9, progress: stage("reading facts") });
     let line = drawn(&state, draw);
-    assert!(line.contains("reading facts") && line.contains("75 %"), "such a question has one stage: {line}");
+    assert!(line.contains("reading facts") && line.contains("75 %"), "this question has only one stage: {line}");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
         for (i, item) in items.iter().enumerate() {
             assert!(
                 items[..i].iter().all(|other| other.keys != item.keys),
-                "{}: {} is there twice",
+                "{}: {} appears twice",
                 screen.title(),
                 item.keys
             );

@@ -14,7 +14,7 @@ const PARAMETERS: u64 = 161;
 /// Prints how often the interval contains the number for the true difference. The accuracies of a side's training runs vary around their
 /// mean with the given standard deviation; items are right independently.
 pub(crate) fn bound() {
-    println!("bound | gap | n | seeds | deviation of a training | covers | runs");
+    println!("bound | gap | n | seeds | SD of a training run | covers | runs");
     let spec = Spec::shipped();
     let mut rng = stream(11, "bound");
     for gap in [0.03, 0.1, 0.3] {
@@ -22,7 +22,7 @@ pub(crate) fn bound() {
             for (seeds, deviation) in
                 [(1, 0.0), (1, 0.01), (1, 0.03), (2, 0.0), (2, 0.01), (2, 0.03), (5, 0.0), (5, 0.01), (5, 0.03)]
             {
-                let truth = spec.recommended(gap, Some(PARAMETERS)).0.expect("a difference that is not 0");
+                let truth = spec.recommended(gap, Some(PARAMETERS)).0.expect("a difference other than 0");
                 let mut held = 0;
                 for _ in 0..RUNS {
                     let mut side = |accuracy: f64| -> Vec<Vec<f64>> {

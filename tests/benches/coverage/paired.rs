@@ -24,7 +24,7 @@ fn item(rng: &mut impl rand::Rng, p01: f64, p10: f64) -> i32 {
 
 /// Prints the coverage of the difference with clustered items: equal clusters of five and twenty items, and unequal ones of 1 to 13.
 pub(crate) fn clusters() {
-    println!("clusters | items in each | p01 | p10 | covers | width | n");
+    println!("clusters | items per cluster | p01 | p10 | covers | width | n");
     let unequal = |n: usize| (0..n).map(|k| 1 + k * 7 % 13).collect::<Vec<usize>>();
     let equal = |n: usize, size: usize| vec![size; n];
     for (sizes, name, p01, p10) in [
@@ -106,7 +106,8 @@ pub(crate) fn pilots() {
                 of(covered)
             );
             println!(
-                "type M | {n} | {p01} | {p10} | true {:.2} | said {:.2} on average, in {:.2} of {significant} significant pilots | at least the true one in {:.2}",
+                "type M | {n} | {p01} | {p10} | true {:.2} | estimated {:.2} on average, in {:.2} of {significant} \
+                 significant pilots | at least the true one in {:.2}",
                 has.type_m.unwrap_or(f64::NAN),
                 size / named as f64,
                 named as f64 / significant as f64,
@@ -119,7 +120,7 @@ pub(crate) fn pilots() {
 /// Prints rejection rates of McNemar's tests under the null hypothesis, by enumeration, and how often the mid-p test and Tango's interval
 /// disagree.
 pub(crate) fn levels() {
-    println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango apart");
+    println!("level | n | discordant | mid-p | exact | chi2 | corrected | mid-p and Tango disagree");
     for n in [50u64, 100, 500, 1_000] {
         let ln = ln_factorials(n);
         let binomial = |k: u64, n: u64, p: f64| {

@@ -141,7 +141,7 @@ fn annotated(n: usize, rng: &mut impl FnMut() -> f64) -> [Vec<Annotation>; 2] {
             );
         }
     }
-    lines.map(|text| read(&text).expect("lines of the format"))
+    lines.map(|text| read(&text).expect("lines of the expected format"))
 }
 
 fn annotators() {
@@ -149,7 +149,7 @@ fn annotators() {
     let mut rng = || unit(&mut rng);
     let found = |n: usize, rng: &mut dyn FnMut() -> f64| {
         let [a, b] = annotated(n, &mut || rng());
-        let found = agreement(&a, &b, LEVEL).expect("sentences of both");
+        let found = agreement(&a, &b, LEVEL).expect("sentences of both annotators");
         [found.kappa.expect("marks that differ"), found.token_f1]
     };
     let truths = found(MANY / 2, &mut rng).map(|e| e.mean);

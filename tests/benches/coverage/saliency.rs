@@ -53,7 +53,7 @@ fn right_minus_wrong() {
             row(&format!("right minus wrong, {right} right"), n, truth, || {
                 // Samples in which no answer is right, or none wrong, have no difference.
                 let mut draw = || gap(&(0..n).map(|i| original(right, i % 4, &mut rng)).collect::<Vec<_>>());
-                std::iter::repeat_with(&mut draw).flatten().next().expect("drawn until both parts are there")
+                std::iter::repeat_with(&mut draw).flatten().next().expect("samples with right and wrong answers")
             });
         }
     }
@@ -99,10 +99,10 @@ fn alphas() {
             let all: Vec<_> = (0..n).map(|_| sentence(annotators, &mut rng)).collect();
             alpha(&all, Scale::Nominal, LEVEL)
         };
-        let truth = of(MANY / 10).expect("values differ").mean;
+        let truth = of(MANY / 10).expect("values that differ").mean;
         for n in [5, 10, 20, 60] {
             row(&format!("alpha of {annotators} annotators"), n, truth, || {
-                std::iter::repeat_with(|| of(n)).flatten().next().expect("drawn until values differ")
+                std::iter::repeat_with(|| of(n)).flatten().next().expect("samples whose values differ")
             });
         }
     }

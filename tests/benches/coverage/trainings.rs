@@ -11,7 +11,7 @@ const RESAMPLES: usize = 100;
 /// run's paired difference. Spreads are the standard deviations of training runs, of examples (common to all training runs), and of
 /// examples within a training run.
 pub(crate) fn versus() {
-    println!("versus | trainings | spreads | difference | p <= .05 | p <= .01 | half-width | n");
+    println!("versus | training runs | spreads | difference | p <= .05 | p <= .01 | half-width | n");
     let mut rng = stream(9, "versus");
     let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
     for trainings in [2, 3, 5, 10, 20] {

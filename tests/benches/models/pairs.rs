@@ -75,23 +75,24 @@ fn parse(jobs: &[Job]) -> Outcome<Args> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--only" => {
-                let list = words.next().ok_or("--only wants letters, as in --only a,d")?;
+                let list = words.next().ok_or("--only needs letters, as in --only a,d")?;
                 args.only = list.split(',').map(str::to_owned).collect();
                 if let Some(unknown) = args.only.iter().find(|o| jobs.iter().all(|j| j.id != **o)) {
                     let known: Vec<&str> = jobs.iter().map(|j| j.id).collect();
-                    return Err(format!("no comparison '{unknown}'; there are {}", known.join(", ")).into());
+                    return Err(format!("no comparison '{unknown}'; known: {}", known.join(", ")).into());
                 }
             }
             "--mkl-avx512" => args.mkl = true,
             "--quick" => args.setting.quick = true,
-            "--device" => args.setting.device = words.next().ok_or("--device wants cpu or cuda")?.parse()?,
-            "--runs" => args.runs = Some(words.next().ok_or("--runs wants a number")?.parse()?),
+            "--device" => args.setting.device = words.next().ok_or("--device must be cpu or cuda")?.parse()?,
+            "--runs" => args.runs = Some(words.next().ok_or("--runs needs a number")?.parse()?),
             // Cargo passes this argument to every bench.
             "--bench" => {}
             other => {
-                return Err(
-                    format!("unknown '{other}'; --only LETTERS, --quick, --runs N, --device D, --mkl-avx512").into()
-                );
+                return Err(format!(
+                    "unknown argument '{other}'; use --only LETTERS, --quick, --runs N, --device D, --mkl-avx512"
+                )
+                .into());
             }
         }
     }

@@ -127,11 +127,11 @@ fn python(packages: &[&str]) -> Result<PathBuf, String> {
         .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-venv"), PathBuf::from);
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     if !imports(&python, packages) {
-        eprintln!("making {} with {} (about 3 GB; once)", venv.display(), packages.join(", "));
+        eprintln!("creating {} with {} (about 3 GB; once)", venv.display(), packages.join(", "));
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
         if !imports(&python, packages) {
-            return Err(format!("{} does not import {}", python.display(), packages.join(", ")));
+            return Err(format!("{} cannot import {}", python.display(), packages.join(", ")));
         }
     }
     Ok(python)

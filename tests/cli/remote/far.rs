@@ -130,7 +130,7 @@ echo 4711
     pub(crate) fn kill_keeper(&self, name: &str) {
         let all = processes(self.path(), &format!("\"name\":\"{name}\""));
         all.iter().for_each(|pid| kill(pid));
-        assert_eq!(all.len(), 1, "one engine of that name");
+        assert_eq!(all.len(), 1, "one engine with this name");
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
     board.on_command(&run_of(spec));
     let begun = Instant::now();
     while board.running() {
-        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        assert!(begun.elapsed() < PATIENCE, "the run did not end");
         board.on_event(&events.blocking_recv().expect("events until the run has ended"));
     }
     board
@@ -284,7 +284,7 @@ pub(crate) fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
         if let Some(there) = what() {
             return there;
         }
-        assert!(begun.elapsed() < PATIENCE, "it never came");
+        assert!(begun.elapsed() < PATIENCE, "the value never arrived");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -65,7 +65,7 @@ fn through_a_real_sshd_a_run_whose_link_is_cut_is_bit_for_bit_one_here() {
         None => assert_eq!(&findings_of(&board), here()),
         Some(cuts) => {
             assert_eq!(findings_of(&board), computed(&spec));
-            let _ = writeln!(std::io::stderr(), "{within} of {cuts} cuts fell into the run");
+            let _ = writeln!(std::io::stderr(), "{within} of {cuts} cuts happened during the run");
         }
     }
     far.send(Command::Shutdown).unwrap();
@@ -104,7 +104,7 @@ fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
     far.send(run_of(&spec)).unwrap();
     let board = board_of(&spec, &mut events);
     assert_eq!(&findings_of(&board), here());
-    assert!(wire.garbled() > 0, "nothing was garbled");
+    assert!(wire.garbled() > 0, "no data were corrupted");
     wire.garble(0);
     far.send(Command::Shutdown).unwrap();
     drop(far);

@@ -133,7 +133,7 @@ fn attacks_in_single_precision(dir: &Path) {
                     let exact = &stored.get(&format!("{key}.f64")).data;
                     let off =
                         head(&got, rows).iter().zip(exact).filter(|(g, w)| (f64::from(**g) - **w).abs() > 1e-5).count();
-                    let said = format!("{off} of {} entries off the exact run", exact.len());
+                    let said = format!("{off} of {} entries deviate from the exact run", exact.len());
                     report.holds(&key, off <= 1, said);
                 }
                 if let Some(trace) = stored.find(&format!("{key}.losses")) {

@@ -66,7 +66,7 @@ fn scores_of_all_attacks_together(dir: &Path) {
             **i < c.len() && (c[**i] - scores.completeness[**i]).abs() < 1e-5 && (s_head[**i] - s[**i]).abs() < 1e-5
         };
         let (unmoved, alike) = (still.iter().filter(|i| **i < c.len()).count(), still.iter().filter(same).count());
-        let said = format!("{alike} of {unmoved} rows here have their scores");
+        let said = format!("{alike} of {unmoved} rows have the authors' scores");
         report.holds(&format!("each row at {spelled}"), alike * 100 >= unmoved * 98, said);
         if let Some(theirs) = info["zc"]["official_class_custom"].get(spelled) {
             let want = number(&theirs["returned_unchanged"]);

@@ -82,7 +82,7 @@ fn apgd_from_given_points(dir: &Path) {
                 });
                 // Even two runs of the authors' code differ in up to 8 % of the rows if only rounding differs.
                 let parts = parts.count();
-                let said = format!("{parts} of {} rows end elsewhere", rows.len());
+                let said = format!("{parts} of {} rows end at a different point", rows.len());
                 report.holds(&format!("{key} x_best_adv"), parts * 100 <= rows.len() * 10, said);
             }
         }

@@ -91,7 +91,7 @@ impl Saturated {
     }
 }
 
-/// `l_y` minus the largest other logit, computed in f64 whatever the precision of the attack.
+/// `l_y` minus the largest other logit, computed in f64 regardless of the attack's precision.
 fn margins(probe: &Mlp<f64>, h: &Dense<f64>, labels: &[usize]) -> Vec<f64> {
     let logits = probe.logits(h);
     let one = |(row, y): (&[f64], &usize)| {

@@ -137,7 +137,8 @@ fn compare_parted(report: &mut Report, name: &str, want: &Value, scored: &Exampl
         let off = ours.iter().zip(&precise).filter(|(a, b)| (*a - *b).abs() > 1e-5).count();
         let (mine, right) = (mean(&ours), mean(&precise));
         let theirs = number(&want[format!("mean_{letter}")]);
-        let said = format!("{off} examples off the exact run; mean {mine:.6}, exact {right:.6}, theirs {theirs:.6}");
+        let said =
+            format!("{off} examples deviate from the exact run; mean {mine:.6}, exact {right:.6}, theirs {theirs:.6}");
         report.holds(&format!("{name} {letter}"), off <= 1 && (mine - right).abs() < 1e-5, said);
     }
 }

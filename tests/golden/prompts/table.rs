@@ -305,7 +305,7 @@ fn big(big: &Value, report: &mut Report) {
     }
 }
 
-/// A panel with these scores as P@1, and with so many instances that every score is a whole number of correct answers.
+/// A panel with these scores as P@1. It has enough instances for every score to be a whole number of correct answers.
 fn of_scores(scores: &[Vec<Vec<f64>>]) -> Panel {
     let whole = |n: usize| {
         let all = scores.iter().flatten().flatten();

@@ -141,7 +141,7 @@ mod tests {
         assert!(holds("not better by 1", -0.05, 0.009));
         let own = Gate::parse("worse by 1").unwrap();
         let few = Estimate { mean: -0.5, lo: -0.6, hi: -0.4 };
-        assert!(!own.holds(few, false).unwrap(), "its own unit");
+        assert!(!own.holds(few, false).unwrap(), "the metric's own unit");
         // Regression: `1%` used to be parsed as a hundredth of a point.
         assert!(holds("worse by 1%", -0.05, -0.011) && !holds("worse by 1 %", -0.05, -0.009));
         assert!(Gate::parse("worse by .02").unwrap().holds(few, true).is_err(), "2 points or .02");

@@ -274,7 +274,7 @@ mod tests {
     fn predictions_give_what_a_table_gives_and_the_rank_consistency() {
         let (_dir, path) = file(&lines());
         let text = run(&path, &["--json", "--subset", "2", "--draws", "50"]).unwrap();
-        assert!(text.find("\"z\"") < text.find("\"a\""), "the order of the file: {text}");
+        assert!(text.find("\"z\"") < text.find("\"a\""), "keys keep the order of the file: {text}");
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(v["models"]["a"]["mean_diff"], 1.0);
         assert_eq!((&v["relations_total"], &v["unstable_relations"]), (&4.into(), &4.into()));

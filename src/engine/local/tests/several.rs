@@ -51,7 +51,7 @@ fn a_further_property_changes_no_number_but_the_mean() {
             let mean = 0.5 * (first.selectivity.mean + second.selectivity.mean);
             assert!((b.selectivity.mean - mean).abs() < 1e-9, "{b:?}");
             if a.value == 0.0 {
-                assert_eq!(second.selectivity.mean, 1.0, "nothing is changed");
+                assert_eq!(second.selectivity.mean, 1.0, "nothing was changed");
             }
             compared += 1;
         }

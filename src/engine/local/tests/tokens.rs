@@ -15,7 +15,7 @@ fn of(changed: Position, read: Option<Position>, per_text: usize) -> Spec {
     spec
 }
 
-/// Tokens are counted, judged and audited as rows; what the model says once per text, and all intervals, are by text.
+/// Tokens are counted, judged and audited as rows. The model's answer and all intervals are computed per text.
 #[test]
 fn tokens_are_rows_and_texts_are_units() {
     let mut rig = Rig::new(Cache::none());

@@ -272,7 +272,7 @@ fn the_summary_comes_before_the_end_and_says_whether_the_run_was_cancelled() {
         let [.., Event::Finding { finding, .. }, Event::Finished { .. }] = &events[..] else { panic!("{events:?}") };
         let Body::Common(Common::Summary(summary)) = &finding.body else { panic!("{finding:?}") };
         assert_eq!(summary.cancelled, cancel);
-        assert_eq!(finding.n == 0, cancel, "examples behind it");
+        assert_eq!(finding.n == 0, cancel, "n is 0 only after a cancellation");
     }
 }
 
@@ -297,7 +297,7 @@ fn a_forecast_without_a_run_keeps_nothing_and_fails_as_the_run_would() {
     let found = super::super::forecast(&spec(&own).into(), options()).unwrap();
     assert_eq!(found.iter().map(|f| f.model.as_str()).collect::<Vec<_>>(), [own.as_str()]);
     assert!(found[0].bytes > 1 << 20 && found[0].seconds > 0.0, "{found:?}");
-    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0, "nothing was kept");
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0, "nothing was stored");
     let problem = super::super::forecast(&spec("./no/such/folder").into(), options()).unwrap_err();
     assert!(problem.to_string().contains("no/such/folder"), "{problem}");
 }

@@ -48,7 +48,7 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
         let mut at = values(scene);
         at.sort_by(f64::total_cmp);
         at.dedup_by(|a, b| (*a - *b).abs() < 0.5);
-        assert!(at.len() >= 4, "three beside each other, and the key: {at:?}");
+        assert!(at.len() >= 4, "three dots side by side, and one in the legend: {at:?}");
         assert!(place(scene, "one prompt").is_some());
     });
     drawn(&figure(layer(true, &[])), |scene| {
@@ -79,7 +79,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
         let is_mark = |i: &Item, at: At| matches!(i, Item::Fill { points, colour, .. } if points.len() == 4 && *colour == scene.look.series(1) && holds(points, at));
         assert_eq!(rings.len(), 2, "on the plane and in the legend");
         let marked = |(at, _): &&(At, f64)| scene.items.iter().any(|i| is_mark(i, *at));
-        let (at, radius) = *rings.iter().find(marked).expect("the square of its line");
+        let (at, radius) = *rings.iter().find(marked).expect("a ring contains its line's square");
         // The knee's marker for the same setting surrounds it.
         let is_around = |i: &Item| {
             matches!(i, Item::Line { points, .. } if points.len() == 5 && points.iter().all(|p| {
@@ -88,7 +88,7 @@ fn the_best_strength_of_a_method_is_its_mark_in_a_ring() {
             }))
         };
         assert!(scene.items.iter().any(is_around));
-        assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1, "in the legend alone");
+        assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1, "the name is only in the legend");
     });
 }
 
@@ -239,7 +239,7 @@ fn samples_of_intervals_are_above_the_frame() {
     });
 }
 
-/// Two lines with wide and narrow intervals, of which the second is near the first at this number of its 12 points.
+/// Two lines of 12 points with wide and narrow intervals. The second line is near the first at `near` of its points.
 fn meeting(near: usize) -> Figure {
     let line = |k: usize| {
         let point = |x: usize| {
@@ -277,14 +277,14 @@ fn the_label_of_a_rule_in_a_range_has_a_background() {
     });
 }
 
-/// Regression: in grey, two wide areas on each other looked like a narrow one.
+/// Regression: in grey, two overlapping wide areas used to look like a narrow one.
 #[test]
 fn narrow_intervals_are_edges_where_areas_lie_on_each_other() {
-    // Two areas and their sample; apart, each line has two areas, and the legend two samples.
+    // If the lines are near: two areas and one sample. If they are apart: two areas per line and two samples.
     assert_eq!([4, 0].map(|near| drawn(&meeting(near), areas)), [3, 6]);
 }
 
-/// Regression: in grey, the areas of two methods that agree merged into one, and the key of their edges matched neither.
+/// Regression: in grey, the areas of two methods that agree used to merge into one, and the legend's sample of edges matched neither.
 #[test]
 fn lines_that_agree_have_their_intervals_at_their_marks() {
     let figure = meeting(12);
@@ -354,7 +354,7 @@ fn the_legend_says_that_marks_of_a_panel_hide_short_intervals() {
     assert!(!said(&[]).contains("no wider"), "{}", said(&[]));
 }
 
-/// Regression: names of models used to run upwards in a column, and later stood on two levels.
+/// Regression: names of models used to run upwards in a column, and later were on two levels.
 #[test]
 fn names_of_models_are_broken_on_one_level_in_a_column() {
     let names =
@@ -384,7 +384,7 @@ fn plane(points: Vec<Datum>) -> Figure {
     Figure { x: figure.x.from_to(0.0, 1.0), ..figure }
 }
 
-/// Regression: in grey, rings could be told apart only by a small mark.
+/// Regression: in grey, rings used to differ only by a small mark.
 #[test]
 fn a_ring_with_room_beside_it_has_the_name_of_its_method() {
     let point = |x: f64| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() };
@@ -397,7 +397,7 @@ fn a_ring_with_room_beside_it_has_the_name_of_its_method() {
     drawn(&plane(around), |scene| assert_eq!(texts(scene).iter().filter(|t| *t == "method").count(), 1));
 }
 
-/// Regression: the intervals by which settings dominate others were not drawn.
+/// Regression: the intervals by which settings dominate others used to be missing.
 #[test]
 fn a_setting_on_the_front_of_a_plane_has_the_cross_of_its_intervals() {
     let of = |x_band| {

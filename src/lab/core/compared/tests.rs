@@ -32,7 +32,7 @@ fn a_number_stands_in_for_one_that_a_run_lacks() {
     assert_eq!(replacements(1, &both, |c| &c.a), None);
     assert!(alone(1, &with, &both, |c| &c.a).unwrap().ends_with("only run 1 has (R)."));
     let both = common((&with, &[]), (&with, &[]));
-    assert_eq!(both.iter().map(|c| c.a.name.as_str()).collect::<Vec<_>>(), ["R"], "the main number is enough");
+    assert_eq!(both.iter().map(|c| c.a.name.as_str()).collect::<Vec<_>>(), ["R"], "only the main number is compared");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
     assert_eq!(says.join(" ").matches("an interval needs 3").count(), 1, "{says:?}");
     let mut numbers = numbers(&results);
     numbers.retain(|n| n.stands_in.is_none());
-    assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
+    assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "two training runs give no interval: {numbers:?}");
 }
 
 /// Regression: S, C and the methods after the best used to have no interval.
@@ -199,7 +199,7 @@ fn the_strengths_that_scores_belong_to_are_named() {
     assert!(says[2].contains("INLP at rank 2 (1 to 3 on halves), R"), "{says:?}");
 }
 
-/// Regression: the answer used not to name its oracle.
+/// Regression: the answer used to omit the name of its oracle.
 #[test]
 fn the_answer_is_by_the_oracle_that_it_names() {
     let (mut results, mut spec) = (sample::results(), Spec::shipped());

@@ -247,7 +247,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         assert!(a.kept.is_empty() && b.kept.is_empty());
         let mean = |s: &Strength| s.selectivity.unwrap().narrow.mean;
         assert!((mean(s) - 0.5 * (mean(a) + mean(b))).abs() < 1e-9);
-        assert!((mean(a) - mean(b)).abs() > 0.3, "a mean of equals would show nothing");
+        assert!((mean(a) - mean(b)).abs() > 0.3, "the mean of two equal values would prove nothing");
         let (c, r) = (s.completeness.narrow.mean, s.reliability.unwrap().narrow.mean);
         assert!((r - reliability(c, mean(s))).abs() < 0.01, "{r}");
         assert_eq!((s.n_c, s.n_s, s.eligible()), (600, 600, Some(true)));
@@ -269,7 +269,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     let all = run_with(&other, &further, &judged);
     let best = all.optimum.unwrap();
     assert_eq!((best.index, best.chosen, best.none), (0, vec![1.0, 0.0], 0.0));
-    assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
+    assert_eq!(all.paper.unwrap().index, 1, "the paper's rule ignores readability");
 }
 
 /// An additional property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.

@@ -50,7 +50,7 @@ fn the_first_sentence_is_yes_no_or_undecided_as_the_intervals_are() {
         assert!(text.starts_with(begins), "{text}");
         assert!(text.contains("by the MLP oracle"), "{text}");
         let first = crate::answer::answer(&results, &spec).says.into_iter().next();
-        assert_eq!(first.as_ref(), Some(&text), "the answer begins with it");
+        assert_eq!(first.as_ref(), Some(&text), "the answer begins with the decision");
     }
 }
 

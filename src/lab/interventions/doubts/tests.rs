@@ -105,7 +105,7 @@ fn a_method_that_does_not_beat_the_control_is_a_doubt() {
     control.value.reliability.mean -= 0.1;
     results.optima.push(control);
     let all = of(&results);
-    assert!(place(&all, "not shown to beat the control identity").is_some(), "those behind the control: {all:?}");
+    assert!(place(&all, "not shown to beat the control identity").is_some(), "behind the control: {all:?}");
     // INLP removes the property; the identity is judged as a method that sets it.
     assert!(place(&all, "INLP").is_none(), "{all:?}");
     results.optima.retain(|o| ["alterrep", "identity"].contains(&o.value.method.as_str()));
@@ -127,7 +127,7 @@ fn a_selectivity_below_that_of_a_constant_answer_is_a_doubt() {
     assert!(place(&of(&results), "an oracle that always gives the same answer").is_some(), "{:?}", of(&results));
 }
 
-/// Regression: the answer used not to mention the model's own behaviour.
+/// Regression: the answer used to omit the model's own behaviour.
 #[test]
 fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
     let mut results = sample::results();

@@ -35,7 +35,7 @@ use probe::{Grid, Intervention, InterventionSplit, OracleSplit, Split, TrainingD
 use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
-/// Number of test examples for answering a slider and for the first estimate of each point.
+/// Number of test examples for answering questions from a slider, and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
 /// Least number of texts in the first chunk, if rows are tokens: with fewer, the exact floor of the bands exceeds their width.
 const FIRST_TEXTS: usize = 64;
@@ -76,7 +76,7 @@ pub(crate) struct Bench {
     pub chosen: Vec<(Slot, SlotProbe)>,
     /// For each probe, true if its settings came from the cache.
     pub(crate) was_stored: Vec<bool>,
-    /// Prepared test examples; the first chunk is the subsample that answers sliders.
+    /// Prepared test examples; the first chunk is the subsample used to answer questions from sliders.
     pub chunks: Vec<Arc<Chunk>>,
     /// Share of each target value among the stimuli.
     pub prior: Vec<f64>,
@@ -127,7 +127,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
         ));
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
-        let (r#where, hint) = ("map.layers", "name other layers, or remove the map");
+        let (r#where, hint) = ("map.layers", "choose other layers, or remove the map");
         Problem::new(what, r#where, hint)
     })?;
     spec.lens.as_ref().map_or(Ok(Vec::new()), |spec| lens::layers(spec, layers))?;
@@ -315,7 +315,7 @@ impl Bench {
         oracle_part(self.texts.as_deref(), (&self.split, &self.labels), role, self.seed)
     }
 
-    /// The first of `rows` of each text, for what the model says once per text.
+    /// The first of `rows` of each text, for predictions, which the model makes once per text.
     pub(crate) fn one_per_text(&self, rows: &[usize]) -> Vec<usize> {
         self.stimuli.texts(rows).iter().map(|places| rows[places[0]]).collect()
     }

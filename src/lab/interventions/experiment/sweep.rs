@@ -1,5 +1,5 @@
-//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate. Sliders
-//! are answered between chunks.
+//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate.
+//! Questions from sliders are answered between chunks.
 
 use crate::experiment::panel::MOST_RIVALS;
 use crate::experiment::stages::sweep_of;
@@ -167,7 +167,7 @@ impl Sweep {
         self.seen[which].distances.resize(total, Distances::default());
         let distance_meter = bench.distance_meter.clone();
         // Intermediate blocks take memory for every chunk in flight. If there are none, enough chunks run at the same time to keep all
-        // threads busy, but few enough for quick answers to sliders.
+        // threads busy, but few enough for quick answers to questions from sliders.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
         for i in 0..total {
             for group in applied.chunks_mut(abreast) {

@@ -134,8 +134,8 @@ const OPTIMUM_HEAD: [&str; 8] = [
     "completeness (held out)",
     "selectivity (held out)",
     "reliability (held out)",
-    "single trainings",
-    "the paper's way",
+    "single training runs",
+    "as in the paper",
 ];
 
 fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {

@@ -35,7 +35,7 @@ fn the_caption_says_that_a_method_has_no_best_strength_and_why() {
         let plane = pareto(results, None, "bert-mini", OracleKind::Mlp);
         [curves, plane].map(|f| figure::caption(&f.unwrap()).contains("No best strength (!): PGD, too few examples."))
     };
-    assert_eq!(says(&results), [false; 2], "it has one");
+    assert_eq!(says(&results), [false; 2], "the method has a best strength");
     results.optima.clear();
     assert_eq!(says(&results), [true; 2]);
 }
@@ -94,7 +94,7 @@ fn selectivity_has_a_curve_for_each_of_several_properties() {
     let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
     assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
     let both = curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
-    assert_eq!(lines(&both).len(), 6, "several methods in one figure have the means only");
+    assert_eq!(lines(&both).len(), 6, "with several methods only means are drawn");
 }
 
 fn keys(names: &[&str]) -> Vec<MethodKey> {
@@ -159,7 +159,7 @@ fn figures_of_the_paper_show_several_methods_in_one() {
     let first = of("figure-1").unwrap();
     assert!(first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of"));
     let rules = first.layers.iter().filter(|l| matches!(l, Layer::Rule(_))).count();
-    assert_eq!(rules, 2, "before any edit, and of a constant answer: they had no reference");
+    assert_eq!(rules, 2, "references: C before any edit, and S of a constant answer");
     // Regression: one method used to have heavier lines although the intervals of both overlapped.
     assert!(lines(&first).len() == 6 && lines(&first).iter().all(|l| l.role.emphasis == figure::Emphasis::Normal));
     let caption = figure::caption(&first);

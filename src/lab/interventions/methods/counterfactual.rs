@@ -12,7 +12,7 @@ use probe::bytes::{Reader, Writer};
 pub(crate) const COUNTERFACTUAL: Method = Method {
     id: "counterfactual",
     title: "true counterfactual",
-    doc: "replaces the state with that of the same sentence with its subject in the opposite number: the ceiling for \
+    doc: "replaces the state with the same sentence's state after its subject changes number: the ceiling for \
         other methods",
     goal: Goal::Counterfactual,
     needs: Needs { binary: true, twins: true, ..Needs::NONE },

@@ -24,7 +24,7 @@ use stats::rng::{below, stream};
 pub(crate) const DAS: Method = Method {
     id: "das",
     title: "DAS on a probe",
-    doc: "swaps a learned subspace for that of a donor with the intended value; after Geiger et al. 2024, who learn it on the model, not on a probe",
+    doc: "copies the content of a learned subspace from a donor with the intended value; after Geiger et al. 2024, who learn it on the model, not on a probe",
     goal: Goal::Counterfactual,
     needs: Needs { mlp: true, random: true, ..Needs::NONE },
     parameter: &SWAPPED_RANK,
@@ -285,7 +285,7 @@ mod tests {
         assert!(said(&s.test) < 0.2 && said(&one) > said(&whole) - 0.03, "{} {}", said(&one), said(&whole));
         let far =
             |a: &Matrix, b: &Matrix| a.data().iter().zip(b.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(far(&all, &whole) < 1e-4, "all dimensions are an interchange");
+        assert!(far(&all, &whole) < 1e-4, "swapping all dimensions is an interchange");
         assert!(identical(&rows.at(0.0, &mut NoPulse).unwrap(), &s.test));
         assert!(identical(&rows.at(40.0, &mut NoPulse).unwrap(), &all) && rows.at(41.0, &mut NoPulse).is_err());
         let again = DAS.load(&fitted.to_bytes(), &quick()).unwrap();

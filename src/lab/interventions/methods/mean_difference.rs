@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub const MEAN_DIFFERENCE: Method = Method {
     id: "mean_difference",
     title: "mean difference",
-    doc: "adds a times the difference between the mean embedding of the intended value and that of all others",
+    doc: "adds the difference between the mean embedding of the intended value and that of all others, times a",
     goal: Goal::Counterfactual,
     needs: Needs::NONE,
     parameter: &SHIFT,

@@ -63,7 +63,7 @@ fn an_option_back_at_its_default_leaves_the_spec_as_it_was() {
     assert_ne!(spec, Spec::shipped());
     put(&mut spec, "method.pgd.steps", Value::Number(40.0)).unwrap();
     assert_eq!(spec, Spec::shipped());
-    assert!(options(&spec, "random", 0).is_empty(), "it does not run");
+    assert!(options(&spec, "random", 0).is_empty(), "a method that is not run has no options");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
     use crate::spec::MethodSpec;
     for id in ["directions", "states", "erased_states"] {
         let mut spec = Spec::shipped();
-        assert!(options(&spec, id, 0).is_empty(), "it does not run yet");
+        assert!(options(&spec, id, 0).is_empty(), "a method that is not run has no options");
         spec.methods.push(MethodSpec { base: "/elsewhere".into(), ..MethodSpec::named(id) });
         assert!(spec.check("test").is_err(), "{id} needs a file");
         let row = || options(&spec, id, 0).remove(0);
@@ -171,7 +171,7 @@ fn further_properties_are_ticked_and_leave_with_their_task() {
     assert_eq!(spec.task.also, ["subject_animacy"]);
     let animacy = TASKS.iter().position(|t| t.id == "animacy").unwrap();
     named("task.name").set(&mut spec, &known, Value::Choice(Some(animacy))).unwrap();
-    assert!(spec.task.also.is_empty(), "there animacy is what stays anyway");
+    assert!(spec.task.also.is_empty(), "the new task already preserves animacy");
     assert_eq!(also.get(&spec, &known), Value::Marks(vec![false]));
     assert!(spec.check("x").is_ok());
 }

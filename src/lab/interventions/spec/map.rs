@@ -37,7 +37,7 @@ impl MapSpec {
         match layers[..] {
             [] => Err(LayerRef::Last.resolve(depth).err().unwrap_or_default()),
             [one] => {
-                Err(format!("a map needs at least two layers, but only layer {one} of this model's {depth} is named"))
+                Err(format!("a map needs at least two layers, but only layer {one} of this model's {depth} is listed"))
             }
             _ => Ok(layers),
         }
@@ -104,7 +104,7 @@ mod tests {
         let again: Spec = lab::spec::parse(&spec.to_toml(), "again").unwrap();
         assert_eq!(again, spec);
         assert_ne!(spec.hash(), Spec::shipped().hash());
-        assert_eq!(Spec { map: None, ..spec }.hash(), Spec::shipped().hash(), "without it nothing changes");
+        assert_eq!(Spec { map: None, ..spec }.hash(), Spec::shipped().hash(), "omitting it keeps the hash");
     }
 
     #[test]

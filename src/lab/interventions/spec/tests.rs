@@ -201,7 +201,7 @@ fn replicates_are_bounded() {
     }
     let mut other = Spec::shipped();
     other.probe.seed = 1;
-    assert_ne!(other.hash(), Spec::shipped().hash(), "another training is another spec");
+    assert_ne!(other.hash(), Spec::shipped().hash(), "the training seed is part of the hash");
 }
 
 /// Additional properties are the task's own, each at most once; without them a spec is written and hashed as before.

@@ -78,7 +78,7 @@ fn parts_have_the_tokens_that_are_read_or_changed() {
     assert_eq!(rows(Position::Every, None), [3, 3, 3]);
     assert_eq!(rows(Position::Every, Some(Position::Mask)), [1, 3, 1]);
     assert_eq!(rows(Position::Mask, Some(Position::Every)), [3, 1, 3]);
-    assert_eq!(rows(Position::Mask, None), [1, 1, 1], "examples stay as they are");
+    assert_eq!(rows(Position::Mask, None), [1, 1, 1], "other positions keep one row per example");
 }
 
 /// The cap per part lowers the number of tokens per text; what is left out is counted.

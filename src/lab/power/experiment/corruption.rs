@@ -199,7 +199,7 @@ mod tests {
         let after = |steps: usize| One(Mutex::new(Some((key.clone(), states.0[steps - 1].clone()))));
         let store = after(4);
         assert_eq!(run(0, &store), (whole.clone(), vec![(1, 2), (2, 2)]));
-        assert!(store.unfinished(&key).is_none(), "a finished training is forgotten");
+        assert!(store.unfinished(&key).is_none(), "the state of a finished training run is removed");
         // Training with a different seed starts from the beginning and does not change this state.
         let store = after(4);
         let (other, beats) = run(1, &store);

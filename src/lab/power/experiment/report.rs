@@ -41,7 +41,7 @@ pub(crate) struct Reporter {
     sizes: Option<Sizes>,
     /// The comparisons made so far, with their numbers of items.
     made: Vec<(usize, ComparisonFinding)>,
-    /// The power of each comparison at its n, and whether it covers only the planned part of the items.
+    /// The power of each comparison at its n, and true if it covers only the planned part of the items.
     powers: Vec<(f64, bool)>,
     /// True if the next report is on the largest comparison of the spec.
     last: bool,

@@ -48,7 +48,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     sizes.sort_unstable();
     sizes.dedup_by_key(|size| size.0);
     let mut provenance = provenance(first, engine, "");
-    // The margin and the spread are no confidence intervals.
+    // The margin and the spread are not confidence intervals.
     provenance.entries.retain(|(key, _)| key != "intervals");
     let text = "The spread over seeds is that of training; the sampling of the test items is not shown";
     provenance.entries.push((String::new(), text.into()));

@@ -127,7 +127,7 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
     Ok(all.zip(says).filter(|(_, says)| *says).map(|(name, _)| name).collect())
 }
 
-/// For each fact, whether the model can produce its object under the rule.
+/// For each fact, true if the model can produce its object under the rule.
 pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
     // Results are cached, because many facts of a relation have the same object.
     let mut known: HashMap<&str, bool> = HashMap::new();

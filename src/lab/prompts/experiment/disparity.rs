@@ -132,7 +132,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
         for (at, diet) in diets(spec).enumerate() {
             let title = match diet {
                 Diet::Gamma(gamma) => format!("{name}: γ = {gamma}"),
-                _ => format!("{name}: as it is"),
+                _ => format!("{name}: original model"),
             };
             let weight = cost.and_then(|c| c.diets.get(at)).copied().unwrap_or(0.0);
             host.stage(title, "steps", weight);

@@ -87,7 +87,7 @@ struct Counted {
     /// Total number of queries for the model.
     queries: usize,
     undone: Vec<Undone>,
-    /// For each fact, whether the model can produce its object.
+    /// For each fact, true if the model can produce its object.
     says: Vec<Vec<bool>>,
 }
 

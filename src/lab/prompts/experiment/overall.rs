@@ -264,7 +264,7 @@ fn ledgers(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<()
             parts,
         };
         let t = host.elapsed();
-        debug_assert_ne!(a.name, ALL, "a model of that name would be taken for all of them");
+        debug_assert_ne!(a.name, ALL, "a model with this name would be mistaken for all of them");
         host.find(a.label.finding(gathered.instances, true, t, Kind::Ledger(found)))?;
         host.poll()?;
     }

@@ -68,7 +68,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Parses the stored list. Invalid data are treated as empty.
+    /// the replies belong to different facts
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();

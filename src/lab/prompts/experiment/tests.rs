@@ -121,7 +121,7 @@ impl lab::Host for Desk {
     }
 
     fn stage(&mut self, name: String, _: &'static str, _: f64) {
-        if let Some(model) = name.strip_suffix(": as it is").and_then(|name| self.models.get(name)) {
+        if let Some(model) = name.strip_suffix(": original model").and_then(|name| self.models.get(name)) {
             self.holders = Arc::strong_count(model);
         }
     }
@@ -226,17 +226,17 @@ fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
     assert_eq!(experiment.examined(), kept);
     for r in &results.relations {
         let lost: usize = r.value.left_out.iter().map(|l| l.count).sum();
-        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or reported as left out");
+        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is queried or reported as left out");
     }
     // With uniform weights and only usual names, the adjusted score is the mean over prompts.
     let asked = desk.store.times.load(Ordering::Relaxed);
-    assert!(asked >= 4 * 3, "every model is asked for every relation: {asked}");
+    assert!(asked >= 4 * 3, "every model answers on every relation: {asked}");
     let first = printed(&desk);
     desk.found.clear();
     let (_, result) = run(&spec(), &mut desk);
     result.unwrap();
     assert_eq!(printed(&desk), first);
-    assert_eq!(desk.store.times.load(Ordering::Relaxed), asked, "nothing is asked twice");
+    assert_eq!(desk.store.times.load(Ordering::Relaxed), asked, "no query is repeated");
 }
 
 #[test]
@@ -326,9 +326,9 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
     assert_eq!(results.relation("field").unwrap().value.weights, [1.0 / 3.0; 3]);
     user.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 1.0]));
     let mut desk = Desk::new();
-    let Err(Fault::Failed(printed)) = run(&user, &mut desk).1 else { panic!("weights that do not fit") };
+    let Err(Fault::Failed(printed)) = run(&user, &mut desk).1 else { panic!("weights must be refused") };
     assert!(printed.what.contains("capital: 2 weights for 3 prompts"), "{printed}");
-    assert!(desk.found.is_empty() && desk.beats == 0, "it is said before anything is asked");
+    assert!(desk.found.is_empty() && desk.beats == 0, "the error precedes the first query");
 
     let mut likely = spec();
     likely.data.relations = ["capital", "currency"].into();
@@ -446,12 +446,12 @@ fn further_pretraining_is_measured_once() {
     let found = desk.results().disparity;
     assert_eq!(found.iter().map(|d| d.value.gamma).collect::<Vec<_>>(), [None, Some(1.0)]);
     assert_eq!((found[0].value.steps, found[1].value.steps), (0, 2));
-    assert_eq!(desk.holders, 2, "questions may come");
+    assert_eq!(desk.holders, 2, "the model stays loaded, because questions may follow");
     let beats = desk.beats;
     (desk.found, desk.asked) = (Vec::new(), false);
     run(&spec, &mut desk).1.unwrap();
     assert_eq!(desk.results().disparity, found);
-    assert_eq!(desk.holders, 1, "nobody asks, and training has its own model");
+    assert_eq!(desk.holders, 1, "without questions, the run drops the model before training");
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn check(bench: &Bench) -> Result<(), Problem> {
         return Ok(());
     }
     let model = &bench.members[bench.spec.tuned.member(&bench.spec.models)].model;
-    let hint = "name another model of the run with `tuned.model`, or load this one in f32";
+    let hint = "choose another model of the run with `tuned.model`, or load this one in f32";
     model.require(Offer::Gradients).map_err(|e| problem(&e, "tuned.model", hint))?;
     match model.dtype() {
         Dtype::F32 => Ok(()),

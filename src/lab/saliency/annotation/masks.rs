@@ -273,8 +273,8 @@ mod tests {
         assert!(again.choose_mask(1..2).unwrap_err().contains("`is` did not pass"));
         again.choose_mask(4..5).unwrap();
         assert_eq!((again.answer(), again.refused()), (Some("Belgium"), &["is".to_owned()][..]));
-        assert_eq!(to_choose(&found, "x"), "", "raters have chosen nothing");
-        assert_eq!(read(&to_choose(&rated(&people[1..], 1), "x")).unwrap().len(), 2, "no chooser gave a file");
+        assert_eq!(to_choose(&found, "x"), "", "raters chose no masks");
+        assert_eq!(read(&to_choose(&rated(&people[1..], 1), "x")).unwrap().len(), 2, "the chooser supplied no file");
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         let found = rated(&people, 1);
         assert_eq!(found[0].contradicted_by, Some(("2".into(), "kind".into())));
         assert_eq!(found.iter().map(|m| m.unique).collect::<Vec<_>>(), [false, false, true]);
-        assert!(found.iter().all(|m| m.fate == Fate::Passes), "the annotators decide");
+        assert!(found.iter().all(|m| m.fate == Fate::Passes), "uniqueness is not required");
     }
 
     /// Ratings (4, 4, 3), (3, 3, 3) and (1, 2, 1) give 22/27 by the definition, from all pairs of values.

@@ -244,6 +244,6 @@ mod tests {
         let text = counted.text();
         assert!(text.starts_with("2 of 4 sampled rows need doubled steps (95 % interval 6.8 %"), "{text}");
         let none = Doubled::of(&path, &rows[..2]);
-        assert!(none.rough == 0 && none.added == 100.0 && none.share().hi > 0.5, "two rows say little");
+        assert!(none.rough == 0 && none.added == 100.0 && none.share().hi > 0.5, "two rows give only a wide interval");
     }
 }

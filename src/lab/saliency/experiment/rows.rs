@@ -39,7 +39,7 @@ pub(crate) struct Kept {
 /// A model's rows, kept for means.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gathered {
-    /// By sentence: whether the first answer is right, and whether one of the first three answers is.
+    /// By sentence: true if the first answer is right, and true if one of the first three answers is.
     pub right: Vec<Option<(bool, bool)>>,
     /// Rows by method and sentence.
     pub rows: Vec<Vec<Option<Kept>>>,

@@ -59,14 +59,14 @@ mod tests {
     fn what_steps_have_added_is_expected_of_the_inputs_that_are_left() {
         let mut tally = Tally::new(1000);
         tally.begin(100);
-        assert_eq!(tally.at(100, (50, 100)), (50, 1000), "nothing is known of more");
-        assert_eq!(tally.at(100, (100, 300)), (100, 1200), "this step takes three times what was planned");
+        assert_eq!(tally.at(100, (50, 100)), (50, 1000), "no additional passes are expected yet");
+        assert_eq!(tally.at(100, (100, 300)), (100, 1200), "this step takes three times the planned passes");
         tally.ended(100, 300);
         tally.begin(100);
         assert_eq!(tally.at(100, (0, 100)), (300, 3000));
-        assert_eq!(tally.at(10, (10, 10)), (310, 3000), "a call of the step, and the rest of it");
+        assert_eq!(tally.at(10, (10, 10)), (310, 3000), "one call of the step, and the remaining ones");
         tally.ended(10, 10);
-        assert_eq!(tally.at(90, (90, 490)), (400, 300 + 500 + 2400), "more than was expected");
+        assert_eq!(tally.at(90, (90, 490)), (400, 300 + 500 + 2400), "the call takes more passes than expected");
         tally.ended(90, 490);
         assert_eq!((tally.done(), tally.at(0, (0, 0)).0), (800, 800));
     }

@@ -360,7 +360,7 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
         assert!(notices.iter().any(|n| n.starts_with("4 rows are left out: 1 ×")), "{notices:?}");
         assert!(notices.iter().any(|n| n.starts_with("`bert-tiny` skips 1 of 4 sentences")), "{notices:?}");
     }
-    assert_eq!(hashes[0], hashes[1], "the folder's one file");
+    assert_eq!(hashes[0], hashes[1], "the folder's only file has the same hash");
     spec.data.file = Some(folder.path().join("none").display().to_string());
     assert!(spec.reach("x").unwrap_err().to_string().contains("no such file or folder"));
 }
@@ -380,9 +380,9 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let told: Vec<(usize, usize)> = desk.progress.iter().copied().filter(|p| p.1 > 0).collect();
     let last = told.last().copied().unwrap();
     assert!(last.0 == last.1 && last.0 >= least, "{last:?}, at least {least}");
-    assert!(told.windows(2).all(|w| w[0].0 <= w[1].0), "it goes on only");
+    assert!(told.windows(2).all(|w| w[0].0 <= w[1].0), "progress never decreases");
     let half = told[told.len() / 2];
-    assert!(half.1 as f64 > 0.8 * last.1 as f64, "half way more was expected: {half:?} of {last:?}");
+    assert!(half.1 as f64 > 0.8 * last.1 as f64, "the total is revised by halfway: {half:?} of {last:?}");
 }
 
 /// Regression: the forecast time used to cover only the planned steps, even when every row needed more.

@@ -138,7 +138,7 @@ fn attention_from_the_mask_sums_to_one_and_rollout_too() {
             order
         };
         assert_eq!(order(head), order(&raw));
-        assert!(raw.iter().sum::<f64>().abs() < 1e-9, "up to a constant");
+        assert!(raw.iter().sum::<f64>().abs() < 1e-9, "scores are centred");
     }
     let mean = put_together(&weights, HeadRef::Mean);
     let sum = put_together(&weights, HeadRef::Sum);
@@ -146,7 +146,7 @@ fn attention_from_the_mask_sums_to_one_and_rollout_too() {
     assert_eq!(put_together(&weights, HeadRef::At(2)), weights[1]);
     let rolled = named("rollout").unwrap().explain(&model, &all, &quick(), &mut NoPulse).unwrap().remove(0);
     let sum: f64 = rolled.tokens.iter().sum();
-    assert!(sum > 0.0 && sum < 1.0, "what arrives from the frame is not shown: {sum}");
+    assert!(sum > 0.0 && sum < 1.0, "the contribution of special tokens is not shown: {sum}");
 }
 
 #[test]

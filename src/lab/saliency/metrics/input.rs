@@ -229,7 +229,7 @@ mod tests {
         let o = scored("the cat saw the dog", &[0.1, 0.3, 0.15, 0.05, 0.4]);
         let p = scored("the cat saw the dog", &[0.05, 0.3, 0.15, 0.1, 0.4]);
         let slots = slots(&o, &p, None, false).unwrap();
-        assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
+        assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either occurrence of `the` matches");
         let printed = map_of(&o, &p, &slots, Membership::Occurrence).0;
         // The fourth rank has a different `the`, so MAP is (1 + 1 + 1 + 3/4 + 1)/5.
         assert!((printed - 0.95).abs() < 1e-12, "{printed}");

@@ -97,7 +97,7 @@ mod tests {
         let best = best_f1(&[0, 1, 2, 3], &golds, Several::Best).unwrap();
         assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12, "{best:?}");
         let united = best_f1(&[0, 1, 2, 3], &golds, Several::United).unwrap();
-        assert_eq!(united.f1, 1.0, "the first two together, and not the third");
+        assert_eq!(united.f1, 1.0, "the union of the first two, without the third");
         // The first rationale fits badly and must not be part of every union; therefore unions start at each rationale.
         let late = [vec![0, 4, 5, 6, 7], vec![1], vec![2]];
         assert_eq!(best_f1(&[1, 2], &late, Several::United).unwrap().f1, 1.0);

@@ -54,7 +54,7 @@ fn equal_rankings_agree_fully_and_identical_inputs_differ_in_nothing() {
     assert_eq!((all.originals, all.pairs, all.pcc_total, all.pcc_kept), (12, 36, 24, 24));
     let is_one = |e: Option<Estimate>| assert!((e.unwrap().mean - 1.0).abs() < 1e-12, "{e:?}");
     [all.map, all.map_star, all.map_kept, all.pcc, all.pcc_all].into_iter().for_each(is_one);
-    assert!(all.map.unwrap().lo < 1.0, "twelve equal scores do not make a certainty");
+    assert!(all.map.unwrap().lo < 1.0, "twelve equal scores do not imply certainty");
     let delta = all.f1_delta.unwrap();
     assert_eq!([delta.signed.mean, delta.absolute.mean, delta.by_pair.mean], [0.0; 3]);
     assert!(delta.signed.lo.abs() < 1e-6 && delta.signed.hi.abs() < 1e-6 && delta.by_pair.hi == 0.0, "{delta:?}");

@@ -137,7 +137,8 @@ impl Direction {
         kept
     }
 
-    /// Backpropagates through time: adds the gradient of x to `dx`, given that of h in `d` (rows of stride `ld`, from column `at` on).
+    /// Backpropagates through time: adds the gradient of x to `dx`, given the gradient of h in `d` (rows of stride `ld`, from column `at`
+    /// on).
     pub(crate) fn backward(
         &self,
         team: Team,

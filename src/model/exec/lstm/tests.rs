@@ -142,7 +142,7 @@ fn edits_and_resuming_go_through_the_layers_above() {
     assert_eq!(changed.get(mid).unwrap().at(0, 2), vector.data);
     assert!(distance(changed.get(top).unwrap(), whole.get(top).unwrap()) > 1e-3);
     let kept = |t: &Trace| t.get(top).unwrap().at(1, 2).to_vec();
-    assert_eq!(kept(&changed), kept(&whole), "the other sentence is untouched");
+    assert_eq!(kept(&changed), kept(&whole), "the other sentence is unchanged");
     let mut by_hand = whole.get(mid).unwrap().clone();
     by_hand.row_mut(2).iter_mut().for_each(|v| *v += 0.3);
     let again = m.forward(&b, &Plan::default().resume(1, by_hand).capture(top)).unwrap();

@@ -111,7 +111,7 @@ fn steps_are_adamw(device: Device) {
         let all: Vec<(String, Role, Vec<f64>)> =
             arch.parameters().into_iter().zip(gradients).map(|(p, g)| (p.name, p.role, wide(g))).collect();
         let norm = all.iter().flat_map(|(_, _, g)| g).map(|v| v * v).sum::<f64>().sqrt();
-        assert!(norm > 0.01, "the clip must bind");
+        assert!(norm > 0.01, "the gradient must exceed the clipping norm");
         t.step(&b, &chosen, lr).unwrap();
         let after = t.params().unwrap();
         let mut worst = 0f64;
@@ -143,7 +143,7 @@ fn a_few_sentences_are_learnt_by_heart() {
         let b = testing::batch(&[5, 5, 4], 9);
         let chosen = targets(&[(0, 2, 3), (1, 4, 17), (2, 1, 8)]);
         let first = t.loss(&b, &chosen).unwrap();
-        assert!((first - (VOCAB as f32).ln()).abs() < 0.1, "at first all tokens are alike: {first}");
+        assert!((first - (VOCAB as f32).ln()).abs() < 0.1, "at first, all tokens are about equally likely: {first}");
         for _ in 0..60 {
             t.step(&b, &chosen, 1e-2).unwrap();
         }

@@ -71,7 +71,7 @@ pub(crate) trait LogitsNet: Send {
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor>;
 }
 
-/// Maximum text length for families without a limit of their own; it bounds the tables of rotary positions.
+/// Maximum text length for families without their own limit; it bounds the tables of rotary positions.
 const LONGEST: usize = 1 << 16;
 
 struct Sizes {

@@ -1,10 +1,11 @@
-//! Folders whose `tokenizer.json` is not what transformers makes of them. The tokens in the expected notices are those of transformers 5.24.
+//! Folders for which transformers builds a tokenizer that differs from `tokenizer.json`. The tokens in the expected notices are those of
+//! transformers 5.24.
 
 use serde_json::{Value, json};
 
 use crate::tokenizer::{Extras, Tokenizer};
 
-/// Reads a folder and returns its notices: what differs, without the remedy.
+/// Reads a folder and returns the differences stated in its notices, without the remedies.
 fn notices(model_type: &str, config: Value, file: Value) -> Vec<String> {
     let (config, model) = (config.to_string(), json!({"model_type": model_type}).to_string());
     let extras = Extras { tokenizer_config: Some(&config), config: Some(&model), ..Extras::default() };
@@ -109,7 +110,7 @@ fn deberta_splits_at_punctuation_only_if_its_settings_say_so() {
         {"type": "NFC"},
         {"type": "Strip", "strip_left": false, "strip_right": true},
     ]});
-    // The class puts it into a list.
+    // The class wraps it in a sequence.
     file["pre_tokenizer"] = metaspace("always", true);
     assert_eq!(notices("deberta-v2", json!({}), file.clone()), [""; 0]);
     assert_notice(

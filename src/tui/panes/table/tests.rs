@@ -73,7 +73,8 @@ fn a_selected_column_that_does_not_fit_comes_into_sight() {
     assert!(drawn(&state).contains("distance") && drawn(&state).contains("method"), "{}", drawn(&state));
 }
 
-/// Regression: a filter used to hide the sign of the sort column, and a column that did not fit was sorted by without a word.
+/// Regression: a filter used to hide the sign of the sort column, and the list did not say so if it was sorted by a column that did not
+/// fit.
 #[test]
 fn the_head_of_a_list_always_says_how_it_is_sorted_and_filtered() {
     let mut state = listed();
@@ -102,7 +103,7 @@ fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
     let method = |state: &State| state.screens.interventions.method.clone();
     let before = method(&state);
     keys(&mut state, "/ r a n d");
-    assert_ne!(method(&state), before, "the filter hides it");
+    assert_ne!(method(&state), before, "the filter hides the earlier method");
     keys(&mut state, "esc");
     assert_eq!(method(&state), before);
     keys(&mut state, "/ r a n d enter esc");
@@ -123,5 +124,5 @@ fn a_list_sorted_by_words_goes_from_a_to_z() {
     let row = |name: &str, verdict: &str| Row { cells: vec![(name.into(), None), (verdict.into(), None)], last: None };
     let rows = vec![row("x", "undecided"), row("y", "better"), row("z", "–")];
     let table = Table { columns: vec!["task", "verdict"], rows, sort: (1, false), ..Table::default() };
-    assert_eq!(table.order(listed().here(), LIST)[0], 1, "by the verdict");
+    assert_eq!(table.order(listed().here(), LIST)[0], 1, "sorted by the verdict");
 }

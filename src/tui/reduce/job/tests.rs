@@ -77,7 +77,7 @@ fn a_run_that_waits_begins_when_the_first_ends_however_that_ends() {
         assert!(state.queue.is_empty() && state.busy());
         assert!(
             effects.iter().any(|e| matches!(e, Effect::Send(Command::Ask { .. }))),
-            "what its lab asks along with a run is asked: {effects:?}"
+            "the lab's questions are sent with the run: {effects:?}"
         );
     }
 }
@@ -98,7 +98,7 @@ fn the_end_of_an_older_run_begins_nothing() {
     let mut state = running();
     keys(&mut state, "r j enter");
     queued(&mut state, &[9]);
-    assert!(ended(&mut state, 1, Outcome::Cancelled).is_empty(), "it was replaced");
+    assert!(ended(&mut state, 1, Outcome::Cancelled).is_empty(), "the end of a replaced run starts nothing");
     assert_eq!(seeds(&state), [9]);
     assert_eq!(runs(&ended(&mut state, 2, Outcome::Done)), [(3, 3, 9)]);
 }
@@ -119,7 +119,7 @@ fn a_run_that_waits_is_what_was_set_up_when_it_was_asked_for() {
     seed(&mut state, 99);
     let effects = ended(&mut state, 1, Outcome::Done);
     assert_eq!(runs(&effects), [(2, 2, 7)]);
-    assert_eq!(state.setup().unwrap().spec(&state).seed(), 99, "the setup is left to the user");
+    assert_eq!(state.setup().unwrap().spec(&state).seed(), 99, "the user's settings are unchanged");
 }
 
 #[test]
@@ -131,19 +131,19 @@ fn a_setup_that_waits_is_told_from_one_that_was_changed() {
     assert!(setup::changed(&state) && !setup::waits(&state));
     seed(&mut state, 7);
     ended(&mut state, 1, Outcome::Done);
-    assert!(!setup::changed(&state) && !setup::waits(&state), "now it runs");
+    assert!(!setup::changed(&state) && !setup::waits(&state), "these settings are running now");
 }
 
 #[test]
 fn a_run_that_waits_can_be_withdrawn() {
     let mut state = running();
-    assert!(keys(&mut state, "w").is_empty() && state.view.popup.is_none(), "nothing waits");
+    assert!(keys(&mut state, "w").is_empty() && state.view.popup.is_none(), "no run is waiting");
     queued(&mut state, &[5, 6]);
     keys(&mut state, "w j enter");
     assert_eq!((seeds(&state), state.popup_name()), (vec![5], None));
     assert!(state.view.toast.as_deref().unwrap().contains("withdrawn"));
     assert!(withdraw(&mut state, 3).is_empty());
-    assert_eq!(seeds(&state), [5], "there is no fourth");
+    assert_eq!(seeds(&state), [5], "there is no fourth waiting run");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_session_of_a_lab_sets_up_that_lab() {
     for id in labs::LABS.iter().map(|lab| lab.id()) {
         let spec = Spec::shipped(id);
         let resumed = Resumed { name: "s".into(), spec: spec.clone(), past: Vec::new(), gone: Vec::new() };
-        assert!(resume(&mut state, resumed).is_empty(), "something ran here already");
+        assert!(resume(&mut state, resumed).is_empty(), "something has already run here");
         let shown: LabId = state.setup().unwrap().lab();
         assert_eq!(shown, id);
         assert_eq!(setup_of(&spec).unwrap().0.id(), state.view.screen);
@@ -264,8 +264,8 @@ fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
     let resumed = Resumed { name: "old".into(), spec: spec.clone(), past, gone: Vec::new() };
     let effects = reduce(&mut state, Action::Resumed(Ok(Box::new(resumed))));
     let [Effect::Adopt(name, past)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((name.as_str(), past.len()), ("old", 4), "the engine is this one's; the end of the second run is added");
-    assert!(!state.busy(), "a run that was left unfinished has ended");
+    assert_eq!((name.as_str(), past.len()), ("old", 4), "without the old engine, but with an end of the second run");
+    assert!(!state.busy(), "a run that was left unfinished is ended");
     let outcomes: Vec<_> = state.board.runs.iter().map(|run| run.job.outcome.clone()).collect();
     assert_eq!(outcomes, [Some(Outcome::Done), Some(Outcome::Cancelled)]);
     assert_eq!(state.board.engine.as_ref().map(|e| e.device.as_str()), Some("here"));
@@ -294,7 +294,7 @@ fn going_on_shows_the_stopped_run_whose_settings_it_restores() {
     let past = items.map(|item| Entry { t: 1.0, item }).into();
     resume(&mut state, Resumed { name: "old".into(), spec: last, past, gone: Vec::new() });
     assert_eq!(state.board.run_of(LabId::Power).map(|run| run.job.generation), Some(2));
-    assert!(!setup::changed(&state), "the settings are those of the run that is shown");
+    assert!(!setup::changed(&state), "the settings are those of the shown run");
 }
 
 #[test]
@@ -326,13 +326,13 @@ fn an_engine_far_away_is_left_stopped_or_waited_for_as_the_user_says() {
         keys(&mut state, "q");
         state
     };
-    assert_eq!(keys(&mut asked(), "enter"), [Effect::Leave], "it receives nothing");
+    assert_eq!(keys(&mut asked(), "enter"), [Effect::Leave], "the engine receives no command");
     let mut stopped = asked();
     assert_eq!(keys(&mut stopped, "down enter"), [Effect::Send(Command::Cancel { job: 1 })]);
     assert!(ended(&mut stopped, 1, Outcome::Cancelled).contains(&Effect::Send(Command::Shutdown)));
     let mut waited = asked();
     assert!(keys(&mut waited, "down down enter").is_empty());
-    assert!(waited.busy(), "the run goes on");
+    assert!(waited.busy(), "the run continues");
     assert!(ended(&mut waited, 1, Outcome::Done).ends_with(&[Effect::Send(Command::Shutdown), Effect::Quit]));
     assert!(keys(&mut asked(), "down down down enter").is_empty(), "back");
 }
@@ -342,7 +342,7 @@ fn a_link_that_is_down_can_be_tried_at_once_and_one_that_holds_cannot() {
     let mut state = State::new(Start { far: far(), ..Start::new() });
     reduce(&mut state, Action::Start);
     let retry = |state: &mut State| reduce(state, Action::Command("try-link"));
-    assert!(retry(&mut state).is_empty(), "the link holds");
+    assert!(retry(&mut state).is_empty(), "the link is up");
     let down = Down { next: Some(7) };
     assert!(reduce(&mut state, Action::Down(Some(down))).is_empty());
     assert_eq!((state.down, retry(&mut state)), (Some(down), vec![Effect::TryLink]));
@@ -371,10 +371,10 @@ fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
     let past: Vec<Entry> = commands.chain([Entry { t: 1.0, item: Item::Event(listed) }]).collect();
     let mut state = State::new(Start { far: far(), past, ..Start::new() });
     assert!(state.busy() && state.board.models.len() == 1);
-    assert!(reduce(&mut state, Action::Start).is_empty(), "nothing is asked or run again");
+    assert!(reduce(&mut state, Action::Start).is_empty(), "no question or run is sent again");
     assert_eq!(state.board.job().unwrap().id, 1);
     replace(&mut state);
-    assert_eq!(state.board.job().unwrap().id, 2, "its numbers go on");
+    assert_eq!(state.board.job().unwrap().id, 2, "numbering continues");
 }
 
 #[test]

@@ -34,12 +34,12 @@ fn a_closed_form_gives_the_focus_back_to_the_pane_it_was_opened_from() {
         keys(&mut state, close);
         assert_eq!((state.here().focus, state.here().form), (from, false), "{close}");
         keys(&mut state, "0");
-        assert_eq!(state.screen().title(), "Home", "a digit opens a screen again");
+        assert_eq!(state.screen().title(), "Home", "a digit opens a screen as before");
     }
     let mut state = state();
     state.focus_on(setup::PANE);
     keys(&mut state, "e esc");
-    assert!(state.focused(setup::PANE), "opened from the settings it closes there");
+    assert!(state.focused(setup::PANE), "if opened from the settings, it returns there");
 }
 
 /// Regression: after a rejected `/`, the typed text used to be executed as commands: `q` quit.
@@ -55,12 +55,12 @@ fn letters_after_a_refused_filter_are_no_commands() {
     assert_eq!(state.view.screen, lab);
     state.show(home);
     keys(&mut state, "/ x enter 2");
-    assert_eq!(state.view.screen, lab, "enter ends the text");
+    assert_eq!(state.view.screen, lab, "enter ends the ignored text");
     state.show(home);
     keys(&mut state, "/");
     (0..40).for_each(|_| drop(reduce(&mut state, Action::Tick)));
     keys(&mut state, "2");
-    assert_eq!(state.view.screen, lab, "with the message the text is forgotten");
+    assert_eq!(state.view.screen, lab, "once the message is gone, keys are commands again");
 }
 
 /// Regression: in a menu, `enter` used to report "not available on this screen", and `j` closed the menu.
@@ -95,7 +95,7 @@ fn unchanged_settings_run_again_only_when_asked_twice() {
     reduce(&mut state, Action::Event(Box::new(done)));
     assert!(keys(&mut state, "r").is_empty() && !state.board.running());
     assert_eq!(toast(&state), "nothing has changed since this run; press r again to repeat it");
-    assert!(keys(&mut state, "tab r").is_empty(), "another key between the two withdraws it");
+    assert!(keys(&mut state, "tab r").is_empty(), "a different key in between cancels the repetition");
     let effects = keys(&mut state, "r");
     assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { generation: 2, .. })), "{effects:?}");
 }
@@ -115,7 +115,7 @@ fn a_filter_without_a_match_says_so_and_esc_clears_it() {
     keys(&mut state, "esc");
     assert_eq!(filter(&state), "");
     keys(&mut state, "/ z esc");
-    assert_eq!(filter(&state), "", "also while it is typed");
+    assert_eq!(filter(&state), "", "also while the filter is typed");
 }
 
 /// Regression: the list used to look unsorted, because controls always follow the methods.
@@ -184,7 +184,7 @@ fn the_form_of_settings_is_filtered_and_not_the_list_behind_it() {
         keys(&mut state, "esc");
         assert!(state.here().form && drawn(&state, columns, rows).contains("Examples"));
         keys(&mut state, "e e");
-        assert!(drawn(&state, columns, rows).contains("Examples"), "it opens whole");
+        assert!(drawn(&state, columns, rows).contains("Examples"), "the form opens without a filter");
     }
     let mut state = state();
     keys(&mut state, "e s");
@@ -205,7 +205,7 @@ fn a_setting_is_found_by_its_name_before_its_description() {
         keys(&mut state, &format!("e / {typed} enter"));
         assert_eq!(setup::under_cursor(&state).map(|(row, _)| row.label).as_deref(), Some("Examples"), "{typed}");
         let text = drawn(&state, 120, 40);
-        assert!(typed != "e x a m" || text.contains("Strength"), "descriptions still count: {text}");
+        assert!(typed != "e x a m" || text.contains("Strength"), "descriptions are searched too: {text}");
         assert_eq!(text.matches("Task and data").count(), 1, "each group has one heading: {text}");
     }
 }
@@ -291,7 +291,7 @@ fn a_picker_is_filtered_by_what_is_typed() {
         assert!(text.contains("pdf") && !text.contains("slides"), "{text}");
         let before = state.view.export.formats.len();
         keys(&mut state, "enter space");
-        assert_eq!(state.view.export.formats.len(), before + 1, "the entry that is in sight, and no other");
+        assert_eq!(state.view.export.formats.len(), before + 1, "only the visible entry is toggled");
         keys(&mut state, "esc");
         assert!(state.popup_name().is_some() && drawn(&state, columns, rows).contains("slides"));
         keys(&mut state, "/ z q enter");
@@ -352,7 +352,7 @@ fn the_lists_of_models_name_the_lab_that_would_use_them() {
             assert_eq!(drawn(&state, columns, rows).contains(&run), picks, "{}", drawn(&state, columns, rows));
         }
         keys(&mut state, "space");
-        let says = if picks { run } else { format!("the settings of {} name its models", lab.title()) };
+        let says = if picks { run } else { format!("{} has one setting for each model", lab.title()) };
         assert!(toast(&state).starts_with(&says), "{}", toast(&state));
     }
 }

@@ -41,7 +41,7 @@ fn every_built_in_set_has_its_rows_whatever_lab_was_shown() {
 #[test]
 fn cancelling_counts_once_for_all_questions_so_far() {
     let mut state = state();
-    assert!(SCREEN.interrupt(&mut state).is_none(), "nothing is asked");
+    assert!(SCREEN.interrupt(&mut state).is_none(), "no question is pending");
     ask(&mut state, DataQuestion::Inspect);
     assert!(SCREEN.waiting(&state).is_some_and(|w| !w.stopping && w.progress.is_none()));
     assert_eq!(SCREEN.interrupt(&mut state).unwrap().len(), 1);
@@ -185,5 +185,5 @@ fn the_oldest_question_that_has_reported_is_the_one_in_sight() {
     state.board.on_event(&Event::AnswerProgress { ticket: 2, progress });
     assert_eq!(current(&state).map(|w| w.ticket), Some(2));
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
-    assert!(current(&state).is_none(), "a replay waits for nothing");
+    assert!(current(&state).is_none(), "a replay has no pending question");
 }

@@ -42,7 +42,7 @@ fn taking_a_question_opens_its_screen() {
 #[test]
 fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
     let mut state = state();
-    assert!(!can_resume(&state), "the cursor is among the questions");
+    assert!(!can_resume(&state), "the cursor is on a question");
     state.here_mut().focus = SESSIONS;
     SCREEN.travel(&mut state, SESSIONS, 1);
     let path = std::path::PathBuf::from("/sessions/a.probity.jsonl");
@@ -96,10 +96,10 @@ fn a_second_click_takes_what_the_first_pointed_at() {
 #[test]
 fn a_session_is_renamed_and_deleted_from_the_menu_after_its_name_was_typed() {
     let mut state = state();
-    assert!(!can_change(&state), "the cursor is among the questions");
+    assert!(!can_change(&state), "the cursor is on a question");
     state.here_mut().focus = SESSIONS;
     state.recording = Recording::On("b".into());
-    assert!(!can_change(&state), "this very session");
+    assert!(!can_change(&state), "the cursor is on this session");
     SCREEN.travel(&mut state, SESSIONS, 1);
     assert!(can_change(&state));
     let path = || std::path::PathBuf::from("/sessions/a.probity.jsonl");

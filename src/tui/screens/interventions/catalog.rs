@@ -90,7 +90,7 @@ mod tests {
             // Regression: the picker used to show `[[method]]` and Markdown's code marks.
             assert!(!method.doc.contains(['`', '[']), "{}: {}", method.id, method.doc);
             let p = &method.parameter;
-            assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}: the slider needs a rising grid", method.id);
+            assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}: the slider needs an ascending grid", method.id);
             assert!(p.grid.iter().all(|v| (p.min..=p.max).contains(v)), "{}", method.id);
             assert!((p.min..=p.max).contains(&p.default), "{}", method.id);
         }

@@ -109,7 +109,8 @@ fn title_of_scores(state: &State, drawn: &str, room: usize) -> String {
     forms.into_iter().find(|form| width(form) <= room).unwrap_or_else(|| format!("{drawn} {on}"))
 }
 
-/// What the intervals of a figure cover. The training runs behind the scores differ from those behind the model's own behaviour.
+/// Sources of uncertainty that a figure's intervals cover. The training runs behind the scores differ from those behind the model's own
+/// behaviour.
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
     let one = if text.contains("training") { "" } else { ", one training run" };
@@ -185,7 +186,7 @@ fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }
 
-/// How the numbers at the marker were measured, with notes: as much as fits, warnings first.
+/// Describes how the numbers at the marker were measured, with notes: as much as fits, warnings first.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;

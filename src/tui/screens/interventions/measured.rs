@@ -276,7 +276,7 @@ fn pareto_figure(state: &State) -> Option<Figure> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inputs {
     of_plane: (ResultsPlace, String, OracleKind),
-    /// What only the curves depend on: the drawn method, its marker and the scale.
+    /// Inputs of the curves alone: the drawn method, its marker and the scale.
     of_curves: (Option<MethodKey>, f64, Scale),
 }
 

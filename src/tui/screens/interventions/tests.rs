@@ -65,10 +65,10 @@ fn steps_go_along_the_grid_and_stop_at_its_ends() {
     assert_eq!(marker(&state), 0.092);
     turn(&mut state, setup::STRENGTH, 1000);
     assert_eq!(marker(&state), 61.1);
-    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "at the end nothing is asked");
+    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "at the last stop no question is sent");
     typed(&mut state, setup::STRENGTH, "70.5").unwrap();
     turn(&mut state, setup::STRENGTH, 1);
-    assert_eq!(marker(&state), 70.5, "a step up never leads down");
+    assert_eq!(marker(&state), 70.5, "a step up never decreases the strength");
     assert_eq!(typed(&mut state, setup::STRENGTH, "-1").unwrap_err(), "must be from 0 to 100");
 }
 
@@ -137,7 +137,7 @@ fn the_next_method_is_one_of_the_run_and_no_key_asks_for_another() {
     );
     assert!(turn(&mut state, setup::STRENGTH, 1).is_empty());
     picker::toggle(&mut state, "fgsm");
-    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "ticked is not run");
+    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "a ticked method has not been run");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn two_settings_of_one_method_are_drawn_in_turn() {
     typed(&mut state, "method.pgd.steps", "5").unwrap();
     let options: Vec<_> = view(&state).spec.methods.iter().map(|m| m.options.get("steps").copied()).collect();
     let (last, others) = options.split_last().unwrap();
-    assert_eq!(*last, Some(5.0), "only the drawn one changes");
+    assert_eq!(*last, Some(5.0), "only the drawn entry changes");
     assert!(others.iter().all(Option::is_none));
     assert_eq!(points(&turn(&mut state, setup::METHOD, 1))[0].method, "inlp");
 }
@@ -212,7 +212,7 @@ fn nothing_is_asked_of_a_run_that_failed_or_has_not_begun() {
 fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
     let mut state = started();
     let done = |generation| Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
-    assert!(SCREEN.on_event(&mut state, &done(7)).is_empty(), "another run");
+    assert!(SCREEN.on_event(&mut state, &done(7)).is_empty(), "the event belongs to a different run");
     assert_eq!(points(&SCREEN.on_event(&mut state, &done(1))).len(), 1);
 }
 
@@ -253,7 +253,7 @@ fn other_options_are_asked_about_at_the_strength_that_is_shown() {
     let moved = marker(&state);
     assert!(moved > 0.836);
     turn(&mut state, "method.pgd.steps", 1);
-    assert_eq!(marker(&state), moved, "where it was put it stays");
+    assert_eq!(marker(&state), moved, "the marker stays where the user put it");
 }
 
 /// Regression: the pane used to keep an earlier method's or run's example, and noted it only if a line was free.
@@ -315,7 +315,7 @@ fn the_view_follows_the_recorded_commands() {
     let effects = turn(&mut live, setup::METHOD, -1);
     let [Effect::Send(command)] = &effects[..] else { panic!("{effects:?}") };
     SCREEN.follow(&mut replay, command);
-    assert!(view(&replay).markers.is_empty(), "a marker that nobody put anywhere goes on to the best strength");
+    assert!(view(&replay).markers.is_empty(), "a marker not set by the user moves to the best strength");
     assert_eq!((view(&replay).method.as_str(), view(&replay).model.as_str()), ("fgsm", "bert-mini"));
 }
 
@@ -426,7 +426,7 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
     assert!(
         method_spec(&state).is_some() && state.view.toast.as_ref().is_some_and(|t| t.contains("set up as reliability"))
     );
-    assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
+    assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an invalid index has no effect");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn a_replay_selects_and_asks_nothing() {
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(ask(&mut state, ModelQuestion::Inspect).is_empty());
     select(&mut state);
-    assert_eq!(crate::setup::models(&state)[0], ("bert-mini".to_owned(), true), "as it was");
+    assert_eq!(crate::setup::models(&state)[0], ("bert-mini".to_owned(), true), "the selection is unchanged");
 }
 
 #[test]

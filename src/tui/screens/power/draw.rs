@@ -58,7 +58,8 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         frame.render_widget(pane_block(state, pane, pane.0), area);
         let why = match pane {
             SEQUENTIAL => {
-                let why = found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("no item counts as a step");
+                let why =
+                    found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("items cannot be counted one by one");
                 format!("The sequential test is not possible: {why}.")
             }
             NOISE => "Noise was not studied; tick it under Extra checks in the settings.".to_owned(),

@@ -18,7 +18,7 @@ fn adopt(state: &mut State, spec: Spec) {
     }
 }
 
-/// Published data sets compared with what the comparison needs; `None` before the first comparison.
+/// Published data sets, each compared with the required sizes; `None` before the first comparison.
 pub(crate) fn known_sets(state: &State) -> Option<Table> {
     let row = |set: Verdict| {
         let numbers = [None, Some(set.set.test as f64), None, set.set.train.map(|n| n as f64), None];
@@ -37,7 +37,7 @@ pub(crate) fn known_sets(state: &State) -> Option<Table> {
 /// Minimum width of the names of data sets.
 const FIRST: usize = 28;
 
-/// The title of the list of data sets: what the comparison needs.
+/// The title of the list of data sets, with the required number of test items.
 pub(crate) fn needed_of_sets(state: &State) -> String {
     let found = results(state);
     match (found.collapsed(), found.needed()) {

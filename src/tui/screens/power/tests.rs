@@ -139,7 +139,7 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     let n = |state: &State| view(state).spec.plan.as_ref().and_then(|plan| plan.n);
     assert_eq!(n(&state), Some(40));
     plan(&mut state);
-    assert_eq!(n(&state), Some(40), "another form keeps them");
+    assert_eq!(n(&state), Some(40), "the next kind of plan keeps the number");
     setup::PowerSetup.set(&mut state, "plan.n", Value::Unset).unwrap();
     assert_eq!(n(&state), None);
     let seen = view(&state).spec.clone();

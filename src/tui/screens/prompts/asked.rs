@@ -20,7 +20,7 @@ use labs::prompts::finding::AdjustedFinding;
 /// Text shown instead of the scores of an unused prompt.
 const NOT_ASKED: &str = " left out";
 const SCORE: usize = 6;
-/// Width of the prompts that full names of models leave.
+/// Minimum width for prompts; models' names are abbreviated if they would leave less.
 const PROMPT: usize = 46;
 const WEIGHT: usize = 5;
 

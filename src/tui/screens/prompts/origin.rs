@@ -283,7 +283,7 @@ fn disparity(state: &State) -> Option<Origin> {
     let mut origin =
         of(state, what, found.first()?, "Wilson's over the facts, exact where fewer than 5 are right or wrong");
     let line = |d: &Tagged<labs::prompts::finding::DisparityFinding>| {
-        let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
+        let gamma = d.value.gamma.map_or("original".to_owned(), |g| format!("γ = {g}"));
         (key(&d.model), format!("{gamma}: {}, {} steps", interval(d.value.p_at_1), d.value.steps))
     };
     origin.entries.splice(0..0, found.iter().map(line));

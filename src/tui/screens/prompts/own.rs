@@ -71,7 +71,7 @@ pub(crate) fn keep(state: &mut State) -> Vec<Effect> {
 pub(crate) fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err("name a file or folder".into());
+        return Err("type the path of a file or folder".into());
     }
     let data = &mut view_mut(state).spec.data;
     data.add(text.to_owned());

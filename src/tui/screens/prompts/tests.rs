@@ -55,7 +55,7 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
     let effects = own::take_prompt(&mut state, " [X] : [Y] ").unwrap();
     let [Asked::Prompt(own)] = &asked(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
-    assert_eq!(state.place(ID).scrolled(ASKED), 2, "behind the two prompts of the relation");
+    assert_eq!(state.place(ID).scrolled(ASKED), 2, "after the two prompts of the relation");
     assert!(own::take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
     // A left-to-right model cannot answer inside a sentence; the field reports this before anything is asked.
     let mut data = results(&state).data.as_ref().unwrap().value.clone();
@@ -163,7 +163,7 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(typed) })));
     SCREEN.travel(&mut state, ASKED, 2);
     assert_eq!(prompt(&state), Some("[X] : [Y]"));
-    assert!(view(&state).spec.data.own.is_empty(), "what is tried is not part of the experiment");
+    assert!(view(&state).spec.data.own.is_empty(), "a tried prompt is not part of the experiment");
     assert!(own::can_keep(&state));
     own::keep(&mut state);
     assert_eq!(view(&state).spec.data.own["capital"], ["[X] : [Y]"]);
@@ -258,7 +258,7 @@ fn every_number_leads_down_to_instances() {
 fn weights_are_typed_for_the_relation_under_the_cursor() {
     let mut state = finished();
     weights::ask(&mut state);
-    assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "as they are: equal");
+    assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "the current weights are equal");
     for (text, printed) in [
         ("1", "has 2 prompts, but the number of weights is 1;"),
         ("1 2 3", "has 2 prompts, but the number of weights is 3;"),
@@ -280,7 +280,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     weights::ask(&mut state);
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 2; 3 4");
     weights::take(&mut state, " ").unwrap();
-    assert_eq!(view(&state).spec, Spec::shipped(), "equal again");
+    assert_eq!(view(&state).spec, Spec::shipped(), "the weights are equal again");
 }
 
 /// Regression: facts left out of the comparison used to be shown for the first reason only.
@@ -334,7 +334,7 @@ fn other_data_is_set_up_and_said() {
     let mut state = finished();
     own::take_files(&mut state, "/data/lama").unwrap();
     assert_eq!(view(&state).spec.data.files, ["/data/lama"]);
-    assert!(view(&state).spec.data.built_in, "it goes beside what was asked");
+    assert!(view(&state).spec.data.built_in, "the file is used in addition to the built-in relations");
     assert!(own::take_files(&mut state, " ").is_err());
     assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("/data/lama")));
 }
@@ -345,7 +345,7 @@ fn findings_about_all_models_are_no_model() {
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
     assert_eq!(asked::initials("bert-mini"), "be-mi");
     assert_eq!(asked::initials("/x/own/"), "own");
-    // Regression: two models were also called `be-mi` and `gp-mi` where there was room for their names.
+    // Regression: two models used to be called `be-mi` and `gp-mi` even if there was room for their names.
     assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 20), ["bert-mini", "gpt2-mini"]);
     assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["be-mi", "gp-mi"]);
 }
@@ -360,7 +360,7 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
         reduce(state, Action::Event(Box::new(event)));
     };
     findings().into_iter().take(2).for_each(|f| take(&mut state, f));
-    assert!(!drawn::missing(&state, true).starts_with("n/a"), "it is still running");
+    assert!(!drawn::missing(&state, true).starts_with("n/a"), "the run is still in progress");
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(end)));
     let printed = drawn::missing(&state, true);
@@ -394,7 +394,7 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
         take(&mut state, Event::Finding { generation: 1, finding: Box::new(f) });
     }
     let comes = shown(&state, asked::draw);
-    assert!(comes.contains('…') && !comes.contains("n/a"), "it is still running: {comes}");
+    assert!(comes.contains('…') && !comes.contains("n/a"), "the run is still in progress: {comes}");
     take(&mut state, Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
     let over = shown(&state, asked::draw);
     let rows = over.lines().filter(|line| !line.contains("P@1")).collect::<String>();

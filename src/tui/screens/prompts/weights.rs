@@ -81,7 +81,7 @@ pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
         return Ok(Vec::new());
     }
     if adjust.prompts.is_some() || adjust.mentions.is_some() {
-        return Err("K prompts are drawn with equal weights; set K to all first".into());
+        return Err("a sample of prompts has equal weights; set Prompts averaged to all first".into());
     }
     let weights = read(text)?;
     let found = match &weights {

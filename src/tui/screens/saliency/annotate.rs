@@ -271,7 +271,7 @@ pub(crate) fn save(state: &mut State) -> Vec<Effect> {
 
 fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if text.is_empty() {
-        return Err("name a file".into());
+        return Err("type the name of a file".into());
     }
     let annotation = &mut view_mut(state).annotation;
     let document = Document { path: text.into(), text: annotation::write(annotation.made.values()) };
@@ -304,7 +304,7 @@ fn take_open(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
 
 fn load(state: &mut State, reading: Reading, files: Vec<PathBuf>) -> Result<Vec<Effect>, String> {
     if files.iter().any(|f| f.as_os_str().is_empty()) {
-        return Err("name a file".into());
+        return Err("type the name of a file".into());
     }
     view_mut(state).annotation.reading = reading;
     Ok(vec![Effect::Load(ID, files)])
@@ -317,7 +317,7 @@ pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
 
 fn take_first(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if text.is_empty() {
-        return Err("name a file".into());
+        return Err("type the name of a file".into());
     }
     view_mut(state).first_annotator = text.into();
     Ok(look::ask(state, &SECOND))

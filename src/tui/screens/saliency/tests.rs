@@ -179,7 +179,7 @@ fn sentences_are_filtered_and_sorted_like_other_lists() {
     }
     SCREEN.refresh(&mut state);
     assert_eq!(state.place(ID).listed[&SENTENCES].sort, Some((2, true)));
-    assert_eq!(view(&state).listed, [1, 2], "most words first");
+    assert_eq!(view(&state).listed, [1, 2], "longest sentences first");
 }
 
 /// Regression: a sentence with a new mask used to be shown with the prediction for the old mask.

@@ -118,7 +118,7 @@ fn legend(state: &State, each: usize) -> Line<'static> {
         spans.push(Span::styled(format!(" {word}  "), theme.style(Role::Dim)));
     }
     if each > 1 {
-        spans.push(Span::styled(format!("one sign is {each} cells"), theme.style(Role::Dim)));
+        spans.push(Span::styled(format!("each symbol: {each} cells"), theme.style(Role::Dim)));
     }
     Line::from(spans)
 }

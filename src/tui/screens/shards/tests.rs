@@ -62,16 +62,16 @@ fn failed_cells_are_submitted_again_only_after_a_question() {
     let mut state = state(view());
     assert!(press(&mut state, "r").is_empty() && state.popup_name() == Some("submit-again"));
     assert!(screen(&state).contains("Submit the failed cell again?"));
-    assert!(press(&mut state, "enter").is_empty(), "the cursor is on the way back");
+    assert!(press(&mut state, "enter").is_empty(), "the cursor is on the entry that goes back");
     assert_eq!(press(&mut state, "r k enter"), [Effect::Submit]);
-    assert!(press(&mut state, "r k enter").is_empty(), "once is enough while it is under way");
+    assert!(press(&mut state, "r k enter").is_empty(), "a request in progress is not repeated");
     reduce(&mut state, Action::Submitted(Ok("job 7: 1 cell again, in task 1".into())));
     assert!(screen(&state).contains("job 7: 1 cell again"));
     let problem = Problem { what: "no sbatch".into(), r#where: "/grid".into(), hint: "look".into() };
     press(&mut state, "r k enter");
     reduce(&mut state, Action::Submitted(Err(problem)));
     assert!(screen(&state).contains("no sbatch"));
-    assert_eq!(press(&mut state, "r k enter"), [Effect::Submit], "and again");
+    assert_eq!(press(&mut state, "r k enter"), [Effect::Submit], "a new request is possible");
 }
 
 #[test]
@@ -104,6 +104,6 @@ fn a_grid_of_thousands_is_drawn_with_a_sign_for_several_cells_and_the_worst_of_t
     for size in [(120, 40), (80, 24), (40, 10)] {
         reduce(&mut state, Action::Resize(size.0, size.1));
         let text = screen(&state);
-        assert!(size.1 < 20 || text.contains("one sign is") && text.contains('✗'), "{text}");
+        assert!(size.1 < 20 || text.contains("each symbol:") && text.contains('✗'), "{text}");
     }
 }

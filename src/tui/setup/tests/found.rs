@@ -40,7 +40,7 @@ fn the_footer_of_the_form_says_what_tab_does() {
     assert!(screen(&state).contains("tab group"), "{}", screen(&state));
 }
 
-/// Regression: the pane used to show three ticked models of five and nothing of the others.
+/// Regression: the pane used to show three ticked models of five and give no sign of the others.
 #[test]
 fn ticked_models_that_are_not_drawn_are_counted_with_the_key_that_lists_them() {
     let mut state = state();

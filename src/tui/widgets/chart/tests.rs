@@ -145,7 +145,7 @@ fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
     let tall = text(&buffer(&figure, (44, 20), Glyphs::Braille, false));
     assert!(labels.iter().all(|l| tall.contains(l)), "{tall}");
     let short = text(&buffer(&figure, (44, 9), Glyphs::Braille, false));
-    assert!(short.contains("+1") && !short.contains(labels[2]), "data come before names: {short}");
+    assert!(short.contains("+1") && !short.contains(labels[2]), "data have priority over names: {short}");
     let narrow = text(&buffer(&figure, (34, 20), Glyphs::Braille, false));
     let below: Vec<&str> = narrow.lines().rev().take(2).collect();
     assert!(below[1].contains("roberta") && below[1].contains("bert-"), "{narrow}");
@@ -173,7 +173,7 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
         let drawn = text(&buffer(&figure, size, Glyphs::Braille, false));
         assert!(labels.iter().all(|l| drawn.contains(l)) && !drawn.contains('…'), "{drawn}");
         assert!(["attention", "integrated"].iter().all(|e| drawn.lines().any(|l| l.ends_with(e))), "{drawn}");
-        assert!(!drawn.contains("constant"), "there is no place without data for it: {drawn}");
+        assert!(!drawn.contains("constant"), "there is no free place for the label: {drawn}");
     }
     let figure = unit_square(vec![Layer::Line(banded(0, "a", 0.1)), rule]);
     assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
@@ -230,7 +230,7 @@ fn a_graph_is_drawn_with_box_characters() {
     for size in SIZES {
         let drawn = text(&buffer(&samples::graph(), size, Glyphs::Braille, false));
         assert!(!drawn.chars().any(|c| ('\u{2800}'..'\u{2900}').contains(&c)), "{drawn}");
-        assert_eq!(drawn.matches(['▶', '▼', '◀', '▲']).count(), samples_edges() + 1, "and the legend: {drawn}");
+        assert_eq!(drawn.matches(['▶', '▼', '◀', '▲']).count(), samples_edges() + 1, "graph and legend: {drawn}");
     }
 }
 

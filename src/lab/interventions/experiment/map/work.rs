@@ -97,6 +97,6 @@ mod tests {
         let swept = (one - none) - (given - none);
         assert!(swept * (strengths + 1) / (strengths - 1) <= one - none, "{swept} of {}", one - none);
         let gone = MapSpec { layers: at(&[9, 10]), ..MapSpec::default() };
-        assert_eq!(counted_with(Some(gone)), none, "layers that the model does not have");
+        assert_eq!(counted_with(Some(gone)), none, "layers that the model lacks add no work");
     }
 }

@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn selectivity_by_property_is_a_table_of_its_own() {
-        assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "of one property there is none");
+        assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "no table for one property");
         let several = sample::several(results());
         let table = tables(&several).into_iter().find(|t| t.name == "selectivity").unwrap();
         let markdown = table.write(Form::Markdown);

@@ -77,7 +77,7 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
         let old = before.0.rows.iter().find(|r| r.mentions == row.mentions).unwrap();
         assert_eq!(row.said[0], old.said[0]);
     }
-    assert_eq!(before.1[0], after.1[0], "five probabilities, to the last bit");
+    assert_eq!(before.1[0], after.1[0], "the five probabilities are bit-identical");
     let now = desk.store.kept.lock().unwrap().clone();
     let hash = desk.model("bert-tiny").unwrap().hash().to_owned();
     let own = |all: &HashMap<String, Vec<u8>>| -> BTreeSet<(String, Vec<u8>)> {
@@ -130,7 +130,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
     assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
     assert_eq!(ahead.relations[0].weights, [0.0]);
     spec.adjust.weights = Weighting::Perplexity;
-    assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes its time too");
+    assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes time too");
     spec.adjust.weights = Weighting::Uniform;
     // Stored answers cost only the time for their intervals.
     run(&spec, &mut desk).1.unwrap();

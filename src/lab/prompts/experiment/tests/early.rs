@@ -26,7 +26,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     let Kind::Relation(first) = kind(relation) else { panic!("{relation:?}") };
     assert!(!relation.r#final && first.kept > 0 && first.weights.is_empty(), "{first:?}");
     let early: Vec<&Finding> = scores.iter().take_while(|f| !f.r#final).collect();
-    assert_eq!(early.len(), 3 * first.prompts.len(), "every model, prompt by prompt");
+    assert_eq!(early.len(), 3 * first.prompts.len(), "every model reports every prompt");
     // Early reports equal the final ones unless a query is too long.
     let results = desk.results();
     let last = results.relation(&first.relation).unwrap();
@@ -133,7 +133,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         assert!(lost.contains("[X] and [Y]") || lost.contains("prompts.jsonl"), "{rule:?}: {lost}");
         let long = &results.relation("long").unwrap().value;
         if rule == Candidates::RelationPll {
-            assert_eq!(long.kept, 2, "words of several tokens can be asked by pseudo-log-likelihood");
+            assert_eq!(long.kept, 2, "pseudo-log-likelihood allows multi-token words");
             continue;
         }
         assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");

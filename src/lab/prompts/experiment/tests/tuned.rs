@@ -50,13 +50,13 @@ fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
         assert!((t.value.gap_all.unwrap() - gap(&all)).abs() < 1e-12);
         assert!((t.value.gap_written.unwrap() - gap(&all[..all.len() - 1])).abs() < 1e-12);
         let preference = found.preference("capital", &t.model).unwrap();
-        assert!((preference.value.gap.mean - gap(&all)).abs() < 1e-9, "it takes part in the spread over prompts");
+        assert!((preference.value.gap.mean - gap(&all)).abs() < 1e-9, "the spread includes the found prompt");
     }
     let prompt = v.prompt.clone();
     let look = LookQuestion { relation: "capital".into(), prompt, instance: 0, mention: 0 };
     let answer = experiment.answer(&Asked::Look(look), Share::All, &mut desk).unwrap();
     let Body::Lab(Kind::Instances(all)) = &answer[0].body else { panic!() };
-    assert!(all.rows.iter().all(|row| !v.subjects.contains(&row.mentions[0])), "facts of the search are asked");
+    assert!(all.rows.iter().all(|row| !v.subjects.contains(&row.mentions[0])), "search facts are not queried");
     assert!(v.losses.windows(2).all(|w| w[1] < w[0]) && v.rounds <= 3);
     let printed = super::super::super::summary::summary(&found, &tuned()).join("\n");
     assert!(printed.contains("Prompts found automatically") && printed.contains(&v.prompt), "{printed}");

@@ -100,7 +100,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     SCREEN.sideways(&mut state, MAPS[0], 9).unwrap();
     assert!(drawn(&state).contains("! the property to keep is no longer readable here"));
     state.place_mut(ID).focus = PARETO;
-    assert!(SCREEN.sideways(&mut state, PARETO, 1).is_none(), "elsewhere the slider moves");
+    assert!(SCREEN.sideways(&mut state, PARETO, 1).is_none(), "in other panes the slider moves");
 }
 
 #[test]

@@ -40,14 +40,14 @@ fn two_trainings_are_shown_by_their_values() {
         let mut state = with(results.clone(), size);
         let text = drawn(&state);
         assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more do"), "{text}");
-        assert!(text.contains("each run"), "the column is called by what it has\n{text}");
+        assert!(text.contains("each run"), "the heading names the column's contents\n{text}");
         state.focus_on(CURVES);
         SCREEN.refresh(&mut state);
         assert!(drawn(&state).contains("each of 2 training runs"), "{}", drawn(&state));
     }
 }
 
-/// Regression: one line used to tell scores on all examples from the held-out scores of the answer and the list.
+/// Regression: only one line used to distinguish scores on all examples from the held-out scores in the answer and the list.
 #[test]
 fn the_scores_below_the_figure_say_that_they_are_on_all_examples() {
     for size in [(120, 40), (100, 40), (80, 24)] {
@@ -61,7 +61,7 @@ fn the_scores_below_the_figure_say_that_they_are_on_all_examples() {
     }
 }
 
-/// Regression: after `o`, the scores of an oracle without a best strength used to be shown without a word.
+/// Regression: after `o`, the scores of an oracle without a best strength used to be shown without a note.
 #[test]
 fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
     let mut results = without_optima(400);
@@ -219,7 +219,7 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
         state.show(other.id());
         job::replace(&mut state);
         state.show(ID);
-        assert!(!drawn(&state).contains("This is"), "the example is still that of the settings\n{}", drawn(&state));
+        assert!(!drawn(&state).contains("This is"), "the example still matches the settings\n{}", drawn(&state));
         let other = if shown.method == "pgd" { "fgsm" } else { "pgd" };
         methods::draw(&mut state, (other.into(), 0));
         state.view.toast = None;
@@ -246,7 +246,7 @@ fn the_aim_is_in_sight_beside_scores_and_interval() {
     }
 }
 
-/// At every token, n is the number of tokens with that of texts, and the caps on tokens are among the settings.
+/// If every token is read, n gives the numbers of tokens and texts, and the settings include the caps on tokens.
 #[test]
 fn tokens_are_counted_with_their_texts() {
     let mut results = sample::results();
@@ -283,7 +283,7 @@ fn a_decision_on_two_models_leaves_room_for_n_and_an_interval() {
         spec.common_mut().set_models(models);
         state.board.runs[0].job.spec = spec;
         let text = drawn(&state);
-        // Without the ends of rows, within which sentences are broken.
+        // Removes the ends of rows, because sentences are broken across rows.
         let answer = text.split_once("Settings").unwrap().0.replace(['"', '│'], " ");
         let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(answer.contains("(n 2,400; ") && answer.contains("reliability R .92 ["), "{text}");
