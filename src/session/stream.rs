@@ -279,8 +279,8 @@ impl Session {
     pub fn board_at(&self, t: f64) -> Board {
         let mut board = Board::default();
         let past = self.until(t);
-        past.entries.for_each(|entry| entry.fold(&mut board));
         past.gone.into_iter().for_each(|at| board.let_go(at));
+        past.entries.for_each(|entry| entry.fold(&mut board));
         board
     }
 
@@ -338,9 +338,9 @@ impl Session {
 /// The entries of a session up to a given time.
 #[derive(Debug)]
 pub struct Past<I> {
-    /// Entries that fold to the board at that time, except for `gone`.
+    /// Entries that fold to the board at that time, after `gone`.
     pub entries: I,
-    /// Indices of the runs whose results the board has dropped.
+    /// Indices of the runs whose results the board has dropped by then.
     pub gone: Vec<usize>,
     pub rest: Entries,
 }
