@@ -55,6 +55,9 @@ pub struct Board {
     pub before: usize,
     /// Number of events that were dropped because they belonged to older generations.
     pub stale: u64,
+    /// Indices of future runs whose results will not be kept.
+    #[serde(skip)]
+    pub unwanted: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,15 +142,19 @@ impl Board {
             run.job.outcome = Some(Outcome::Cancelled);
         }
         let lab = spec.lab();
-        let run = Run { job, asked: 0, results: Results::new(lab), summary: None, held: 0, gone: false };
+        let gone = self.unwanted.contains(&self.runs.len());
+        self.unwanted.retain(|at| *at > self.runs.len());
+        let run = Run { job, asked: 0, results: Results::new(lab), summary: None, held: 0, gone };
         self.picked.retain(|(of, _)| *of != lab);
         over(self.runs.iter().map(|run| run.held)).into_iter().for_each(|at| self.let_go(at));
         self.runs.push(run);
     }
 
+    /// Drops the results of a run. If the run has not begun, its results will not be kept; its comparisons will.
     pub fn let_go(&mut self, at: usize) {
-        if let Some(old) = self.runs.get_mut(at) {
-            (old.results, old.held, old.gone) = (Results::new(old.job.spec.lab()), 0, true);
+        match self.runs.get_mut(at) {
+            Some(old) => (old.results, old.held, old.gone) = (Results::new(old.job.spec.lab()), 0, true),
+            None => self.unwanted.push(at),
         }
     }
 
@@ -200,8 +207,10 @@ impl Board {
             }
             Event::Finding { finding, .. } => match &finding.body {
                 Body::Lab(_) => {
-                    run.results.take(finding);
-                    run.held += usize::from(finding.r#final);
+                    if !run.gone {
+                        run.results.take(finding);
+                        run.held += usize::from(finding.r#final);
+                    }
                     let lab = labs::by_id(finding.lab);
                     if let Some(mut comparison) = lab.compared(finding) {
                         // A comparison repeated with a different target power counts once.

@@ -1,8 +1,10 @@
 //! Classifies a line by its first bytes, without parsing it, to find out whether a later line replaces it.
 
+use std::sync::LazyLock;
+
 use engine::message::Generation;
 use labs::LABS;
-use memchr::memmem::find;
+use memchr::memmem::Finder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glance {
@@ -26,6 +28,10 @@ pub(super) enum Glance {
 /// Number of bytes searched for the kind of a finding.
 const HEAD: usize = 2048;
 
+/// Keys of a finding. Its text cannot contain these bytes, because JSON escapes quotation marks.
+static FINAL: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(r#","final":"#));
+static KIND: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(r#","kind":""#));
+
 /// The time of a line in a recorder's format.
 pub(super) fn time(line: &[u8]) -> Option<f64> {
     let rest = line.strip_prefix(br#"{"t":"#)?;
@@ -37,7 +43,7 @@ pub(super) fn time(line: &[u8]) -> Option<f64> {
 /// The time, generation and JSON of a finding in a recorder's format.
 pub(super) fn finding_of(line: &[u8]) -> Option<(f64, Generation, &[u8])> {
     let t = time(line)?;
-    let rest = &line[find(line, b",")?..];
+    let rest = &line[line.iter().position(|b| *b == b',')?..];
     let (generation, rest) = number(rest.strip_prefix(br#","event":"finding","generation":"#)?)?;
     let finding = rest.strip_prefix(br#","finding":"#)?.trim_ascii_end().strip_suffix(b"}")?;
     Some((t, generation, finding))
@@ -65,11 +71,10 @@ fn named(line: &[u8]) -> Option<Glance> {
     }
     let (generation, rest) = number(rest.strip_prefix(br#""event":"finding","generation":"#)?)?;
     let head = &rest[..rest.len().min(HEAD)];
-    // The text of a finding cannot contain these bytes, because JSON escapes quotation marks.
-    let head = &head[find(head, br#","final":"#)? + br#","final":"#.len()..];
+    let head = &head[FINAL.find(head)? + FINAL.needle().len()..];
     let is_final = head.starts_with(b"true");
-    let at = find(head, br#","kind":""#)? + br#","kind":""#.len();
-    let kind = head[at..].split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
+    let head = &head[KIND.find(head)? + KIND.needle().len()..];
+    let kind = head.split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
     let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind, is_final));
     Some(Glance::Finding { generation, is_final, lasting })
 }

@@ -8,6 +8,7 @@
 pub mod format;
 mod glance;
 mod identity;
+mod kept;
 pub mod name;
 mod newer;
 pub mod parts;

@@ -101,7 +101,7 @@ pub enum Step {
     /// Reset: the following steps start at the beginning of the session.
     Rewound,
     Entry(Box<Entry>),
-    /// Indices of runs whose results the state has dropped.
+    /// Indices of runs whose results the state has dropped. It comes before their entries, so that they are not kept until then.
     LetGo(Vec<usize>),
     /// The end of the session; a seek may follow.
     Ended,
@@ -241,7 +241,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
             Some(t) => {
                 told_end = false;
                 let (mut entries, gone) = player.seek(t);
-                send(Step::Rewound) && entries.all(play) && (gone.is_empty() || send(Step::LetGo(gone)))
+                send(Step::Rewound) && (gone.is_empty() || send(Step::LetGo(gone))) && entries.all(play)
             }
             None => player.advance(wall).all(play),
         };

@@ -1,24 +1,25 @@
 //! Reads sessions of any size. Lines are read on demand; for the state at a given time, only lines that still matter are parsed.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use memchr::memchr;
+
 use super::SessionError;
 use super::format::{
     Entry, Header, Item, Line, Losses, MAX_LINE, Unread, first_line, next_line, parse_entry, parse_header, version,
 };
-use super::glance::{Glance, glance, time};
-use super::identity::identity_in;
-use engine::board::{Board, over};
-use engine::message::{Command, Generation};
+use super::glance::{glance, time};
+use super::kept::Kept;
+use engine::board::Board;
+use engine::message::Command;
 
 /// Maximum size of files that are checked line by line when opened; in larger files, only line ends are found.
 const CHECKED: u64 = 32 << 20;
-/// Number of bytes read at a time.
-const PIECE: usize = 1 << 20;
+/// Number of bytes read at a time: at most [`MAX_LINE`], and few enough to stay in a processor's cache.
+const PIECE: usize = 1 << 18;
 
 /// A session that can be read from any position.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct Session {
     end: f64,
     /// True if a newer program wrote it.
     newer: bool,
+    /// The lines that matter at its end.
+    kept: Arc<Kept>,
 }
 
 /// The source of the bytes, with the file's size at opening.
@@ -40,6 +43,15 @@ pub struct Session {
 enum Source {
     File(Arc<File>, u64),
     Bytes(Arc<[u8]>),
+}
+
+impl Source {
+    fn size(&self) -> u64 {
+        match self {
+            Source::File(_, size) => *size,
+            Source::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
 }
 
 /// A window onto the bytes that can start at any position.
@@ -76,26 +88,38 @@ impl Read for Window {
 #[derive(Debug)]
 struct Lines {
     source: BufReader<Window>,
+    /// Length of the line if the piece that was read contains all of it; otherwise 0, and `buffer` contains the line.
+    inside: usize,
     buffer: Vec<u8>,
-    /// Number of the line in the buffer, from 1.
+    /// Number of the line, from 1.
     number: usize,
-    /// Byte offsets of the line in the buffer and of the line after it.
+    /// Byte offset of the line.
     at: u64,
-    next: u64,
 }
 
 impl Lines {
     fn new(source: &Source, at: u64, number: usize) -> Self {
         let source = BufReader::with_capacity(PIECE, Window { source: source.clone(), at });
-        Self { source, buffer: Vec::new(), number, at, next: at }
+        Self { source, inside: 0, buffer: Vec::new(), number, at }
     }
 
+    fn line(&self) -> &[u8] {
+        if self.inside > 0 { &self.source.buffer()[..self.inside] } else { &self.buffer }
+    }
+
+    /// The place of the line.
+    fn spot(&self) -> Spot {
+        (self.at, u32::try_from(self.line().len()).unwrap_or(0))
+    }
+
+    /// Byte offset of the end of the line.
     fn place(&self) -> u64 {
-        self.source.get_ref().at - self.source.buffer().len() as u64
+        self.source.get_ref().at - (self.source.buffer().len() - self.inside) as u64
     }
 
-    /// Reads the next non-empty line into the buffer.
+    /// Reads the next non-empty line.
     fn read(&mut self) -> std::io::Result<Line> {
+        self.source.consume(std::mem::take(&mut self.inside));
         while self.skip_blank()? {}
         self.read_with(next_line)
     }
@@ -125,9 +149,11 @@ impl Lines {
     ) -> std::io::Result<Line> {
         self.number += 1;
         self.at = self.place();
-        let line = read(&mut self.source, &mut self.buffer);
-        self.next = self.place();
-        line
+        if let Some(end) = memchr(b'\n', self.source.fill_buf()?) {
+            self.inside = end + 1;
+            return Ok(Line::Whole);
+        }
+        read(&mut self.source, &mut self.buffer)
     }
 }
 
@@ -156,7 +182,7 @@ impl Entries {
                 Ok(Line::End) | Err(_) => return None,
                 Ok(Line::TooLong) => {}
                 Ok(Line::Whole | Line::Cut) => {
-                    if let Ok(mut entry) = parse_entry(&self.lines.buffer, self.newer) {
+                    if let Ok(mut entry) = parse_entry(self.lines.line(), self.newer) {
                         entry.t = entry.t.max(self.last);
                         self.last = entry.t;
                         return Some(entry);
@@ -200,31 +226,33 @@ impl Session {
         let header = match lines.read_first().map_err(fail)? {
             Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
             Line::TooLong => return Err(bad("this is not a session: its first line is too long".into())),
-            Line::Whole | Line::Cut => parse_header(&lines.buffer).map_err(bad)?,
+            Line::Whole | Line::Cut => parse_header(lines.line()).map_err(bad)?,
         };
         let newer = version(&header.version) > version(env!("CARGO_PKG_VERSION"));
-        let begin = lines.next;
-        let mut session = Self { header, losses: Losses::default(), source, begin, end: 0.0, newer };
-        session.survey(lines, checked).map_err(fail)?;
+        let (begin, kept) = (lines.place(), Arc::default());
+        let mut session = Self { header, losses: Losses::default(), source, begin, end: 0.0, newer, kept };
+        session.kept = Arc::new(session.survey(lines, checked).map_err(fail)?);
         Ok(session)
     }
 
-    /// Finds the end of the file and the unreadable lines.
-    fn survey(&mut self, mut lines: Lines, checked: bool) -> std::io::Result<()> {
+    /// Finds the time of the last entry, the unreadable lines, and the lines that matter at the end.
+    fn survey(&mut self, mut lines: Lines, checked: bool) -> std::io::Result<Kept> {
+        let mut kept = Kept::default();
         loop {
             let line = lines.read()?;
             let read = match line {
-                Line::End => return Ok(()),
+                Line::End => return Ok(kept),
                 Line::TooLong => {
                     self.losses.long += 1;
                     Err(Unread::Damaged)
                 }
-                Line::Whole | Line::Cut if lines.buffer.trim_ascii().is_empty() => continue,
-                Line::Whole | Line::Cut => match time(&lines.buffer).filter(|_| !checked) {
-                    Some(t) if lines.buffer.trim_ascii_end().ends_with(b"}") => Ok(t),
-                    _ => parse_entry(&lines.buffer, self.newer).map(|entry| entry.t),
+                Line::Whole | Line::Cut if lines.line().trim_ascii().is_empty() => continue,
+                Line::Whole | Line::Cut => match time(lines.line()).filter(|_| !checked) {
+                    Some(t) if lines.line().trim_ascii_end().ends_with(b"}") => Ok(t),
+                    _ => parse_entry(lines.line(), self.newer).map(|entry| entry.t),
                 },
             };
+            kept.add(glance(lines.line()), lines.spot());
             match read {
                 Ok(t) => self.end = self.end.max(t),
                 Err(Unread::Unknown) => self.losses.unknown += 1,
@@ -251,8 +279,8 @@ impl Session {
     pub fn board_at(&self, t: f64) -> Board {
         let mut board = Board::default();
         let past = self.until(t);
-        past.entries.for_each(|entry| entry.fold(&mut board));
         past.gone.into_iter().for_each(|at| board.let_go(at));
+        past.entries.for_each(|entry| entry.fold(&mut board));
         board
     }
 
@@ -277,157 +305,63 @@ impl Session {
     /// The entries up to and including time `t`. Entries that later ones replaced, and results that the board has dropped by then, are
     /// skipped without parsing their content.
     pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
+        let (kept, rest) = if t >= self.end {
+            (self.kept.clone(), self.entries_from(self.source.size(), self.end))
+        } else {
+            self.kept_until(t)
+        };
+        let mut spots = Spots { window: Window { source: self.source.clone(), at: 0 }, buffer: Vec::new() };
+        let (places, gone, newer) = (kept.places(&mut spots), kept.gone(), self.newer);
+        let entries = places
+            .into_iter()
+            .filter_map(move |spot| parse_entry(spots.read(spot)?, newer).ok().filter(|entry| entry.t <= t));
+        Past { entries, gone, rest }
+    }
+
+    /// The lines that matter at time `t`, and the entries after it.
+    fn kept_until(&self, t: f64) -> (Arc<Kept>, Entries) {
         let (mut kept, mut last) = (Kept::default(), 0.0);
         let mut lines = Lines::new(&self.source, self.begin, 1);
         // A file that can no longer be read is treated as ended.
         while let Ok(Line::Whole | Line::Cut | Line::TooLong) = lines.read() {
-            match time(&lines.buffer) {
+            match time(lines.line()) {
                 Some(at) if at > t => break,
                 Some(at) => last = at.max(last),
                 None => {}
             }
-            let length = u32::try_from(lines.buffer.len()).unwrap_or(0);
-            kept.add(glance(&lines.buffer), (lines.at, length));
+            kept.add(glance(lines.line()), lines.spot());
         }
-        let rest = self.entries_from(lines.at, last);
-        let mut spots = Spots { window: Window { source: self.source.clone(), at: 0 }, buffer: Vec::new() };
-        let gone = kept.runs.iter().enumerate().filter(|(_, run)| run.gone).map(|(at, _)| at).collect();
-        let (places, newer) = (kept.places(&mut spots), self.newer);
-        let entries = places
-            .into_iter()
-            .filter_map(move |(_, spot)| parse_entry(spots.read(spot)?, newer).ok().filter(|entry| entry.t <= t));
-        Past { entries, gone, rest }
+        (Arc::new(kept), self.entries_from(lines.at, last))
     }
 }
 
 /// The entries of a session up to a given time.
 #[derive(Debug)]
 pub struct Past<I> {
-    /// Entries that fold to the board at that time, except for `gone`.
+    /// Entries that fold to the board at that time, after `gone`.
     pub entries: I,
-    /// Indices of the runs whose results the board has dropped.
+    /// Indices of the runs whose results the board has dropped by then.
     pub gone: Vec<usize>,
     pub rest: Entries,
 }
 
 /// Byte offset and length of a line.
-type Spot = (u64, u32);
+pub(super) type Spot = (u64, u32);
 
 /// Reads lines whose place is known.
 #[derive(Debug)]
-struct Spots {
+pub(super) struct Spots {
     window: Window,
     buffer: Vec<u8>,
 }
 
 impl Spots {
-    fn read(&mut self, (at, length): Spot) -> Option<&[u8]> {
+    pub(super) fn read(&mut self, (at, length): Spot) -> Option<&[u8]> {
         self.window.at = at;
         self.buffer.clear();
         self.window.by_ref().take(u64::from(length)).read_to_end(&mut self.buffer).ok()?;
         Some(&self.buffer)
     }
-}
-
-/// The lines that matter, grouped by the events that supersede them.
-#[derive(Debug, Default)]
-struct Kept {
-    /// Lines that are never superseded.
-    lasting: Vec<Spot>,
-    runs: Vec<Results>,
-    /// Generation of the latest run, and the index of the first run with each generation, as in a board.
-    generation: Generation,
-    places: HashMap<Generation, usize>,
-}
-
-#[derive(Debug, Default)]
-struct Results {
-    /// Findings, each with true if it stays when the run's results are dropped.
-    findings: Vec<(Spot, bool)>,
-    /// The latest progress and answer, which replace earlier ones. The line before each is kept too, in case the latest is damaged.
-    progress: [Option<Spot>; 2],
-    answer: Option<(u64, Spot)>,
-    earlier: Option<Spot>,
-    held: usize,
-    gone: bool,
-}
-
-impl Kept {
-    fn add(&mut self, what: Glance, spot: Spot) {
-        let current = self.places.get(&self.generation).copied();
-        match what {
-            Glance::Run(generation) => {
-                for at in over(self.runs.iter().map(|run| run.held)) {
-                    let Results { progress, findings, .. } = std::mem::take(&mut self.runs[at]);
-                    self.runs[at] = Results { gone: true, progress, ..Results::default() };
-                    self.lasting.extend(findings.into_iter().filter(|(_, lasting)| *lasting).map(|(spot, _)| spot));
-                }
-                self.places.entry(generation).or_insert(self.runs.len());
-                self.generation = generation;
-                self.runs.push(Results::default());
-                self.lasting.push(spot);
-            }
-            Glance::Progress(generation) if generation == self.generation && current.is_some() => {
-                let run = current.map(|at| &mut self.runs[at]);
-                run.into_iter().for_each(|run| run.progress = [run.progress[1], Some(spot)]);
-            }
-            Glance::Finding { generation, is_final, lasting } if generation == self.generation => {
-                if let Some(run) = current.map(|at| &mut self.runs[at]) {
-                    run.held += usize::from(is_final);
-                    run.findings.push((spot, lasting));
-                }
-            }
-            Glance::Answer { generation, ticket } => {
-                let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
-                match run.map(|run| (run.answer, run)) {
-                    // A board counts a stale answer only if it knows the answer before it.
-                    Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
-                    Some((before, run)) => {
-                        run.earlier = before.map(|(_, spot)| spot);
-                        run.answer = Some((ticket, spot));
-                    }
-                    None => self.lasting.push(spot),
-                }
-            }
-            Glance::Progress(_) | Glance::Finding { .. } | Glance::Other => self.lasting.push(spot),
-        }
-    }
-
-    /// All lines that are not superseded, each with its place in the order.
-    fn places(self, spots: &mut Spots) -> Vec<(u64, Spot)> {
-        let mut all: Vec<(u64, Spot)> = self.lasting.into_iter().map(|spot| (spot.0, spot)).collect();
-        for run in self.runs {
-            all.extend(latest(&run.findings, |spot| identity_in(spots.read(spot)?)));
-            let rest = run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]);
-            all.extend(rest.flatten().map(|spot| (spot.0, spot)));
-        }
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-}
-
-/// Drops the provisional findings of a run that later ones replace, unless they stay. The later one takes the place of the earlier one, as on
-/// a board. `identity` returns the identity of a line's finding, if it has one, and whether it is final.
-fn latest(findings: &[(Spot, bool)], mut identity: impl FnMut(Spot) -> Option<(String, bool)>) -> Vec<(u64, Spot)> {
-    let mut kept: Vec<(u64, Spot)> = Vec::with_capacity(findings.len());
-    let mut provisional = HashMap::new();
-    for &(spot, lasting) in findings {
-        let Some((identity, is_final)) = identity(spot) else {
-            kept.push((spot.0, spot));
-            continue;
-        };
-        let replaced = provisional.remove(&identity);
-        let index = replaced.unwrap_or(kept.len());
-        match kept.get_mut(index) {
-            Some((_, old)) => *old = spot,
-            None => kept.push((spot.0, spot)),
-        }
-        if !is_final && !lasting {
-            provisional.insert(identity, index);
-        }
-    }
-    kept
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Signals, job control, and terminals that close.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{LARGE, Screen, recording, soon};
+use super::{LARGE, PATIENCE, Screen, recording, soon};
 use probity::session::format::Session;
 
 pub(crate) fn send(signal: &str, pid: u32) {
@@ -43,13 +43,17 @@ fn a_signal_leaves_a_session_with_an_end() {
     assert_eq!(Session::read(&screen.session()).unwrap().losses, Default::default());
 }
 
+/// A field of the system's record of a process: 0 is its state, 1 its parent. `None` if there is no such process.
+#[cfg(target_os = "linux")]
+fn field_of(pid: u32, field: usize) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(field).map(str::to_owned)
+}
+
 /// Id of the only child process of this parent.
 #[cfg(target_os = "linux")]
 fn child_of(parent: u32) -> Option<u32> {
-    let of = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
-    };
+    let of = |pid: u32| field_of(pid, 1)?.parse::<u32>().ok();
     let pids = std::fs::read_dir("/proc").ok()?.flatten();
     let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| of(*pid) == Some(parent)).max()
@@ -128,6 +132,38 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.answers();
     screen.press("q");
     screen.prompt();
+}
+
+/// Neither the program nor its guard stays behind, stopped or busy.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_suspended_program_ends_when_its_terminal_closes() {
+    for kill_shell in [false, true] {
+        let mut screen = Screen::interactive();
+        let shell = screen.child.process_id().unwrap();
+        screen.press("\"$PROBITY\" replay s\n");
+        screen.shown();
+        let program = child_of(shell).unwrap();
+        let guard = child_of(program).unwrap();
+        screen.press("\u{1a}");
+        screen.prompt();
+        if kill_shell {
+            send("KILL", shell);
+        } else {
+            // The reader of the terminal ends only at output, of which a shell at its prompt makes none.
+            screen.press("while sleep 0.01 && echo over; do :; done &\n");
+            let (mut child, _folder) = screen.close();
+            soon(&mut *child, "the terminal closed");
+        }
+        let begun = Instant::now();
+        for pid in [program, guard] {
+            // Nobody may be there to collect the exit code, in which case the state stays Z.
+            while field_of(pid, 0).is_some_and(|state| state != "Z") {
+                assert!(begun.elapsed() < PATIENCE, "{pid} is still there; the shell was killed: {kill_shell}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
 }
 
 /// Regression: the alternate screen used to be left, but the terminal could stay in raw mode.

@@ -429,6 +429,15 @@ fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
 }
 
 #[test]
+fn a_run_can_be_let_go_before_it_begins() {
+    let mut board = Board::default();
+    board.let_go(1);
+    (1..=3).for_each(|job| board.on_command(&run(job, shipped())));
+    assert_eq!(board.runs.iter().map(|run| run.gone).collect::<Vec<_>>(), [false, true, false]);
+    assert!(board.unwanted.is_empty());
+}
+
+#[test]
 fn what_the_engine_says_of_itself_is_kept() {
     let mut board = Board::default();
     let info = EngineInfo { version: "1".into(), device: "cpu".into() };

@@ -158,7 +158,7 @@ pub fn columns(tokens: TokenStream) -> TokenStream {
     ))
 }
 
-/// Describes the kinds of a lab's findings and states which of them have intervals.
+/// Describes the kinds of a lab's findings, states which of them have intervals, and parses a finding whose kind is known.
 #[proc_macro_derive(Kinds, attributes(interval))]
 pub fn kinds(tokens: TokenStream) -> TokenStream {
     let (name, members) = item(tokens);
@@ -174,6 +174,11 @@ pub fn kinds(tokens: TokenStream) -> TokenStream {
         })
         .collect();
     let arms: String = members.iter().map(|m| format!("{name}::{}(_) => {},", m.name, m.interval)).collect();
+    let read = |m: &Member| {
+        let (kind, ty) = (snake(&m.name), &m.ty);
+        format!("{kind:?} => <{ty} as ::serde::Deserialize>::deserialize(deserializer).map({name}::{}),", m.name)
+    };
+    let read: String = members.iter().map(read).collect();
     let count = members.len();
     code(&format!(
         "/// The kinds of finding that the lab has, with their columns.
@@ -182,6 +187,22 @@ pub fn kinds(tokens: TokenStream) -> TokenStream {
         impl ::lab::FindingKind for {name} {{
             fn has_interval(&self) -> bool {{
                 match self {{ {arms} }}
+            }}
+        }}
+
+        impl {name} {{
+            /// Parses a finding of this kind.
+            ///
+            /// # Errors
+            /// If the lab does not have this kind, or the object is not a finding of it.
+            pub fn read<'de, D: ::serde::Deserializer<'de>>(
+                kind: &str,
+                deserializer: D,
+            ) -> ::std::result::Result<Self, D::Error> {{
+                match kind {{
+                    {read}
+                    _ => Err(::serde::de::Error::custom(::std::format_args!(\"the lab has no kind `{{kind}}`\"))),
+                }}
             }}
         }}"
     ))

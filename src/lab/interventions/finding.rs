@@ -22,7 +22,7 @@ use figure::layers::grouped;
 use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
+#[derive(Debug, Clone, PartialEq, Serialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// The run's data and their split.
@@ -426,8 +426,8 @@ mod tests {
     use crate::Finding;
 
     impl KindSet for Kind {
-        fn read<'de, D: serde::Deserializer<'de>>(_: LabId, deserializer: D) -> Result<Self, D::Error> {
-            serde::Deserialize::deserialize(deserializer)
+        fn read<'de, D: serde::Deserializer<'de>>(_: LabId, kind: &str, rest: D) -> Result<Self, D::Error> {
+            Kind::read(kind, rest)
         }
 
         fn knows(_: LabId, kind: &str) -> bool {

@@ -10,7 +10,7 @@ use super::tasks::{FlipFinding, PooledFinding, TaskFinding};
 use stats::estimate::Estimate;
 use stats::mcnemar::Test;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
+#[derive(Debug, Clone, PartialEq, Serialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// One side of the comparison at one size of training data.

@@ -16,7 +16,7 @@ pub const ALL: &str = "all";
 /// The rule of [`DisparityFinding`]: the token with the largest logit.
 pub(crate) const TOP_TOKEN: &str = "top_token";
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
+#[derive(Debug, Clone, PartialEq, Serialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// Models, relations and rules of the run.

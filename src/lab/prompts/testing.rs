@@ -271,8 +271,8 @@ mod tests {
     use crate::KINDS;
 
     impl KindSet for Kind {
-        fn read<'de, D: serde::Deserializer<'de>>(_: LabId, deserializer: D) -> Result<Self, D::Error> {
-            serde::Deserialize::deserialize(deserializer)
+        fn read<'de, D: serde::Deserializer<'de>>(_: LabId, kind: &str, rest: D) -> Result<Self, D::Error> {
+            Kind::read(kind, rest)
         }
 
         fn knows(_: LabId, kind: &str) -> bool {

@@ -189,8 +189,12 @@ macro_rules! labs {
         }
 
         impl lab::finding::KindSet for Kinds {
-            fn read<'de, D: serde::Deserializer<'de>>(lab: LabId, deserializer: D) -> Result<Self, D::Error> {
-                match lab { $( LabId::$Lab => $module::Kind::deserialize(deserializer).map(Kinds::$Lab), )+ }
+            fn read<'de, D: serde::Deserializer<'de>>(
+                lab: LabId,
+                kind: &str,
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                match lab { $( LabId::$Lab => $module::Kind::read(kind, deserializer).map(Kinds::$Lab), )+ }
             }
 
             fn knows(lab: LabId, kind: &str) -> bool {

@@ -13,7 +13,7 @@ pub const ALL: &str = "all";
 /// Identifier of a typed sentence.
 pub const OWN: &str = "own";
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
+#[derive(Debug, Clone, PartialEq, Serialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// Sentences and models of the run.

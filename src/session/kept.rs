@@ -1,0 +1,115 @@
+//! The lines of a session on which the board at some time depends.
+
+use std::collections::HashMap;
+
+use super::glance::Glance;
+use super::identity::identity_in;
+use super::stream::{Spot, Spots};
+use engine::board::over;
+use engine::message::Generation;
+
+/// The lines that matter, grouped by the events that supersede them.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Lines that are never superseded.
+    lasting: Vec<Spot>,
+    runs: Vec<Results>,
+    /// Generation of the latest run, and the index of the first run with each generation, as in a board.
+    generation: Generation,
+    places: HashMap<Generation, usize>,
+}
+
+#[derive(Debug, Default)]
+struct Results {
+    /// Findings, each with true if it stays when the run's results are dropped.
+    findings: Vec<(Spot, bool)>,
+    /// The latest progress and answer, which replace earlier ones. The line before each is kept too, in case the latest is damaged.
+    progress: [Option<Spot>; 2],
+    answer: Option<(u64, Spot)>,
+    earlier: Option<Spot>,
+    held: usize,
+    gone: bool,
+}
+
+impl Kept {
+    pub(super) fn add(&mut self, what: Glance, spot: Spot) {
+        let current = self.places.get(&self.generation).copied();
+        match what {
+            Glance::Run(generation) => {
+                for at in over(self.runs.iter().map(|run| run.held)) {
+                    let Results { progress, findings, .. } = std::mem::take(&mut self.runs[at]);
+                    self.runs[at] = Results { gone: true, progress, ..Results::default() };
+                    self.lasting.extend(findings.into_iter().filter(|(_, lasting)| *lasting).map(|(spot, _)| spot));
+                }
+                self.places.entry(generation).or_insert(self.runs.len());
+                self.generation = generation;
+                self.runs.push(Results::default());
+                self.lasting.push(spot);
+            }
+            Glance::Progress(generation) if generation == self.generation && current.is_some() => {
+                let run = current.map(|at| &mut self.runs[at]);
+                run.into_iter().for_each(|run| run.progress = [run.progress[1], Some(spot)]);
+            }
+            Glance::Finding { generation, is_final, lasting } if generation == self.generation => {
+                if let Some(run) = current.map(|at| &mut self.runs[at]) {
+                    run.held += usize::from(is_final);
+                    run.findings.push((spot, lasting));
+                }
+            }
+            Glance::Answer { generation, ticket } => {
+                let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
+                match run.map(|run| (run.answer, run)) {
+                    // A board counts a stale answer only if it knows the answer before it.
+                    Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
+                    Some((before, run)) => {
+                        run.earlier = before.map(|(_, spot)| spot);
+                        run.answer = Some((ticket, spot));
+                    }
+                    None => self.lasting.push(spot),
+                }
+            }
+            Glance::Progress(_) | Glance::Finding { .. } | Glance::Other => self.lasting.push(spot),
+        }
+    }
+
+    /// Indices of the runs whose results the board has dropped.
+    pub(super) fn gone(&self) -> Vec<usize> {
+        self.runs.iter().enumerate().filter(|(_, run)| run.gone).map(|(at, _)| at).collect()
+    }
+
+    /// The places of all lines that are not superseded, in the order in which they are folded.
+    pub(super) fn places(&self, spots: &mut Spots) -> Vec<Spot> {
+        let mut all: Vec<(u64, Spot)> = self.lasting.iter().map(|spot| (spot.0, *spot)).collect();
+        for run in &self.runs {
+            all.extend(latest(&run.findings, |spot| identity_in(spots.read(spot)?)));
+            let rest = run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]);
+            all.extend(rest.flatten().map(|spot| (spot.0, spot)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(|(_, spot)| spot).collect()
+    }
+}
+
+/// Drops the provisional findings of a run that later ones replace, unless they stay. The later one takes the place of the earlier one, as on
+/// a board. `identity` returns the identity of a line's finding, if it has one, and whether it is final.
+fn latest(findings: &[(Spot, bool)], mut identity: impl FnMut(Spot) -> Option<(String, bool)>) -> Vec<(u64, Spot)> {
+    let mut kept: Vec<(u64, Spot)> = Vec::with_capacity(findings.len());
+    let mut provisional = HashMap::new();
+    for &(spot, lasting) in findings {
+        let Some((identity, is_final)) = identity(spot) else {
+            kept.push((spot.0, spot));
+            continue;
+        };
+        let replaced = provisional.remove(&identity);
+        let index = replaced.unwrap_or(kept.len());
+        match kept.get_mut(index) {
+            Some((_, old)) => *old = spot,
+            None => kept.push((spot.0, spot)),
+        }
+        if !is_final && !lasting {
+            provisional.insert(identity, index);
+        }
+    }
+    kept
+}
