@@ -201,11 +201,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
-            if has_marks_alone { "Bars are light bands; dark bands are omitted" } else { "Dark bands are omitted" },
+            "Narrow intervals are omitted",
         ),
         (
             any(&|s, part| s.by_point && data(part, |p| p.interval().and(p.narrow()).is_some())),
-            "Light bands are drawn as thin bars, dark bands as thick bars",
+            "Wide intervals are thin bars, narrow intervals thick bars",
         ),
         (
             any(&|s, part| {
