@@ -164,10 +164,11 @@ impl Panels {
         let labelled = LABELLED * if self.whole.x.below.is_empty() { 1.0 } else { 1.8 };
         // Panels with the same horizontal axis have its labels below the last one.
         let is_shared = self.whole.x.panels.is_empty();
-        let labelled = if is_shared { labelled } else { 0.0 };
+        let (labelled, between) = if is_shared { (labelled, 0.0) } else { (0.0, APART) };
         // Names of categories in several lines leave the frames equally high.
         let names = self.labels(canvas.fonts, canvas.look.width);
-        let high = (end - top - labelled - names.iter().sum::<f64>()) / count;
+        let tallest = names.iter().copied().fold(0.0, f64::max);
+        let high = (end + between - top - labelled - names.iter().sum::<f64>()) / count;
         let shares = self.shares();
         // The same for all panels, so that equal values are in line.
         let ends = self.parts.iter().map(|part| Spread::new(part).room()).fold(0.0, f64::max);
@@ -175,13 +176,10 @@ impl Panels {
             let (number, is_last) = (k as f64, k + 1 == self.parts.len());
             let area = if is_wide {
                 let start = left + shares[..k].iter().sum::<f64>() * (right - left);
-                ((start, top), (start + shares[k] * (right - left) - BETWEEN, end))
+                let lower = end - tallest + names[k];
+                ((start, top), (start + shares[k] * (right - left) - BETWEEN, lower))
             } else {
-                let labels = match (is_last, is_shared) {
-                    (true, _) => labelled,
-                    (false, true) => 0.0,
-                    (false, false) => -APART,
-                };
+                let labels = if is_last { labelled - between } else { -between };
                 let start = top + number * high + names[..k].iter().sum::<f64>();
                 ((left, start), (right, start + high + names[k] + labels))
             };

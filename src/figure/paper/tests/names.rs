@@ -41,6 +41,6 @@ fn panels_are_equally_high_whatever_their_names() {
         };
         let (low, high) = (ticks("0.0"), ticks("1.0"));
         let frames: Vec<f64> = low.iter().zip(&high).map(|(low, high)| low - high).collect();
-        assert!(frames.len() == 2 && (frames[0] - frames[1]).abs() < 4.0, "{frames:?} {:?}", texts(scene));
+        assert!(frames.len() == 2 && (frames[0] - frames[1]).abs() < 1.0, "{frames:?} {:?}", texts(scene));
     });
 }
