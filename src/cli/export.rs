@@ -197,7 +197,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) if run.job.outcome == Some(Outcome::Done) => return Ok(figure),
-            Ok(figure) => return Ok(figure.of_unfinished_run()),
+            Ok(figure) => return Ok(figure.of_unfinished_run(run.job.share_done())),
             // Errors from labs that do not have this figure are ignored.
             Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
             Err(_) => {}

@@ -106,6 +106,13 @@ pub struct Job {
     pub held: bool,
 }
 
+impl Job {
+    /// The completed proportion of the run, from 0 to 1; `None` before the first report.
+    pub fn share_done(&self) -> Option<f64> {
+        self.progress.as_ref().map(|progress| progress.overall)
+    }
+}
+
 impl Board {
     pub fn on_command(&mut self, command: &Command) {
         match command {

@@ -106,14 +106,17 @@ impl Figure {
         self
     }
 
-    /// Says in the picture and in the caption that the figure's run was cancelled, failed or is in progress.
-    pub fn of_unfinished_run(mut self) -> Self {
-        self.provenance.entries.push((STATE.into(), "the run was not finished".into()));
+    /// Says in the picture and in the caption that the figure's run was cancelled, failed or is in progress. `done` is the completed
+    /// proportion of the run, if known.
+    pub fn of_unfinished_run(mut self, done: Option<f64>) -> Self {
+        let done = done.map_or(String::new(), |share| format!(", {} % done", (share.clamp(0.0, 1.0) * 100.0).floor()));
+        self.provenance.entries.push((STATE.into(), format!("unfinished run{done}")));
         self
     }
 
-    fn is_of_unfinished_run(&self) -> bool {
-        self.provenance.entries.iter().any(|(key, _)| key == STATE)
+    /// The mark of a figure of an unfinished run.
+    fn unfinished(&self) -> Option<String> {
+        self.provenance.entries.iter().find(|(key, _)| key == STATE).map(|(_, state)| capital(state))
     }
 
     /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are

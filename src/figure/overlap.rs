@@ -16,7 +16,7 @@ pub(crate) fn text_box(fonts: &Fonts<'_>, text: &str, (x, y): At, kind: &Type) -
     }
 }
 
-/// Pairs of texts that overlap by more than the tolerance.
+/// Pairs of texts that overlap by more than the tolerance, and texts that reach beyond the page.
 pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
     const TOUCH: f64 = 0.5;
     let boxed = |item: &Item| match item {
@@ -27,7 +27,9 @@ pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
         _ => None,
     };
     let all: Vec<(String, Rect)> = scene.items.iter().filter_map(boxed).collect();
-    let mut pairs = Vec::new();
+    let is_off = |r: &Rect| r.0.0 < 0.0 || r.0.1 < 0.0 || r.1.0 > scene.look.width || r.1.1 > scene.height;
+    let off = all.iter().filter(|(_, room)| is_off(room));
+    let mut pairs: Vec<(String, String)> = off.map(|(text, _)| (text.clone(), "the edge of the page".into())).collect();
     for (k, (text, room)) in all.iter().enumerate() {
         let on = all[..k].iter().filter(|(_, other)| overlap(*room, *other));
         pairs.extend(on.map(|(other, _)| (text.clone(), other.clone())));
@@ -78,4 +80,33 @@ fn contains(points: &[At], p: At) -> bool {
     let crossed =
         |(a, b): &(&At, &At)| (a.1 > p.1) != (b.1 > p.1) && p.0 < (b.0 - a.0) * (p.1 - a.1) / (b.1 - a.1) + a.0;
     pairs.filter(crossed).count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canvas::Side;
+    use super::super::palette::Rgb;
+    use super::super::{Options, Style};
+    use super::*;
+
+    /// Checks that the test of all figures can fail.
+    #[test]
+    fn texts_on_each_other_or_off_the_page_are_found() {
+        let fonts = Fonts::own();
+        let look = Options { style: Style::Paper, ..Options::default() }.look();
+        let kind = |upwards| {
+            let (size, colour) = (10.0, Rgb(0, 0, 0));
+            Type { size, colour, along: Side::Start, across: Side::End, upwards }
+        };
+        let found = |second: At, upwards: bool| {
+            let text = |text: &str, at, upwards| Item::Text { text: text.into(), at, kind: kind(upwards) };
+            let items = vec![text("first", (50.0, 50.0), false), text("second", second, upwards)];
+            texts(&Scene { fonts: &fonts, look, height: 100.0, items }).len()
+        };
+        let wide = fonts.width("first", 10.0);
+        assert_eq!([(52.0, 53.0), (50.0 + wide - 2.0, 50.0), (55.0, 58.0)].map(|at| found(at, false)), [1; 3]);
+        assert_eq!([(50.0 + wide, 50.0), (50.0, 62.0)].map(|at| found(at, false)), [0; 2]);
+        assert_eq!([(60.0, 70.0), (45.0, 70.0)].map(|at| found(at, true)), [1, 0]);
+        assert_eq!([(-2.0, 80.0), (look.width - 5.0, 80.0), (10.0, 99.0)].map(|at| found(at, false)), [1; 3]);
+    }
 }

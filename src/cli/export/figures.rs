@@ -71,7 +71,8 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
     let mut figures = Vec::new();
     let is_done = run.job.outcome == Some(Outcome::Done);
-    for figure in named.chain(others).map(|f| if is_done { f } else { f.of_unfinished_run() }) {
+    let marked = |f: Figure| if is_done { f } else { f.of_unfinished_run(run.job.share_done()) };
+    for figure in named.chain(others).map(marked) {
         add_new(&mut figures, figure);
     }
     let mut taken = BTreeSet::new();
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(there.len(), 2);
     }
 
-    /// Regression: figures of a cancelled run used to look as certain as those of a finished one.
+    /// Regression: figures of a cancelled run used to look as certain as those of a finished one, and did not say how much of it was done.
     #[test]
     fn a_figure_of_an_unfinished_run_says_so() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/prompts.probity.jsonl");
@@ -155,13 +156,23 @@ mod tests {
                 let options = figure::Options { style: Style::Paper, ..figure::Options::default() };
                 String::from_utf8(figure::render(f, Format::Svg, &options).unwrap()).unwrap()
             };
-            let marks = figures.iter().filter(|(_, f)| drawn(f).contains("Unfinished run")).count();
-            let captions =
-                figures.iter().filter(|(_, f)| figure::caption(f).contains("State: the run was not finished.")).count();
+            let marks = figures.iter().filter(|(_, f)| drawn(f).contains(">Unfinished run, 43 % done<")).count();
+            let said = |f: &Figure| figure::caption(f).contains("State: unfinished run, 43 % done.");
+            let captions = figures.iter().filter(|(_, f)| said(f)).count();
             assert!([0, figures.len()].contains(&captions) && captions == marks, "{captions} {marks}");
             captions > 0
         };
         assert!(!says(&board));
+        board.runs[0].job.progress = Some(engine::message::Progress {
+            stage: "relation capital".into(),
+            done: 3,
+            total: 4,
+            unit: "prompts".into(),
+            rate: 0.0,
+            overall: 0.437,
+            elapsed: 1.0,
+            left: None,
+        });
         for outcome in [Some(Outcome::Cancelled), None] {
             board.runs[0].job.outcome = outcome;
             assert!(says(&board));

@@ -31,8 +31,6 @@ const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
 /// Minimum distance between the names of two categories.
 const BETWEEN: f64 = 4.0;
-/// Long words in names of categories, with the places where they can be broken.
-const HYPHENATED: [&str; 5] = ["gram- mar", "seman- tics", "knowl- edge", "reason- ing", "compu- tation"];
 /// Line height, in em.
 const LINE: f64 = 1.2;
 /// Height of tick labels below a frame, in page units.
@@ -78,8 +76,8 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, PartialEq)]
 enum Labels {
     Straight,
-    /// Names of several lines each, aligned at the top.
-    Broken(Vec<String>),
+    /// Names of several lines each, aligned at the top, and their type size.
+    Broken(Vec<String>, f64),
     /// Numbers, whose names are listed below the axis label.
     Numbered,
 }
@@ -99,6 +97,8 @@ pub(crate) struct Chart<'a> {
     /// Axis labels, wrapped into lines.
     names: (String, String),
     labelled: bool,
+    /// Size of the letters below the frame.
+    below: f64,
 }
 
 impl<'a> Chart<'a> {
@@ -149,7 +149,8 @@ impl<'a> Chart<'a> {
         let x_ticks: Vec<Tick> =
             x_ticks(fonts, &x, &labels, right - left - 2.0 * x_inset).into_iter().map(below).collect();
         let x_name = named(fonts, &title(&figure.x), right - left);
-        let below_ticks = x_ticks.iter().map(|t| height_of(&t.label, SMALL)).fold(SMALL * LINE, f64::max);
+        let size = if let Labels::Broken(_, size) = labels { size } else { SMALL };
+        let below_ticks = x_ticks.iter().map(|t| height_of(&t.label, size)).fold(SMALL * LINE, f64::max);
         let below_ticks = if labelled { below_ticks + 3.0 } else { 0.0 };
         let below = 2.0 * TICK + below_ticks + height_of(&x_name, LABEL);
         let key = listed(fonts, &x, &labels, look.width - look.margin - edge);
@@ -174,7 +175,7 @@ impl<'a> Chart<'a> {
             .set_label_area_size(LabelAreaPosition::Bottom, pixels(below))
             .build_cartesian_2d(ruler(&x, x_ticks, x_inset), ruler(&y, y_ticks.collect(), y_inset))?;
         let names = (x_name, y_name);
-        Ok(Self { context, left, right, top, bottom: floor, x, y, key, inset: x_inset, names, labelled })
+        Ok(Self { context, left, right, top, bottom: floor, x, y, key, inset: x_inset, names, labelled, below: size })
     }
 
     /// Position of a pair of values; `None` if an axis cannot show it.
@@ -215,6 +216,7 @@ impl<'a> Chart<'a> {
             .bold_line_style(scaled(Pen::new(look.grid, 0.9)))
             .axis_style(scaled(axis))
             .label_style(TextStyle::from(small))
+            .x_label_style(TextStyle::from(Type { size: self.below, ..small }))
             .axis_desc_style(TextStyle::from(type_of(LABEL, look.ink, Side::Middle, Side::Start)))
             .x_desc(x_name)
             .y_desc(y_name)
@@ -272,7 +274,9 @@ impl<'a> Chart<'a> {
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     match labels(fonts, x, width) {
         Labels::Straight => 0.0,
-        Labels::Broken(names) => names.iter().map(|name| height_of(name, SMALL)).fold(0.0, f64::max) - SMALL * LINE,
+        Labels::Broken(names, size) => {
+            names.iter().map(|name| height_of(name, size)).fold(SMALL * LINE, f64::max) - SMALL * LINE
+        }
         labels => height_of_key(listed(fonts, x, &labels, width).len()),
     }
 }
@@ -294,29 +298,28 @@ fn height_of_key(lines: usize) -> f64 {
     if lines == 0 { 0.0 } else { KEY_AIR + lines as f64 * SMALL * LINE }
 }
 
-/// The names of categories in lines, if they fit beside each other. `slot` is the distance between categories.
-fn broken(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Option<Vec<String>> {
-    let wide = |text: &str| text.lines().map(|line| fonts.width(line, SMALL)).fold(0.0, f64::max);
-    let fits = |labels: &Vec<String>| {
+/// The names of categories in lines and the size of their letters, if they fit beside each other. `slot` is the distance between
+/// categories.
+fn broken(fonts: &Fonts<'_>, names: &[String], slot: f64) -> Option<Labels> {
+    let fits = |labels: &[String], size: f64| {
+        let wide = |text: &str| text.lines().map(|line| fonts.width(line, size)).fold(0.0, f64::max);
         let halves: Vec<f64> = labels.iter().map(|label| wide(label) / 2.0).collect();
         // There is more room below the vertical axis than at the edge of the page.
         let is_on_page = halves.first().is_none_or(|half| *half <= slot / 2.0 + 3.0 * GAP)
             && halves.last().is_none_or(|half| *half <= slot / 2.0 + GAP);
         is_on_page && halves.windows(2).all(|pair| pair[0] + pair[1] + BETWEEN <= slot)
     };
-    // First in few lines, then in narrow lines, and with hyphens only if nothing else fits.
-    [(1.0, false), (0.6, false), (1.0, true)].into_iter().find_map(|(share, hyphenated)| {
+    // First in few lines, then in narrow lines, and in small letters only if nothing else fits.
+    [(1.0, SMALL), (0.6, SMALL), (1.0, FINE)].into_iter().find_map(|(share, size)| {
         let lines = |name: &String| {
             // Names of models are also broken after hyphens.
-            let mut text = name.replace('-', "- ");
-            for word in HYPHENATED.iter().filter(|_| hyphenated) {
-                text = text.replace(&word.replace("- ", ""), word);
-            }
-            let longest = text.split(' ').map(wide).fold(share * slot - BETWEEN, f64::max);
-            fonts.wrapped(&text, SMALL, longest, CATEGORY_LINES).join("\n").replace("- ", "-")
+            let text = name.replace('-', "- ");
+            let longest = text.split(' ').map(|word| fonts.width(word, size)).fold(share * slot - BETWEEN, f64::max);
+            fonts.wrapped(&text, size, longest, CATEGORY_LINES).join("\n").replace("- ", "-")
         };
         let labels: Vec<String> = names.iter().map(lines).collect();
-        Some(labels).filter(|labels| fits(labels) && labels.iter().all(|label| !label.contains('…')))
+        let is_whole = fits(&labels, size) && labels.iter().all(|label| !label.contains('…'));
+        is_whole.then_some(Labels::Broken(labels, size))
     })
 }
 
@@ -369,14 +372,14 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
     if names.iter().all(|n| fonts.width(n, SMALL) <= slot - GAP) {
         return Labels::Straight;
     }
-    broken(fonts, names, slot).map_or(Labels::Numbered, Labels::Broken)
+    broken(fonts, names, slot).unwrap_or(Labels::Numbered)
 }
 
 fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: &Labels, length: f64) -> Vec<Tick> {
     let wide = |text: &str| fonts.width(text, SMALL);
     match labels {
         Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),
-        Labels::Broken(names) => {
+        Labels::Broken(names, _) => {
             let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
             ticks.into_iter().zip(names.clone()).map(|(t, label)| Tick { label, ..t }).collect()
         }

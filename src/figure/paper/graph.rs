@@ -170,6 +170,7 @@ fn name(canvas: &Canvas<'_>, line: &[At], label: &str, lit: bool) -> Drawn {
     let colour = if lit { LIT } else { canvas.look.grey };
     let label = canvas.fonts.cut(label, SMALL, 140.0);
     let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
+    let at = (at.0.clamp(half, (canvas.look.width - half).max(half)), at.1);
     canvas.rectangle((at.0 - half, at.1 - 8.0), (at.0 + half, at.1 + 8.0), canvas.look.paper, 1.0)?;
     canvas.text(&label, at, type_of(SMALL, colour, Side::Middle, Side::Middle))
 }

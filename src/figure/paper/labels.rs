@@ -99,7 +99,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
 /// Distances tried between a ring and its label. A line to a label further away would look like an interval.
 const BESIDE_RING: [f64; 4] = [7.0, 9.0, 12.0, 16.0];
 
-/// Labels the rings of a plane, if all have room beside them for their names.
+/// Labels those rings of a plane that have room beside them for their names. The legend identifies all by their marks.
 pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, from: usize) -> Drawn {
     let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
     let mut labels: Vec<(String, Rect)> = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, fro
         let around = |r: &Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
         let alone = |r: &Rect| labels.iter().all(|(_, other)| !overlap(*other, around(r)));
         let mut free = places.filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0) && alone(r));
-        let Some(r) = free.next() else { return Ok(()) };
+        let Some(r) = free.next() else { continue };
         labels.push((label, r));
     }
     let text = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);

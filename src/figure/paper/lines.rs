@@ -155,7 +155,7 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
         let between = |a: f64, b: f64| a + share * (b - a);
         let (low, high) = (between(pair[0].1, pair[1].1), between(pair[0].2, pair[1].2));
         let beyond = ((THIN - (low - high)) / 2.0).max(0.0);
-        canvas.line(&[(x, low + beyond), (x, high - beyond)], Pen { alpha: 0.6, ..Pen::new(colour, 0.6) })?;
+        canvas.line(&[(x, low + beyond), (x, high - beyond)], Pen { alpha: 0.5, ..Pen::new(colour, 0.7) })?;
     }
     Ok(())
 }

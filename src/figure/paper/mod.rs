@@ -38,6 +38,8 @@ const BELOW_LEGEND: f64 = 4.0;
 const SLOT: f64 = 110.0;
 /// Height of the mark of an unfinished run, in page units.
 const MARK: f64 = 1.6 * LABEL;
+/// Minimum height of a page of a lab book without its legend, names of categories and footer, in page units.
+const LEAST: f64 = 150.0;
 /// Width of a frame for one group of bars, in page units: it leaves room beside them for the label of a rule.
 const ALONE: f64 = 380.0;
 /// Maximum number of lines in a title.
@@ -100,15 +102,17 @@ fn attempt<'a>(
     let look = bars.map_or(look, |bars| narrowed(look, bars, |room| legend.width(fonts, room)));
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
-    let mark = if figure.is_of_unfinished_run() { MARK } else { 0.0 };
+    let mark = if figure.unfinished().is_some() { MARK } else { 0.0 };
     let rows = if is_above && !legend.is_empty() { legend.height(fonts, room) + BELOW_LEGEND } else { 0.0 };
+    let foot = if look.footed { footer(fonts, figure, notes, room) } else { Vec::new() };
+    let foot_height = foot.len() as f64 * FOOT;
     // A page for a paper grows with the content above and below its frame; a page of a lab book keeps its size.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
-        (true, _) => panels.height(&look, rows + mark),
+        (true, _) => panels.height(fonts, &look, rows + mark),
         (false, true) => height(figure, page) + rows + mark + labels(),
-        (false, false) => height(figure, page),
+        (false, false) => height(figure, page).max(LEAST + rows + mark + labels() + foot_height),
     };
     // The page of a figure without axes ends at the bottom of its contents.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
@@ -120,8 +124,6 @@ fn attempt<'a>(
         legend.draw_rows(&canvas, (left, top), room)?;
         top += rows;
     }
-    let foot = if look.footed { footer(fonts, figure, notes, room) } else { Vec::new() };
-    let foot_height = foot.len() as f64 * FOOT;
     if figure.has_axes() {
         let start = height - look.margin - foot_height;
         let end = start - if foot.is_empty() { 0.0 } else { 8.0 };
@@ -201,11 +203,11 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
-            if has_marks_alone { "Bars are light bands; dark bands are omitted" } else { "Dark bands are omitted" },
+            "Narrow intervals are omitted",
         ),
         (
             any(&|s, part| s.by_point && data(part, |p| p.interval().and(p.narrow()).is_some())),
-            "Light bands are drawn as thin bars, dark bands as thick bars",
+            "Wide intervals are thin bars, narrow intervals thick bars",
         ),
         (
             any(&|s, part| {
@@ -245,8 +247,8 @@ fn head(canvas: &Canvas<'_>, figure: &Figure, room: f64) -> Drawn<f64> {
         canvas.text(&lines.join("\n"), (left, top), type_of(TITLE, look.ink, Side::Start, Side::Start))?;
         top += lines.len() as f64 * TITLE * 1.2 + 9.0;
     }
-    if figure.is_of_unfinished_run() {
-        canvas.text("Unfinished run", (left, top), type_of(LABEL, look.ink, Side::Start, Side::Start))?;
+    if let Some(mark) = figure.unfinished() {
+        canvas.text(&mark, (left, top), type_of(LABEL, look.ink, Side::Start, Side::Start))?;
         top += MARK;
     }
     Ok(top)

@@ -1,7 +1,9 @@
 //! Figures divided into panels, one per score, in which methods differ by colour, dash and marker. Panels are side by side on a wide page
 //! and stacked in a column.
 
+use super::super::axis::Fitted;
 use super::super::canvas::{Canvas, Drawn, Side};
+use super::super::font::Fonts;
 use super::super::layers::{Bars, Line, Points};
 use super::super::look::Look;
 use super::super::overlap::Rect;
@@ -122,16 +124,30 @@ impl Panels {
         self.parts.iter().map(|part| of(part) / all).collect()
     }
 
+    /// Height that the names of each panel's own categories need beyond one line.
+    fn labels(&self, fonts: &Fonts<'_>, width: f64) -> Vec<f64> {
+        let shares = self.shares().into_iter().map(|share| if width < WIDE { 1.0 } else { share });
+        let high = |(part, share): (&Figure, f64)| {
+            let is_own = !self.whole.x.panels.is_empty();
+            if is_own { chart::label_height(fonts, &Fitted::horizontal(part), share * width * 0.8) } else { 0.0 }
+        };
+        self.parts.iter().zip(shares).map(high).collect()
+    }
+
     /// Height of the page, with a legend of this height.
-    pub(super) fn height(&self, look: &Look, legend: f64) -> f64 {
+    pub(super) fn height(&self, fonts: &Fonts<'_>, look: &Look, legend: f64) -> f64 {
         let under = if self.whole.x.panels.is_empty() { 0.0 } else { 2.5 * LABELLED };
+        let labels = self.labels(fonts, look.width);
         match (look.width < WIDE, look.titled) {
             (true, _) => {
                 (look.width * ASPECT.1 + NAMED + under) * self.parts.len() as f64
+                    + labels.iter().sum::<f64>()
                     + legend
                     + if look.titled { TITLED } else { 0.0 }
             }
-            (false, false) => look.width * ASPECT.0 + NAMED + under + legend,
+            (false, false) => {
+                look.width * ASPECT.0 + NAMED + under + labels.into_iter().fold(legend, |a, b| a.max(legend + b))
+            }
             // A page with a title keeps its shape, except in a lab book, whose page would be higher than panels side by side need.
             (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
@@ -148,8 +164,11 @@ impl Panels {
         let labelled = LABELLED * if self.whole.x.below.is_empty() { 1.0 } else { 1.8 };
         // Panels with the same horizontal axis have its labels below the last one.
         let is_shared = self.whole.x.panels.is_empty();
-        let labelled = if is_shared { labelled } else { 0.0 };
-        let high = (end - top - labelled) / count;
+        let (labelled, between) = if is_shared { (labelled, 0.0) } else { (0.0, APART) };
+        // Names of categories in several lines leave the frames equally high.
+        let names = self.labels(canvas.fonts, canvas.look.width);
+        let tallest = names.iter().copied().fold(0.0, f64::max);
+        let high = (end + between - top - labelled - names.iter().sum::<f64>()) / count;
         let shares = self.shares();
         // The same for all panels, so that equal values are in line.
         let ends = self.parts.iter().map(|part| Spread::new(part).room()).fold(0.0, f64::max);
@@ -157,14 +176,12 @@ impl Panels {
             let (number, is_last) = (k as f64, k + 1 == self.parts.len());
             let area = if is_wide {
                 let start = left + shares[..k].iter().sum::<f64>() * (right - left);
-                ((start, top), (start + shares[k] * (right - left) - BETWEEN, end))
+                let lower = end - tallest + names[k];
+                ((start, top), (start + shares[k] * (right - left) - BETWEEN, lower))
             } else {
-                let labels = match (is_last, is_shared) {
-                    (true, _) => labelled,
-                    (false, true) => 0.0,
-                    (false, false) => -APART,
-                };
-                ((left, top + number * high), (right, top + (number + 1.0) * high + labels))
+                let labels = if is_last { labelled - between } else { -between };
+                let start = top + number * high + names[..k].iter().sum::<f64>();
+                ((left, start), (right, start + high + names[k] + labels))
             };
             let letter = char::from(b'a' + (k % 26) as u8);
             let title = format!("({letter}) {}", split(&self.whole.y.panels[k]).1);

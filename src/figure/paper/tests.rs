@@ -12,6 +12,7 @@ use super::super::{Axis, Figure, Layer, Options, Role, Style};
 use super::{lay_out, lines};
 
 mod marks;
+mod names;
 
 fn drawn<T>(figure: &Figure, look: impl FnOnce(&Scene<'_>) -> T) -> T {
     let options = Options { style: Style::Paper, width: Some(84.0), dpi: None };

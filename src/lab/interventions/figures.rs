@@ -411,7 +411,7 @@ fn covers(least: usize, most: usize) -> String {
         few if is_few(few) => {
             "values of the 2 training runs; the CSV file also has their Student's t interval and the interval over examples".into()
         }
-        _ => format!("light band: examples and {trainings} training runs, dark band: examples alone (paired bootstrap)"),
+        _ => format!("wide: over examples and {trainings} training runs, narrow: over examples alone (paired bootstrap)"),
     }
 }
 

@@ -62,7 +62,7 @@ fn figure_of_run(state: &State) -> Option<Figure> {
     let runs = setup.and_then(|setup| Some((state.board.run_of(setup.lab())?, state.board.runs_of(setup.lab()))));
     if let Some((run, all)) = runs {
         if run.job.outcome != Some(Outcome::Done) {
-            figure = figure.of_unfinished_run();
+            figure = figure.of_unfinished_run(run.job.share_done());
         }
         let apart = labs::apart(&run.job.spec, all.map(|other| &other.job.spec));
         if !apart.is_empty() {

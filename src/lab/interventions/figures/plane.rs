@@ -123,8 +123,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         }));
     }
     layers.extend(front(&rated));
-    let marks =
-        |of: Intervals| Intervals { faint: "dominated (its method's mark)".into(), unrated: "not rated".into(), ..of };
+    let marks = |of: Intervals| Intervals { faint: "dominated".into(), unrated: "not rated".into(), ..of };
     let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
     layers.push(Layer::Intervals(marks(covered)));
     layers.extend(best(results, model, oracle));
