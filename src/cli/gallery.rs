@@ -38,7 +38,7 @@ enum GalleryCommand {
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
     Judge(judge::JudgeArgs),
-    /// Measure a trained folder again and rewrite its card; its weights are kept.
+    /// Re-evaluate a trained model and rewrite its card; the weights are not changed.
     Score(ScoreArgs),
     /// Continue training a model on mixtures with different shares of facts, and query the facts after each mixture.
     Mix(super::mix::MixArgs),

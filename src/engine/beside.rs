@@ -52,9 +52,9 @@ fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
             return None;
         }
         None => "has none yet",
-        Some(Outcome::Cancelled) => "was cancelled before its first one",
-        Some(Outcome::Failed(_)) => "failed before its first one",
-        Some(Outcome::Done) => "ended without one",
+        Some(Outcome::Cancelled) => "was cancelled before it had any",
+        Some(Outcome::Failed(_)) => "failed before it had any",
+        Some(Outcome::Done) => "ended without any",
     };
     Some(format!("{name} {why}"))
 }

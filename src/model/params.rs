@@ -202,7 +202,7 @@ fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result
     for pair in tables.windows(2) {
         if !weights.same(&pair[0], &pair[1])? {
             let what = format!(
-                "'{}' and '{}' differ; '{}' runs only with one table of word embeddings; if only one was trained, remove the others",
+                "'{}' and '{}' differ, but models of family '{}' share one table of word embeddings; if only one was trained, remove the others from the weights file",
                 pair[0], pair[1], arch.family
             );
             return Err(ModelError::Weights { file: weights.label(), what });

@@ -294,7 +294,7 @@ impl Check<'_> {
             Start::Resume { layer, hidden } => {
                 if *layer > self.arch.layers {
                     return refuse(format!(
-                        "cannot resume at block {layer}; the model has {} (0 to {})",
+                        "cannot resume at block {layer}: the model has {} blocks; use 0 (the embeddings) to {}",
                         self.arch.layers, self.arch.layers
                     ));
                 }

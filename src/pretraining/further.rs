@@ -133,7 +133,7 @@ pub struct Start {
     text: Option<OwnText>,
 }
 
-/// Files copied to folders of saved weights.
+/// Tokenizer files copied into each saved model folder.
 const COPIED: [&str; 7] = [
     "tokenizer.json",
     "tokenizer_config.json",

@@ -30,7 +30,7 @@ impl Units {
         Self { differing, most: seeds as f64 * squares / items }
     }
 
-    /// The smallest possible p-value: all differing units favour one side by chance.
+    /// The smallest attainable p-value: the probability under the null that all differing units favour the same side.
     pub(crate) fn least_p(self) -> f64 {
         2f64.powf(1.0 - self.differing as f64).min(1.0)
     }

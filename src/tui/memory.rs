@@ -25,7 +25,7 @@ pub struct Memory {
     pub glyphs: String,
     /// Screen of the lab shown last.
     pub lab: String,
-    /// Names of style, width and formats of exported figures.
+    /// Style, width and formats of exported figures, by name.
     pub export: Vec<String>,
     /// Folder of exported figures; empty for the working directory.
     pub export_folder: PathBuf,

@@ -109,8 +109,8 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(script.status.code(), Some(0), "{}", text(&script.stderr));
     refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["a different experiment", "grid.jsonl"]);
     refused(&probity.run(&["merge", &dir, "-o", "x"]), 2, &["missing: 4 of 4"]);
-    refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["not the folder of a grid"]);
-    refused(&probity.run(&["follow", &spec, "--once"]), 2, &["not the folder of a grid"]);
+    refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["not a grid folder"]);
+    refused(&probity.run(&["follow", &spec, "--once"]), 2, &["not a grid folder"]);
     let once = probity.run(&["follow", &dir, "--once", "--json"]);
     assert_eq!(json_lines(&once.stdout)[0]["waiting"], 4);
     let script = std::fs::read_to_string(Path::new(&dir).join("submit.sh")).unwrap();

@@ -45,7 +45,8 @@ fn config<T: serde::de::DeserializeOwned>(dir: &Path) -> T {
     serde_json::from_value(value).unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
 }
 
-/// Returns the library's model of a folder, if it is one of the five, and whether it returns logits only after the last token.
+/// Loads the folder with candle-transformers; `None` if its family is not one of the five compared. The flag is true if that model returns
+/// logits for the last token only.
 fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>> {
     let cpu = CandleDevice::Cpu;
     let mut tensors = candle_core::safetensors::load(dir.join("model.safetensors"), &cpu)?;

@@ -22,7 +22,7 @@ pub struct DecorrelateArgs {
     /// Counts, row by row.
     #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
     table: String,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

@@ -23,7 +23,7 @@ pub struct McnemarArgs {
     /// Number of items that only the second classifier gets right.
     #[arg(value_name = "C", allow_negative_numbers = true, value_parser = |b: &str| whole(b, 0..=MOST))]
     c: u64,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

@@ -57,7 +57,7 @@ pub struct NArgs {
     /// Ratio of training, validation and test examples.
     #[arg(long, default_value = "4:1:1", allow_hyphen_values = true)]
     ratio: String,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

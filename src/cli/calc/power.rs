@@ -45,7 +45,7 @@ pub struct PowerArgs {
     test: String,
     #[command(flatten)]
     plan: super::plan::PlanArgs,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

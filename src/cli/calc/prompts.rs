@@ -41,7 +41,7 @@ pub struct PromptsArgs {
     ties: TiesArg,
     #[command(flatten)]
     of_predictions: OfPredictions,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

@@ -70,7 +70,7 @@ pub struct RationaleArgs {
     /// Print tables like those in the paper, in this format.
     #[arg(long, value_enum, conflicts_with = "json", value_name = "FORM")]
     table: Option<FormArg>,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

@@ -38,7 +38,7 @@ pub struct FileArgs {
     /// Level of the intervals.
     #[arg(long, default_value = ".95", value_name = "LEVEL", allow_hyphen_values = true)]
     level: String,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -126,18 +126,18 @@ fn interval(e: Option<Estimate>) -> String {
 fn agreement(found: &Alphas) -> Vec<String> {
     let mut lines = vec![
         format!(
-            "Krippendorff's alpha of marked words: {}; {} sentences marked by at least two annotators",
+            "Krippendorff's alpha for marked words: {}; {} sentences marked by at least two annotators",
             interval(found.marks),
             found.sentences
         ),
         format!(
-            "alpha of sufficiency: {}; of compactness: {} (ordinal)",
+            "alpha for sufficiency: {}; for compactness: {} (ordinal)",
             interval(found.sufficiency),
             interval(found.compactness)
         ),
     ];
     if found.confidence.is_some() {
-        lines.push(format!("alpha of confidence in masks: {} (ordinal)", interval(found.confidence)));
+        lines.push(format!("alpha for confidence in the masks: {} (ordinal)", interval(found.confidence)));
     }
     lines.extend(left_out(found));
     lines

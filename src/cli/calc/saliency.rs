@@ -59,7 +59,7 @@ pub struct SaliencyArgs {
     /// Device: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     device: String,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

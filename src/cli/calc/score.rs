@@ -33,7 +33,7 @@ pub struct ScoreArgs {
     /// Distance on which the scores are based: `tv`, total variation as in the paper, or `js`, Jensen-Shannon divergence in bits.
     #[arg(long, value_name = "DISTANCE", default_value = "tv")]
     distance: String,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -46,7 +46,7 @@ pub struct ReliabilityArgs {
     completeness: String,
     #[arg(allow_negative_numbers = true)]
     selectivity: String,
-    /// Print one object as JSON.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }

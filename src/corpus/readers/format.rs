@@ -13,7 +13,7 @@ use super::row::Row;
 /// Maximum number of lines examined at the beginning of a file.
 const LINES: usize = 20;
 
-/// Division of a file into pieces.
+/// How a file is split into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One row per line.

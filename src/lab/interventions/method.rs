@@ -124,7 +124,7 @@ pub enum InterventionError {
     },
     /// No training example has the intended value and the same value of the other property.
     #[error(
-        "no training example has the value {target} and the same value of the other property; set same other value (`same_other`) to 0"
+        "no training example has the value {target} and the same value of the other property; set \"same other value\" (`same_other`) to 0"
     )]
     NoDonor {
         /// The intended value.

@@ -41,7 +41,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         training_seed(),
         distance(),
         level(),
-        seed("The seed of the data: examples, split, resamples."),
+        seed("Seed for drawing the examples, the split and the resamples."),
     ]
 }
 

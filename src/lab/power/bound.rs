@@ -68,7 +68,7 @@ impl Bound {
         match name {
             "published" => "bound of Zhu et al. 2022",
             "textbook" => "bound of Liang 2016",
-            "own" => "bound of the user",
+            "own" => "user-defined bound",
             other => other,
         }
     }

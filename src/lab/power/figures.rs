@@ -40,7 +40,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
     FigureEntry::headline(
         "noise",
-        "Power by the number of test items for each noise on one side (Zhu et al., Figure 3).",
+        "Power against the number of test items, one curve per level of noise on one side (Zhu et al., Figure 3).",
     ),
     FigureEntry::headline(
         "sequential",

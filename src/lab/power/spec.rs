@@ -361,7 +361,7 @@ impl Spec {
             let problem = "needs trained probes, not results from files: remove it".into();
             return refuse.because("also", problem);
         }
-        // The run checks that several paths are either folders, one per system, or the same number of files on each side.
+        // Several paths must be folders, one per system, or as many files as the other side has. The run checks that when it begins.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
                 let problem = format!("is empty, but `{other}.results` is not: give results for both sides");

@@ -20,7 +20,7 @@ pub struct Prediction {
     pub top: Vec<Guess>,
     /// The most probable token of each slot.
     pub ids: Vec<u32>,
-    /// Text of all tokens together.
+    /// The tokens in `ids`, decoded as one string.
     pub said: String,
     /// Probability of the expected answer, excluding other answers that fit.
     pub answer_probability: Option<f64>,

@@ -260,7 +260,7 @@ impl<'a> Case<'a> {
                     table.close("sentence embeddings", "", &pooled.data, &want.data, HIDDEN);
                 }
                 None => {
-                    let why = "the folder does not specify a pooling (1_Pooling/config.json)";
+                    let why = "the folder does not specify a pooling mode (1_Pooling/config.json is missing)";
                     table.add("sentence embeddings", why, 0, f64::INFINITY, HIDDEN);
                 }
             }

@@ -76,7 +76,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         layers: f.num_layers,
         head_dim: hidden,
         embedding: Embedding::plain(f.embedding_dim),
-        // Set from the number of words; see `words`.
+        // The vocabulary size of 1 is a placeholder; `words` replaces it once the word vectors are loaded.
         ..Arch::table(1, f.embedding_dim)
     })
 }

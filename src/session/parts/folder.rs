@@ -210,7 +210,7 @@ impl Folder {
         let path = dir.join(LIST);
         if !path.is_file() {
             let problem =
-                format!("is not the folder of a grid: it has no {LIST}. `probity run SPEC --out DIR` makes one.");
+                format!("is not a grid folder: it has no {LIST}; create one with `probity run SPEC --out DIR`");
             return Err(PartError::NoFolder { path: dir.to_owned(), problem });
         }
         let head = Lines::open(&path)?.next::<Head>()?;

@@ -274,7 +274,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
         assert!(message.contains(word) && message.contains("grid.jsonl"), "{word}: {message}");
     }
     let empty = tempfile::tempdir().unwrap();
-    assert!(Folder::open(empty.path()).unwrap_err().to_string().contains("not the folder of a grid"));
+    assert!(Folder::open(empty.path()).unwrap_err().to_string().contains("not a grid folder"));
     std::fs::write(empty.path().join("findings.jsonl"), "").unwrap();
     let message = Folder::join(empty.path(), &bench.cells, &[1; 3]).unwrap_err().to_string();
     assert!(message.contains("plain run"), "{message}");

@@ -8,7 +8,7 @@ use probity::stats::rng::{stream, unit};
 use probity::stats::special::normal_quantile;
 
 const LEVEL: f64 = 0.95;
-/// Number of originals or sentences whose mean approximates the true value.
+/// Number of originals or sentences whose mean serves as the true value.
 const MANY: usize = 200_000;
 
 pub(crate) fn saliency() {

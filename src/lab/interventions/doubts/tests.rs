@@ -58,7 +58,7 @@ fn an_oracle_is_doubted_for_what_it_does_not_read_and_for_its_calibration() {
         "{:?}",
         of(&results)
     );
-    // Regression: the doubt about the oracle, which judges everything, used to follow two others, where no screen shows it.
+    // Regression: the doubt about the oracle, which affects every score, used to come third, but screens show only the first two.
     assert!(place(&of(&results), "is poorly calibrated").is_some_and(|at| at < 2), "{:?}", of(&results));
     // Regression: the doubt used to recommend an oracle that was worse.
     let mut worse = results.clone();

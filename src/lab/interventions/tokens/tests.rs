@@ -96,7 +96,7 @@ fn caps_are_kept_and_counted() {
     assert_eq!(rows_of(500, (Position::Every, None), &task).1.stimuli.list.len(), 500, "at least one of each text");
 }
 
-/// Tokens of a text that are changed and read together give the same states as each of them alone.
+/// Editing and reading several tokens of a text in one batch gives the same states as editing each token by itself.
 #[test]
 fn rows_of_a_text_are_read_together_as_alone() {
     use Position::{Every, Mask, Mean};

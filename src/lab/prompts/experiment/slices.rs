@@ -122,7 +122,8 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
 /// Results of timing a slice of pseudo-log-likelihood.
 pub(crate) struct Races {
     pub passes: usize,
-    /// For each query, the share of tokens for which words stayed in contention, from 0 (minimum) to 1 (all).
+    /// For each query, how long words stayed in contention: 0 if each was eliminated as early as possible, 1 if all their tokens had to be
+    /// scored.
     each: Vec<f64>,
 }
 

@@ -1,4 +1,5 @@
-//! Division of cells among machines into shares of equal work, as a pure function of counted work and number of shares.
+//! Divides the cells of a grid among machines into shares of roughly equal work. The result depends only on the work of each cell and the
+//! number of shares.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

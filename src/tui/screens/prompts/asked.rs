@@ -34,7 +34,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let title = if label.is_empty() { id.to_owned() } else { format!("{id}: {label}") };
     let room = usize::from(area.width.saturating_sub(6));
     let (n, names) = found.map_or((0, 0), |r| (r.kept, r.mentions));
-    let names = if names > 1 { format!(" under up to {names} names") } else { String::new() };
+    let names = if names > 1 { format!(" with up to {names} names each") } else { String::new() };
     let measure = view(state).measure;
     let k = results(state).scores.first().map(|s| s.value.k);
     let titled = |title: &str| format!("{}{}, n {n}{names}, {title}", measure.name(k), rule(state));

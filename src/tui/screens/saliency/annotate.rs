@@ -439,10 +439,10 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         scored("compactness", f.compactness),
     ]);
     if let Some(alpha) = &compared.alphas.marks {
-        lines.push((Role::Text, format!("Krippendorff's alpha of marked words: {}", span(alpha))));
+        lines.push((Role::Text, format!("Krippendorff's alpha for marked words: {}", span(alpha))));
     }
     if let Some(alpha) = &compared.alphas.confidence {
-        lines.push((Role::Text, format!("Krippendorff's alpha of confidence in the masks: {}", span(alpha))));
+        lines.push((Role::Text, format!("Krippendorff's alpha for confidence in the masks: {}", span(alpha))));
     }
     lines.extend(compared.masks.iter().map(|masks| (Role::Text, masks.clone())));
     if let (passed, scored @ 1..) = compared.passed {

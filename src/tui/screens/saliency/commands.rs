@@ -60,7 +60,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["l"], None, marking => annotate::align;
     "sufficiency", "score sufficiency", "While marking: cycles the sufficiency score (1 to 3), which says whether the rationale is enough for the answer.",
         ["u"], None, marking => annotate::sufficiency;
-    "compactness", "score compactness", "While marking: cycles the compactness score (1 to 4), which says whether the rationale contains nothing else.",
+    "compactness", "score compactness", "While marking: cycles the compactness score (1 to 4), which rates whether the rationale contains only words needed for the answer.",
         ["o"], None, marking => annotate::compactness;
     "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4) that the answer for the mask is the only one.",
         ["f"], None, marking => annotate::confidence;
