@@ -207,7 +207,7 @@ fn merge_masks(
         return output::json(out, &answer);
     }
     let mut lines = vec![masks::outcome(&all, round)];
-    lines.push(format!("Krippendorff's alpha of confidence (ordinal): {}", interval(found.confidence)));
+    lines.push(format!("Krippendorff's alpha for confidence (ordinal): {}", interval(found.confidence)));
     lines.extend(left_out(&found));
     let row = |m: &RatedMask<'_>| {
         let ratings: Vec<String> = m.confidence.iter().map(u8::to_string).collect();
