@@ -318,7 +318,7 @@ impl Screen for Prompts {
         match pane {
             RELATIONS => {
                 let spread = view(state).spread;
-                format!("{}: {}.", spread.heading(), spread.words(state))
+                format!("{}: {}.", spread.heading(results(state).models().len()), spread.words(state))
             }
             ASKED => {
                 "Prompts of the relation, with every model's share of right answers; enter shows the instances."

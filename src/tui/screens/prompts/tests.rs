@@ -343,11 +343,11 @@ fn other_data_is_set_up_and_said() {
 fn findings_about_all_models_are_no_model() {
     let state = finished();
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
-    assert_eq!(asked::initials("bert-mini"), "be-mi");
-    assert_eq!(asked::initials("/x/own/"), "own");
-    // Regression: two models were also called `be-mi` and `gp-mi` where there was room for their names.
+    // Regression: models used to be called `be-mi` and `gp-mi`.
     assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 20), ["bert-mini", "gpt2-mini"]);
-    assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["be-mi", "gp-mi"]);
+    assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["bert", "gpt2"]);
+    assert_eq!(asked::heads(&["bert-tiny", "bert-mini", "/x/roberta-mini/"], 20), ["bert-t", "bert-m", "robert"]);
+    assert_eq!(asked::heads(&["untrained:bert-mini", "bert-mini"], 12), ["untra", "bert"]);
 }
 
 /// Regression: a finished run used to announce its ranks as if they were still being computed.
