@@ -92,14 +92,14 @@ fn named(all: &[(&str, Estimate)], format: impl Fn(Estimate) -> String) -> Strin
     shown.join(", ") + &more
 }
 
-/// Number of relations and facts tested: `4 relations with 12 facts each`, or `50 facts of 4 relations` if the numbers of facts differ.
+/// Number of relations and facts tested: `4 relations × 12 facts`, or `50 facts of 4 relations` if the numbers of facts differ.
 fn counted(results: &Results) -> String {
     let complete = results.relations.iter().filter(|r| r.is_final);
     let kept: Vec<usize> = complete.map(|r| r.value.kept).filter(|n| *n > 0).collect();
     match kept.as_slice() {
         [one] => format!("{} facts of 1 relation", grouped(*one)),
         [first, rest @ ..] if rest.iter().all(|n| n == first) => {
-            format!("{} relations with {} facts each", kept.len(), grouped(*first))
+            format!("{} relations × {} facts", kept.len(), grouped(*first))
         }
         all => format!("{} facts of {} relations", grouped(all.iter().sum()), all.len()),
     }
@@ -123,10 +123,10 @@ fn decides(results: &Results, part: &str) -> Option<String> {
     let held = held.map_or(String::new(), |e| format!(", or {} if both prompts are chosen on other facts", amount(e)));
     let of = match others {
         [] => String::new(),
-        _ => format!("; the gaps of the other models: {}", named(others, amount)),
+        _ => format!("; gap of {}", named(others, amount)),
     };
     Some(format!(
-        "The prompt {}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {} points{held}{of} (means over {}{part}).",
+        "The prompt {}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {} points{held}{of} ({}{part}).",
         if gap.lo > 0.0 { "matters" } else { "may matter" },
         last_part(first),
         within(best),
@@ -274,7 +274,7 @@ mod tests {
         for text in [about(&said.says, "under the worst"), about(&said.says, "Same answer")] {
             assert!(["a ", "b ", "c "].iter().all(|model| text.contains(model)), "{text}");
         }
-        assert!(said.says[0].contains("(means over 40 facts of 1 relation)"), "{said:?}");
+        assert!(said.says[0].contains("(40 facts of 1 relation)"), "{said:?}");
         assert!(about(&said.doubts, "variance").contains("the first two models in the settings"), "{said:?}");
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn facts_are_counted_by_relation_if_all_have_as_many() {
         let mut results = crate::testing::results();
         results.relations.push(results.relations[0].clone());
-        assert_eq!(counted(&results), "2 relations with 40 facts each");
+        assert_eq!(counted(&results), "2 relations × 40 facts");
         results.relations[1].value.kept = 30;
         assert_eq!(counted(&results), "70 facts of 2 relations");
         results.relations[1].value.kept = 0;
