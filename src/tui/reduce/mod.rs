@@ -19,7 +19,7 @@ use super::commands::{COMMANDS, Context, Entry, command_of, number_of};
 use super::key::Key;
 use super::panes::table;
 use super::popups::{self, Held, Kept};
-use super::screens::{SCREENS, screen};
+use super::screens::{SCREENS, prompts, screen};
 use super::state::{Pending, Popup, Recording, State};
 use base::Problem;
 use base::text::printable;
@@ -44,7 +44,7 @@ pub(crate) fn is_shown(action: &Action) -> bool {
         Action::Tick
             | Action::Resize(..)
             | Action::Down(_)
-            | Action::Forecast(_)
+            | Action::Forecast(..)
             | Action::Exported(_)
             | Action::Named(_)
             | Action::Copied(_)
@@ -66,7 +66,12 @@ pub(crate) fn derive(state: &mut State) {
 pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::Start => return job::start(state),
-        Action::Key(key) => return on_key(state, key),
+        Action::Key(key) => {
+            let mut effects = on_key(state, key);
+            effects.extend(job::forecast(state));
+            effects.extend(prompts::read_relations(state));
+            return effects;
+        }
         Action::Command(name) => return number_of(name).map_or(Vec::new(), |i| perform(state, COMMANDS[i])),
         Action::Paste(text) => return typing::insert(state, &text),
         Action::Mouse(event) => return mouse::on_mouse(state, event),
@@ -81,11 +86,11 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             state.fail(Problem { what, r#where: "engine".into(), hint });
         }
         Action::Played(step) => replay::on_step(state, &step),
-        Action::Forecast(seconds) => {
-            if let Some(example) = &mut state.example {
-                example.takes = seconds;
-            }
+        Action::Forecast(spec, seconds) => {
+            let known = state.view.forecasts.iter_mut().find(|(of, _)| *of == *spec);
+            known.into_iter().for_each(|(_, known)| *known = seconds);
         }
+        Action::Relations(paths, found) => prompts::on_relations(state, paths, found),
         Action::Exported(Ok(done)) => exported(state, done),
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
@@ -251,6 +256,12 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
             )
         }
         () if command.name.starts_with("sort") => table::unsorted(state),
+        () if command.name == "later-run" && runs::shown(state).is_some() => {
+            "this is the latest run of this lab".into()
+        }
+        () if command.name == "earlier-run" && runs::shown(state).is_some() => {
+            "this is the first run of this lab".into()
+        }
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has only one run in the recording".into()
         }

@@ -15,6 +15,7 @@ mod setup;
 mod tests;
 mod weights;
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use ratatui::Frame;
@@ -22,6 +23,7 @@ use ratatui::layout::Rect;
 
 pub use self::drawn::Drawn;
 use self::measures::{Measure, Spread};
+pub(crate) use self::setup::{on_relations, read_relations, relations_in};
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::panes::listing::Listing;
@@ -37,6 +39,7 @@ use labs::prompts::Spec;
 use labs::prompts::causal::Bias;
 use labs::prompts::question::Question as Asked;
 use labs::prompts::results::Results;
+use labs::setting::KnownRelation;
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("prompts");
@@ -83,6 +86,8 @@ pub struct View {
     pub spread: Spread,
     /// True to draw the paper's published numbers behind the figure.
     pub published: bool,
+    /// The files whose relations were last read, and their relations.
+    pub(crate) in_files: (Vec<PathBuf>, Vec<KnownRelation>),
     /// Current figure; `None` before there is anything to draw.
     pub figure: Option<Figure>,
 }
@@ -100,6 +105,7 @@ impl View {
             measure: Measure::default(),
             spread: Spread::default(),
             published: false,
+            in_files: Default::default(),
             figure: None,
         }
     }

@@ -430,3 +430,23 @@ fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
         [("capital", "capital of a country")]
     );
 }
+
+/// Regression: relations of the user's own files used to be offered only after a first run.
+#[test]
+fn relations_of_own_files_are_offered_before_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = r#"{"relation": "moons", "subject": "Io", "object": "jupiter"}"#;
+    let template = r#"{"relation": "moons", "template": "[X] is a moon of [Y] .", "type": "N-1"}"#;
+    for (name, row) in [("facts.jsonl", facts), ("relations.jsonl", template)] {
+        std::fs::write(folder.path().join(name), format!("{row}\n")).unwrap();
+    }
+    let mut state = State::new(Start::new());
+    state.show(ID);
+    own::take_files(&mut state, folder.path().to_str().unwrap()).unwrap();
+    let Some(Effect::ReadRelations(paths)) = read_relations(&mut state) else { panic!("files are not read") };
+    assert_eq!(read_relations(&mut state), None, "once is enough");
+    let found = relations_in(&paths);
+    on_relations(&mut state, paths, found);
+    let known = frame_setup::known(&state).relations;
+    assert!(known.iter().any(|r| r.id == "moons"), "{known:?}");
+}
