@@ -36,7 +36,7 @@ pub enum Action {
     /// Estimated duration of an experiment in seconds, if known.
     Forecast(Box<Spec>, Option<f64>),
     /// Relations in the user's files of facts and prompts; none if the files cannot be read.
-    Relations(Vec<PathBuf>, Vec<KnownRelation>),
+    Relations(ScreenId, Vec<PathBuf>, Vec<KnownRelation>),
     Exported(Result<Exported, Problem>),
     Saved(Result<Saved, Problem>),
     /// Files that a screen requested were read or could not be read.
@@ -107,7 +107,7 @@ pub enum Effect {
     Send(Command),
     Forecast(Box<Spec>),
     /// Read the relations in the user's files of facts and prompts.
-    ReadRelations(Vec<PathBuf>),
+    ReadRelations(ScreenId, Vec<PathBuf>),
     Export(Box<Export>, Existing),
     Save(Box<Document>, Existing),
     Load(ScreenId, Vec<PathBuf>),

@@ -347,10 +347,10 @@ impl App {
                     Done::of(Action::Forecast(spec, seconds))
                 });
             }
-            Effect::ReadRelations(paths) => {
+            Effect::ReadRelations(of, paths) => {
                 self.spawn(move || {
-                    let found = super::screens::prompts::relations_in(&paths);
-                    Done::of(Action::Relations(paths, found))
+                    let found = screen(of).relations_in(&paths);
+                    Done::of(Action::Relations(of, paths, found))
                 });
             }
             Effect::Export(export, existing) => {

@@ -111,15 +111,15 @@ fn partners_methods_and_models_go_round() {
     assert!(h.screen().contains("partner 2 of 2"));
     h.keys("n N");
     assert!(h.screen().contains("partner 2 of 2"), "{}", h.screen());
-    assert!(h.screen().contains("bert-mini ATT"));
+    assert!(h.screen().contains("bert-mini, attention"));
     h.keys("m v");
-    assert!(h.screen().contains("roberta-mini IG"), "{}", h.screen());
+    assert!(h.screen().contains("roberta-mini, integrated gradients"), "{}", h.screen());
     h.keys("t s");
     assert!(h.screen().contains("roberta-mini IG | roberta-mini ATT"), "{}", h.screen());
     h.keys("t s");
     assert!(h.screen().contains("roberta-mini IG | bert-mini IG"), "{}", h.screen());
     h.keys("t s m v");
-    assert!(h.screen().contains(": bert-mini ATT ┘"), "{}", h.screen());
+    assert!(h.screen().contains(": bert-mini, attention ┘"), "{}", h.screen());
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::commands::{COMMANDS, Context, Entry, command_of, number_of};
 use super::key::Key;
 use super::panes::table;
 use super::popups::{self, Held, Kept};
-use super::screens::{SCREENS, prompts, screen};
+use super::screens::{SCREENS, screen};
 use super::state::{Pending, Popup, Recording, State};
 use base::Problem;
 use base::text::printable;
@@ -67,9 +67,12 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::Start => return job::start(state),
         Action::Key(key) => {
+            let before = state.view.screen;
             let mut effects = on_key(state, key);
-            effects.extend(job::forecast(state));
-            effects.extend(prompts::read_relations(state));
+            if state.view.screen != before {
+                effects.extend(job::forecast(state));
+            }
+            effects.extend(screen(state.view.screen).read_relations(state));
             return effects;
         }
         Action::Command(name) => return number_of(name).map_or(Vec::new(), |i| perform(state, COMMANDS[i])),
@@ -90,7 +93,7 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             let known = state.view.forecasts.iter_mut().find(|(of, _)| *of == *spec);
             known.into_iter().for_each(|(_, known)| *known = seconds);
         }
-        Action::Relations(paths, found) => prompts::on_relations(state, paths, found),
+        Action::Relations(of, paths, found) => screen(of).on_relations(state, &paths, found),
         Action::Exported(Ok(done)) => exported(state, done),
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),

@@ -23,7 +23,6 @@ use ratatui::layout::Rect;
 
 pub use self::drawn::Drawn;
 use self::measures::{Measure, Spread};
-pub(crate) use self::setup::{on_relations, read_relations, relations_in};
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::panes::listing::Listing;
@@ -337,6 +336,18 @@ impl Screen for Prompts {
             }
             pane => Drawn::of(pane).map_or("", Drawn::about).into(),
         }
+    }
+
+    fn read_relations(&self, state: &mut State) -> Option<Effect> {
+        setup::read_relations(state)
+    }
+
+    fn relations_in(&self, paths: &[PathBuf]) -> Vec<KnownRelation> {
+        setup::relations_in(paths)
+    }
+
+    fn on_relations(&self, state: &mut State, paths: &[PathBuf], found: Vec<KnownRelation>) {
+        setup::on_relations(state, paths, found);
     }
 
     fn table(&self, state: &State, pane: Pane) -> Option<Rc<Table>> {

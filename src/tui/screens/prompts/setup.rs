@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{own, ran, view, view_mut};
+use super::{ID, own, ran, view, view_mut};
 use crate::action::Effect;
 use crate::setup::Plain;
 use crate::state::State;
@@ -45,10 +45,10 @@ pub(crate) fn read_relations(state: &mut State) -> Option<Effect> {
         return None;
     }
     view_mut(state).in_files = (paths.clone(), Vec::new());
-    Some(Effect::ReadRelations(paths))
+    Some(Effect::ReadRelations(ID, paths))
 }
 
-pub(crate) fn on_relations(state: &mut State, paths: Vec<PathBuf>, found: Vec<KnownRelation>) {
+pub(crate) fn on_relations(state: &mut State, paths: &[PathBuf], found: Vec<KnownRelation>) {
     let known = &mut view_mut(state).in_files;
     if known.0 == paths {
         known.1 = found;

@@ -443,10 +443,10 @@ fn relations_of_own_files_are_offered_before_a_run() {
     let mut state = State::new(Start::new());
     state.show(ID);
     own::take_files(&mut state, folder.path().to_str().unwrap()).unwrap();
-    let Some(Effect::ReadRelations(paths)) = read_relations(&mut state) else { panic!("files are not read") };
-    assert_eq!(read_relations(&mut state), None, "once is enough");
-    let found = relations_in(&paths);
-    on_relations(&mut state, paths, found);
+    let Some(Effect::ReadRelations(_, paths)) = SCREEN.read_relations(&mut state) else { panic!("files are not read") };
+    assert_eq!(SCREEN.read_relations(&mut state), None, "once is enough");
+    let found = SCREEN.relations_in(&paths);
+    SCREEN.on_relations(&mut state, &paths, found);
     let known = frame_setup::known(&state).relations;
     assert!(known.iter().any(|r| r.id == "moons"), "{known:?}");
 }

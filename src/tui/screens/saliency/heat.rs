@@ -215,11 +215,13 @@ pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
 
 fn title(state: &State) -> String {
     let view = view(state);
-    let who = choices(state)
-        .iter()
-        .map(|c| format!("{}, {}", last_part(&c.model), named(&c.method).map_or(c.method.as_str(), |m| m.title())))
-        .collect::<Vec<_>>()
-        .join(" | ");
+    let all = choices(state);
+    let method = |c: &Choice| match named(&c.method) {
+        Some(method) if all.len() > 1 => format!(" {}", method.short()),
+        method => format!(", {}", method.map_or(c.method.as_str(), |m| m.title())),
+    };
+    let who: Vec<String> = all.iter().map(|c| format!("{}{}", last_part(&c.model), method(c))).collect();
+    let who = who.join(" | ");
     let what = match shown(state) {
         Some(Shown::Own(own)) => {
             let waits = run_asked(state) > own.ticket;
