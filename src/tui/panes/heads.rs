@@ -27,12 +27,12 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "mean held out",
         "",
-        "Relations: the gap with both prompts chosen on other facts, in points, mean over the models.",
+        "Relations: the gap with best and worst wording chosen on other facts, in points, mean over the models.",
     ),
     head(
         "mean chance",
         "",
-        "Relations: the gap that equally good prompts would show by chance, in points, mean over the models.",
+        "Relations: the gap that equally good wordings would show by chance, in points, mean over the models.",
     ),
     head("mean std", "", "Relations: standard deviation of P@1 across prompt texts, in points, mean over the models."),
     head(
