@@ -139,7 +139,7 @@ fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
     assert!(said(&Harness::started(120, 40)).contains("No answer yet"));
     let mut h = Harness::started(120, 40);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.4 });
-    assert!(said(&h).contains("Cancelled before there was an answer; r runs it again."));
+    assert!(said(&h).contains("Cancelled before the first result; r runs it again."));
     let mut h = Harness::started(120, 40);
     let outcome = Outcome::Failed(failure());
     h.event(Event::Finished { job: 1, generation: 1, outcome, seconds: 0.4 });

@@ -8,6 +8,7 @@ use base::Problem;
 use engine::Down;
 use engine::message::{Command, Event, Notice};
 use figure::{Figure, Format};
+use labs::setting::KnownRelation;
 use labs::{LabId, Spec};
 use session::format::Entry;
 use session::parts::watch::View;
@@ -32,8 +33,10 @@ pub enum Action {
     Down(Option<Down>),
     EngineGone,
     Played(Step),
-    /// Estimated duration in seconds of the first start's experiment, if known.
-    Forecast(Option<f64>),
+    /// Estimated duration of an experiment in seconds, if known.
+    Forecast(Box<Spec>, Option<f64>),
+    /// Relations in the user's files of facts and prompts; none if the files cannot be read.
+    Relations(ScreenId, Vec<PathBuf>, Vec<KnownRelation>),
     Exported(Result<Exported, Problem>),
     Saved(Result<Saved, Problem>),
     /// Files that a screen requested were read or could not be read.
@@ -103,6 +106,8 @@ pub enum Effect {
     /// Send a command to the engine; the board has already processed it.
     Send(Command),
     Forecast(Box<Spec>),
+    /// Read the relations in the user's files of facts and prompts.
+    ReadRelations(ScreenId, Vec<PathBuf>),
     Export(Box<Export>, Existing),
     Save(Box<Document>, Existing),
     Load(ScreenId, Vec<PathBuf>),

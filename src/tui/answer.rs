@@ -14,6 +14,7 @@ use super::theme::Role;
 use base::numbers::about;
 use base::text::{fit, pad, printable, shortened, width, wrapped};
 use engine::message::Outcome;
+use figure::capital;
 use labs::Answer;
 
 /// Maximum number of answer lines on a large screen, and how many of them can be doubts.
@@ -57,7 +58,7 @@ fn shown(state: &State) -> Vec<(Role, String)> {
     let mut all: Vec<(Role, String)> = answer.says.iter().map(|text| (Role::Text, text.clone())).collect();
     match all.first_mut() {
         // On a large screen, the title names the run.
-        Some((_, first)) if small => *first = marked(first, whose(state), &other_run(state).unwrap_or_default()),
+        Some((_, first)) if small || whose(state) == Whose::SoFar => *first = marked(state, first),
         Some(_) => {}
         None => all.push(nothing(state)),
     }
@@ -165,9 +166,17 @@ fn differences(state: &State) -> Option<String> {
     (!apart.is_empty()).then(|| shortened(&apart.join(", "), APART))
 }
 
-/// Adds a label for the answered run to a sentence that has none; `apart` lists how the run differs from the settings.
-fn marked(text: &str, whose: Whose, apart: &str) -> String {
-    match whose {
+/// Says when the shown run was cancelled: `cancelled at 40 %`.
+fn cancelled(state: &State) -> String {
+    let run = state.screen().setup().and_then(|setup| state.shown_run(setup.lab()));
+    let at = run.and_then(|run| run.job.progress.as_ref()).map(|progress| (100.0 * progress.overall).floor());
+    at.map_or("cancelled".into(), |share| format!("cancelled at {share:.0} %"))
+}
+
+/// Adds a label for the answered run to a sentence that has none, with how the run differs from the settings.
+fn marked(state: &State, text: &str) -> String {
+    let apart = other_run(state).unwrap_or_default();
+    match whose(state) {
         Whose::SoFar if text.contains("so far") => text.to_owned(),
         Whose::SoFar => match text.split_once(": ") {
             Some((head, rest)) if !head.contains(' ') => format!("{head} so far: {rest}"),
@@ -175,7 +184,7 @@ fn marked(text: &str, whose: Whose, apart: &str) -> String {
         },
         Whose::SoFarBefore if apart.is_empty() => format!("Run in progress: {text}"),
         Whose::SoFarBefore => format!("Run in progress ({apart}): {text}"),
-        Whose::OfPart => format!("Stopped early: {text}"),
+        Whose::OfPart => format!("{}: {text}", capital(&cancelled(state))),
         Whose::OfFailed => format!("Before it failed: {text}"),
         Whose::Before if apart.is_empty() => format!("Previous run: {text}"),
         Whose::Before => format!("Previous run ({apart}): {text}"),
@@ -212,11 +221,11 @@ fn nothing(state: &State) -> (Role, String) {
             }
             false => {
                 let (run, example) = (key("run"), key("example"));
-                let settings = setup::in_words(state);
-                (
-                    Role::Dim,
-                    format!("Not run yet. {run} runs it: {settings}. {example} shows a recorded example of this lab."),
-                )
+                let (takes, settings) = (takes(state), setup::in_words(state));
+                let text = format!(
+                    "Not run yet. {run} runs it{takes}: {settings}. {example} shows a recorded example of this lab."
+                );
+                (Role::Dim, text)
             }
         };
     };
@@ -228,7 +237,8 @@ fn nothing(state: &State) -> (Role, String) {
             (Role::Error, printable(&text).into_owned())
         }
         Some(Outcome::Cancelled) => {
-            (Role::Dim, format!("Cancelled before there was an answer; {} runs it again.", key("run")))
+            let text = format!("{} before the first result; {} runs it again.", cancelled(state), key("run"));
+            (Role::Dim, capital(&text))
         }
         Some(Outcome::Done) => (Role::Dim, "The run is done but has no answer; the lists show why.".into()),
         None => {
@@ -237,6 +247,13 @@ fn nothing(state: &State) -> (Role, String) {
             (Role::Dim, format!("No answer yet{left}."))
         }
     }
+}
+
+/// Estimated duration of the current settings' run, in brackets; empty if unknown.
+fn takes(state: &State) -> String {
+    let spec = state.setup().map(|setup| setup.spec(state));
+    let known = state.view.forecasts.iter().find(|(of, _)| Some(of) == spec.as_ref());
+    known.and_then(|(_, seconds)| *seconds).map_or(String::new(), |t| format!(" ({})", about(t)))
 }
 
 /// The question in one row (two on a narrow screen), and the text to its right: the effects of `r` and `e`, or a note that the settings
@@ -300,9 +317,8 @@ fn example_of(state: &State) -> String {
             format!("Example{of}, recorded on {day}: your own run replaces it{left}")
         }
         None => {
-            let same = |_: &f64| state.setup().is_some_and(|setup| setup.spec(state) == example.run.job.spec);
-            let takes = example.takes.filter(same).map_or(String::new(), |t| format!(" ({})", about(t)));
-            format!("Example{of}, recorded on {day}: {} starts your own run{takes}", state.keymap.short_label("run"))
+            let (run, takes) = (state.keymap.short_label("run"), takes(state));
+            format!("Example{of}, recorded on {day}: {run} starts your own run{takes}")
         }
     }
 }
@@ -310,10 +326,11 @@ fn example_of(state: &State) -> String {
 /// Title of the answer, with its run: `Answer so far: run 2 of 2`.
 pub(crate) fn heading(state: &State) -> String {
     let example = example_of(state);
+    let part = format!("Partial answer, {}", cancelled(state));
     let what = match whose(state) {
         Whose::SoFar => "Answer so far",
         Whose::SoFarBefore => "Answer so far from the current run",
-        Whose::OfPart => "Partial answer from a run that was stopped",
+        Whose::OfPart => &part,
         Whose::OfFailed if answer(state).says.is_empty() => "The run failed",
         Whose::OfFailed => "Partial answer from a run that failed",
         Whose::Before => "Answer from the previous run",

@@ -28,8 +28,6 @@ pub(crate) struct Example {
     pub(crate) run: Run,
     /// Date of the recording, such as `2026-11-27`.
     pub(crate) day: String,
-    /// Estimated seconds for the same experiment on this machine, once known.
-    pub(crate) takes: Option<f64>,
 }
 
 fn setup_of(lab: LabId) -> Option<&'static dyn Setup> {
@@ -64,7 +62,7 @@ pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     let mut board = Board::default();
     session.until(f64::INFINITY).entries.for_each(|entry| entry.fold(&mut board));
     let day = session.header.created.chars().take(10).collect();
-    board.runs.pop().map(|run| Example { run, day, takes: None })
+    board.runs.pop().map(|run| Example { run, day })
 }
 
 /// True if the screen shows a lab, so that the lab's example can be shown or closed.

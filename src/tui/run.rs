@@ -342,7 +342,16 @@ impl App {
             Effect::Send(_) => {}
             Effect::Forecast(spec) => {
                 let forecast = self.outside.forecast.clone();
-                self.spawn(move || Done::of(Action::Forecast(forecast(&spec))));
+                self.spawn(move || {
+                    let seconds = forecast(&spec);
+                    Done::of(Action::Forecast(spec, seconds))
+                });
+            }
+            Effect::ReadRelations(of, paths) => {
+                self.spawn(move || {
+                    let found = screen(of).relations_in(&paths);
+                    Done::of(Action::Relations(of, paths, found))
+                });
             }
             Effect::Export(export, existing) => {
                 let write = self.outside.export.clone();

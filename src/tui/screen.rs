@@ -3,7 +3,7 @@
 //! The frame draws title, tabs, progress line and footer, and dispatches keys. The current screen draws everything in between. A screen
 //! keeps its state in its field of [`super::screens::Views`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ratatui::Frame;
@@ -18,6 +18,7 @@ use super::state::State;
 use engine::message::{Command, Event, Progress};
 use figure::Figure;
 use labs::Answer;
+use labs::setting::KnownRelation;
 
 /// Identifier of a screen, also its name in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -189,6 +190,19 @@ pub trait Screen: Sync {
     fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
         Vec::new()
     }
+
+    /// Requests the relations in the files of the settings if they are not known yet.
+    fn read_relations(&self, _state: &mut State) -> Option<Effect> {
+        None
+    }
+
+    /// Reads the relations in files, on another thread.
+    fn relations_in(&self, _paths: &[PathBuf]) -> Vec<KnownRelation> {
+        Vec::new()
+    }
+
+    /// Receives the relations requested with [`Effect::ReadRelations`].
+    fn on_relations(&self, _state: &mut State, _paths: &[PathBuf], _found: Vec<KnownRelation>) {}
 
     /// Description of unsaved work, if there is any; the program then asks before it quits.
     fn unsaved(&self, _state: &State) -> Option<String> {

@@ -30,7 +30,7 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
 /// Regression: the answer of a run replaced after two of six methods used to be "Best: AlterRep", as if the run had finished.
 #[test]
 fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
-    for (columns, rows, said) in [(120, 40, "Partial answer from"), (80, 24, "Stopped early: Undecided: ")] {
+    for (columns, rows, said) in [(120, 40, "Partial answer, cancelled"), (80, 24, ": Undecided: ")] {
         let mut h = Harness::finished(columns, rows);
         assert!(!h.screen().contains(said), "{}", h.screen());
         h.keys("r r");
@@ -38,7 +38,32 @@ fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
         h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Cancelled, seconds: 3.0 });
         h.keys("{ }");
         assert!(h.screen().contains(said), "{}", h.screen());
+        // Regression: stopped runs used to be counted like finished ones.
+        assert!(h.screen().contains("run 2 of 2, 1 stopped"), "{}", h.screen());
     }
+}
+
+/// Regression: the key for a later run used to be "not available here", and the comparison offered only the example, without a reason.
+#[test]
+fn the_only_run_is_the_latest_and_has_no_other_to_compare_with() {
+    let mut h = Harness::finished(120, 40);
+    for (key, said) in [("}", "this is the latest run of this lab"), ("{", "this is the first run of this lab")] {
+        h.keys(key);
+        assert!(h.screen().contains(said), "{}", h.screen());
+    }
+    h.keys("D");
+    assert!(h.screen().contains("No other finished run in this lab"), "{}", h.screen());
+}
+
+/// Regression: the whole answer used to stand below the lab's general question instead of that of the run.
+#[test]
+fn the_whole_answer_is_headed_by_the_question_of_its_run() {
+    let mut h = Harness::finished(120, 40);
+    let run = h.state.board.run_of(lab::LabId::Interventions).unwrap().job.spec.clone();
+    h.keys("A");
+    let asked = lab::by_id(lab::LabId::Interventions).asks(&run);
+    let begins: String = asked.chars().take(40).collect();
+    assert!(h.screen().contains(&begins), "{begins}: {}", h.screen());
 }
 
 /// Regression: after a switch to the other oracle, the answer of the first oracle used to stay, and the strength changed without notice.

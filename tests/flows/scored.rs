@@ -89,16 +89,16 @@ fn an_edited_sentence_stands_below_what_it_was_and_is_left_by_a_key() {
 fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
     let mut h = has_scored(120, 40);
     h.keys("t d");
-    assert!(h.screen().contains("Sentences, 3 in all: grammar (1)"), "{}", h.screen());
+    assert!(h.screen().contains("Originals, 3 in all: grammar (1)"), "{}", h.screen());
     h.keys("t d t d t d t p t p");
     let screen = h.screen();
-    assert!(screen.contains("Sentences, 3 in all: import (1)") && screen.contains("意大利"), "{screen}");
+    assert!(screen.contains("Originals, 3 in all: important (1)") && screen.contains("意大利"), "{screen}");
     h.keys("t p");
-    assert!(line(&h.screen(), "trans ").contains("table"), "only that partner is shown");
+    assert!(line(&h.screen(), "transformed ").contains("table"), "only that partner is shown");
     h.keys("t p t c");
-    assert!(h.screen().contains("Sentences, 3 in all: right (3)"), "{}", h.screen());
+    assert!(h.screen().contains("Originals, 3 in all: right (3)"), "{}", h.screen());
     h.keys("v t c");
-    assert!(h.screen().contains("Sentences, 3 in all: wrong (2)"), "{}", h.screen());
+    assert!(h.screen().contains("Originals, 3 in all: wrong (2)"), "{}", h.screen());
     h.keys("t d");
     assert!(h.screen().contains("No sentence matches"), "{}", h.screen());
 }
@@ -106,20 +106,20 @@ fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
 #[test]
 fn partners_methods_and_models_go_round() {
     let mut h = has_scored(120, 40);
-    assert!(h.screen().contains("partner 1/2"));
+    assert!(h.screen().contains("partner 1 of 2"));
     h.keys("n");
-    assert!(h.screen().contains("partner 2/2"));
+    assert!(h.screen().contains("partner 2 of 2"));
     h.keys("n N");
-    assert!(h.screen().contains("partner 2/2"), "{}", h.screen());
-    assert!(h.screen().contains("bert-mini ATT"));
+    assert!(h.screen().contains("partner 2 of 2"), "{}", h.screen());
+    assert!(h.screen().contains("bert-mini, attention"));
     h.keys("m v");
-    assert!(h.screen().contains("roberta-mini IG"), "{}", h.screen());
+    assert!(h.screen().contains("roberta-mini, integrated gradients"), "{}", h.screen());
     h.keys("t s");
     assert!(h.screen().contains("roberta-mini IG | roberta-mini ATT"), "{}", h.screen());
     h.keys("t s");
     assert!(h.screen().contains("roberta-mini IG | bert-mini IG"), "{}", h.screen());
     h.keys("t s m v");
-    assert!(h.screen().contains(": bert-mini ATT ┘"), "{}", h.screen());
+    assert!(h.screen().contains(": bert-mini, attention ┘"), "{}", h.screen());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::tasks::{PooledFinding, TaskFinding, TaskVerdict, few_clusters};
 use base::numbers::score;
 use base::text::last_part;
 use corpus::probing::PROBING;
+use figure::capital;
 use figure::layers::grouped;
 use lab::compared::Number;
 use lab::interval::{is_few, level_title, two_values};
@@ -246,13 +247,14 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
         (true, _, false) => "Not shown: ahead by".to_owned(),
         (false, _, false) => format!("Not shown: {} is ahead by", in_words(&v.b)),
     };
+    // An interim comparison covers a part of the items.
+    let word = if c.is_final { word } else { word.replacen(':', " so far:", 1) };
     let level = level_title(c.level);
     let amount = match d.mean == 0.0 {
         true => format!("{word} [{lo}, {hi}]{unit} ({level} interval)"),
         false => format!("{word} {mean}{unit} [{lo}, {hi}] ({level} interval)"),
     };
     let seeds = if v.seeds > 1 { format!(" over {} seeds", v.seeds) } else { String::new() };
-    let so_far = if c.is_final { "" } else { " so far" };
     let p = p_value(v.deciding_p());
     let adjusted =
         if v.family > 1 && !v.planned { format!(" (adjusted for {} comparisons)", v.family) } else { String::new() };
@@ -261,32 +263,32 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     } else {
         String::new()
     };
-    format!("{amount} on {} {items}{so_far}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
+    format!("{amount} on {} {items}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
 }
 
 /// The number of items that would show the difference, and the smallest difference that the current items would show.
 fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Vec<String> {
     let Some(r) = results.needed().map(|r| &r.value) else { return Vec::new() };
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
+    let (have, target) = (grouped(c.n), often(r.target));
     let text = match r.n_test.mean.filter(|_| results.collapsed().is_none()) {
-        Some(_) => seen(&c.value, (&span(&r.n_test), items), &often(r.target), by, r.design),
+        Some(_) => {
+            let text = seen(&c.value, (&span(&r.n_test), items), &target, by, r.design);
+            format!("needed: {text}; this run has {have}")
+        }
         None => {
-            let text = seen(&c.value, (&grouped(c.n), items), &power_at_hand(results, r.power), by, r.design);
+            let text = seen(&c.value, (&have, items), &power_at_hand(results, r.power), by, r.design);
             if results.collapsed().is_some() { text } else { format!("{text}; {}", none_enough(&c.value)) }
         }
     };
     let smallest = r.mde.map(|mde| {
         let (amount, unit) = (c.value.amount(mde), c.value.unit());
         format!(
-            "{} {items} would show a difference of {}{unit} or more {} of the time (an estimate without an interval).",
-            grouped(c.n),
+            "The {have} {items} of this run would show a difference of {}{unit} or more {target} of the time (an estimate without an interval).",
             amount.trim_start_matches('+'),
-            often(r.target)
         )
     });
-    let mut chars = text.chars();
-    let first = chars.next().map_or(String::new(), |c| c.to_uppercase().to_string());
-    std::iter::once(format!("{first}{}.", chars.as_str())).chain(smallest).collect()
+    std::iter::once(format!("{}.", capital(&text))).chain(smallest).collect()
 }
 
 /// Accuracies of both sides, their difference and its power.

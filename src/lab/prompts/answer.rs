@@ -35,12 +35,13 @@ fn within(e: Estimate) -> String {
 
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let asked: usize = results.relations.iter().map(|r| r.value.kept).sum();
-    let done = results.relations.len();
+    let done = results.relations.iter().filter(|r| r.is_final).count();
     let all = results.data.as_ref().map_or(done, |d| d.value.relations.len());
     if results.summaries.is_empty() {
         return Answer::new(so_far(results, done, all), Vec::new());
     }
-    let says = [decides(results), averaged(results, asked, done), unstable(results), stability(results)];
+    let part = if done < all { format!(", {done} of {all} relations so far") } else { String::new() };
+    let says = [decides(results, &part), averaged(results), unstable(results), stability(results)];
     let mut doubts: Vec<String> =
         few(done, ENOUGH, "relations", "92.9 % of cases with 5 relations").into_iter().collect();
     doubts.extend(luck(results, spec));
@@ -59,7 +60,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 /// Progress of the run, and the largest gap between two prompts so far.
 fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     let widest = results.preferences.iter().max_by(|a, b| a.value.gap.mean.total_cmp(&b.value.gap.mean));
-    let Some(widest) = widest else { return Vec::new() };
+    let Some(widest) = widest else {
+        let scored = results.scores.iter().filter(|s| s.value.prompt_index.is_some()).count();
+        let text =
+            format!("No relation of {all} is complete; {} scores of single prompts are in the lists.", grouped(scored));
+        return if scored > 0 { vec![text] } else { Vec::new() };
+    };
     let v = &widest.value;
     vec![format!(
         "{done} of {all} relations tested. Largest gap so far, on {}: {} finds {} of the facts with its worst prompt and {} with its best (n {}).",
@@ -71,54 +77,64 @@ fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
     )]
 }
 
-/// The adjusted scores of the models, highest first.
-fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String> {
-    let adjusted = |s: &Tagged<PreferenceSummaryFinding>| s.value.mean_adjusted.map(|e| (s.model.clone(), e));
-    let mut all: Vec<(String, Estimate)> =
-        results.summaries.iter().filter(|s| s.model != ALL).filter_map(adjusted).collect();
-    all.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-    let more = all.len().saturating_sub(NAMED);
-    let named: Vec<String> = all.iter().take(NAMED).map(|(m, e)| format!("{} {}", last_part(m), within(*e))).collect();
-    let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
-    (!named.is_empty()).then(|| {
-        format!(
-            "Averaged over prompts and names: {}{more} ({} facts of {}).",
-            named.join(", "),
-            grouped(asked),
-            if relations == 1 { "1 relation".to_owned() } else { format!("{relations} relations") }
-        )
-    })
+/// A mean over relations for every model that has it, in the order of the settings.
+fn of_models(results: &Results, mean: impl Fn(&PreferenceSummaryFinding) -> Option<Estimate>) -> Vec<(&str, Estimate)> {
+    let of = |model: &str| results.summaries.iter().find(|s| s.model == model).and_then(|s| mean(&s.value));
+    results.models().into_iter().filter_map(|model| Some((model, of(model)?))).collect()
 }
 
-/// Sentence on how much the choice of prompt changes the first model's score.
-fn decides(results: &Results) -> Option<String> {
-    let first = results.models().into_iter().next()?;
-    let summary = results.summaries.iter().find(|s| s.model == first)?;
-    let v = &summary.value;
-    let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
-    let ends = |e: Estimate| format!("[{:.0}, {:.0}]", 100.0 * e.lo, 100.0 * e.hi);
-    let held = v.mean_gap_held_out;
-    let held = held.map_or(String::new(), |e| {
-        format!(", or {:.0} {} if both prompts are chosen on other facts", 100.0 * e.mean, ends(e))
-    });
-    let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
+/// Formats values with the names of their models, at most four: `a 52 % [48, 56], b 48 % [44, 52]`.
+fn named(all: &[(&str, Estimate)], format: impl Fn(Estimate) -> String) -> String {
+    let shown: Vec<String> =
+        all.iter().take(NAMED).map(|(model, e)| format!("{} {}", last_part(model), format(*e))).collect();
+    let more = all.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
+    shown.join(", ") + &more
+}
+
+/// Number of relations and facts tested: `4 relations × 12 facts`, or `50 facts of 4 relations` if the numbers of facts differ.
+fn counted(results: &Results) -> String {
+    let complete = results.relations.iter().filter(|r| r.is_final);
+    let kept: Vec<usize> = complete.map(|r| r.value.kept).filter(|n| *n > 0).collect();
+    match kept.as_slice() {
+        [one] => format!("{} facts of 1 relation", grouped(*one)),
+        [first, rest @ ..] if rest.iter().all(|n| n == first) => {
+            format!("{} relations × {} facts", kept.len(), grouped(*first))
+        }
+        all => format!("{} facts of {} relations", grouped(all.iter().sum()), all.len()),
+    }
+}
+
+/// The adjusted scores of the models, highest first.
+fn averaged(results: &Results) -> Option<String> {
+    let mut all = of_models(results, |v| v.mean_adjusted);
+    all.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    (!all.is_empty()).then(|| format!("Averaged over prompts and names: {}.", named(&all, within)))
+}
+
+/// How much the choice of prompt changes the first model's score, and the gaps of the others. `part` says how many relations are tested so far.
+fn decides(results: &Results, part: &str) -> Option<String> {
+    let gaps = of_models(results, |v| v.mean_gap);
+    let ((first, gap), others) = gaps.split_first()?;
+    let summary = results.summaries.iter().find(|s| s.model == *first)?;
+    let (worst, best) = (summary.value.mean_worst?, summary.value.mean_best?);
+    let amount = |e: Estimate| format!("{:.0} [{:.0}, {:.0}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi);
+    let held = summary.value.mean_gap_held_out;
+    let held = held.map_or(String::new(), |e| format!(", or {} if both prompts are chosen on other facts", amount(e)));
+    let of = match others {
+        [] => String::new(),
+        _ => format!("; gap of {}", named(others, amount)),
+    };
     Some(format!(
-        "The prompt {matters}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {:.0} points {}{held}.",
-        with_place(results, first),
+        "The prompt {}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {} points{held}{of} ({}{part}).",
+        if gap.lo > 0.0 { "matters" } else { "may matter" },
+        last_part(first),
         within(best),
         level_title(summary.level),
         within(worst),
-        100.0 * gap.mean,
-        ends(gap)
+        amount(*gap),
+        counted(results)
     ))
-}
-
-/// The name of the first model and, if there are others, why this one is described.
-fn with_place(results: &Results, first: &str) -> String {
-    match results.models().len() {
-        1 => last_part(first).to_owned(),
-        all => format!("{}, the first of {all} models in the settings,", last_part(first)),
-    }
 }
 
 /// The doubt about prompts found by search: they count like written ones but favour the model for which they were found.
@@ -167,13 +183,11 @@ fn swapped(results: &Results) -> Option<String> {
     Some(format!("; in {count} of {n} ({}), two models change places without a tie", within(interval)))
 }
 
-/// Share of answers that are the same under every name of their subject.
+/// Share of subjects with the same answer under all their names, for every model.
 fn stability(results: &Results) -> Option<String> {
-    let first = results.models().into_iter().next()?;
-    let v = &results.summaries.iter().find(|s| s.model == first)?.value;
-    let e = v.mean_stability?;
-    let who = with_place(results, first);
-    Some(format!("{who} gives the same answer under all names of a subject {} of the time.", within(e)))
+    let all = of_models(results, |v| v.mean_stability);
+    (!all.is_empty())
+        .then(|| format!("Same answer under all names of a subject, with the first prompt: {}.", named(&all, within)))
 }
 
 /// The doubt about the gap between the first two models, whose variance is partly due to the choice of prompt.
@@ -250,18 +264,29 @@ mod tests {
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
     }
 
-    /// Regression: the answer used to name one of several models without the reason.
+    /// Regression: the answer used to be about the first model alone, while the list beside it shows means over the models.
     #[test]
-    fn a_model_that_speaks_for_several_is_named_with_the_reason() {
+    fn every_model_has_its_gap_and_stability_in_the_answer() {
         let mut results = crate::testing::results();
         results.summaries.iter_mut().for_each(|s| s.value.mean_stability = s.value.mean_adjusted);
-        let (first, of) = (last_part(results.models()[0]).to_owned(), results.models().len());
         let said = answer(&results, &Spec::shipped());
-        let reason = format!("{first}, the first of {of} models in the settings,");
         let about = |says: &[String], begins: &str| says.iter().find(|text| text.contains(begins)).cloned().unwrap();
-        assert!(about(&said.says, "under the worst").contains(&reason), "{said:?}");
-        assert!(about(&said.says, "gives the same answer").contains(&reason), "{said:?}");
+        for text in [about(&said.says, "under the worst"), about(&said.says, "Same answer")] {
+            assert!(["a ", "b ", "c "].iter().all(|model| text.contains(model)), "{text}");
+        }
+        assert!(said.says[0].contains("(40 facts of 1 relation)"), "{said:?}");
         assert!(about(&said.doubts, "variance").contains("the first two models in the settings"), "{said:?}");
+    }
+
+    #[test]
+    fn facts_are_counted_by_relation_if_all_have_as_many() {
+        let mut results = crate::testing::results();
+        results.relations.push(results.relations[0].clone());
+        assert_eq!(counted(&results), "2 relations × 40 facts");
+        results.relations[1].value.kept = 30;
+        assert_eq!(counted(&results), "70 facts of 2 relations");
+        results.relations[1].value.kept = 0;
+        assert_eq!(counted(&results), "40 facts of 1 relation", "a relation without facts has no mean");
     }
 
     /// Regression: the answer used to count only changes of the order that include ties.

@@ -227,7 +227,7 @@ fn epochs() -> Setting<Spec> {
 
 fn steps() -> Setting<Spec> {
     row("disparity.steps", "Training steps", "Training steps on each mixture, instead of epochs.").count_or(
-        "by epochs",
+        "epochs",
         &[50, 100, 200, 500, 1000, 2000, 5000],
         1..=1_000_000,
         |s: &Spec| s.disparity.steps,

@@ -1,6 +1,6 @@
 //! The lab's answer in sentences: whether scores find the words that annotators marked, and whether rankings are stable when words change.
 
-use super::finding::{ALL, InterpretabilityFinding};
+use super::finding::{ALL, InterpretabilityFinding, Sample};
 use super::methods::{RANDOM, named};
 use super::results::Results;
 use super::spec::Spec;
@@ -48,6 +48,9 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     };
     // At the beginning of a sentence, a model's name keeps its spelling.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
+    if all.is_empty() {
+        return Answer::new(so_far(results), Vec::new());
+    }
     let says = [
         agrees(&all, &begins, &who),
         holds(&all, &who),
@@ -68,6 +71,19 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
     Answer::new(says.into_iter().flatten().collect(), doubts)
+}
+
+/// How many sentences have scores while there is no agreement yet; empty before the first.
+fn so_far(results: &Results) -> Vec<String> {
+    let Some(last) = results.rows.last() else { return Vec::new() };
+    let model = &last.model;
+    let scored = results.rows.iter().filter(|r| r.model == *model && r.value.method == last.value.method).count();
+    vec![format!(
+        "{} of {} sentences have scores by {}; their agreement with annotators is computed after the first eighth.",
+        grouped(scored),
+        grouped(results.sentences.len()),
+        last_part(model)
+    )]
 }
 
 type Row<'a> = &'a Tagged<InterpretabilityFinding>;
@@ -110,8 +126,9 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         0 => String::new(),
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
     };
+    let above = best.value.f1_above.map_or(String::new(), |above| format!(", difference {}", interval(above)));
     Some(format!(
-        "{} {verdict}: token-F1 (overlap, 0 to 1) {} ({} intervals), chance {} ({} originals{inputs}){}.",
+        "{} {verdict}: token-F1 (overlap, 0 to 1) {} ({} intervals), chance {}{above} ({} originals{inputs}){}.",
         begins(best),
         interval(*f1),
         level_title(best.level),
@@ -148,12 +165,13 @@ fn wrong(results: &Results) -> Option<String> {
         n => format!(", the worst of {n} models that are often wrong,"),
     };
     Some(format!(
-        "{}{of} answers only {:.0} % [{:.0}, {:.0}] of {} sentences correctly, so many of the explained answers are wrong",
+        "{}{of} answers only {:.0} % [{:.0}, {:.0}] of {} {} correctly, so many of the explained answers are wrong",
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         100.0 * worst.value.top1.lo,
         100.0 * worst.value.top1.hi,
-        grouped(worst.n)
+        grouped(worst.n),
+        if worst.value.sample == Sample::Original.name() { "originals" } else { "sentences" }
     ))
 }
 

@@ -75,7 +75,8 @@ fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
         let asked = |e: &Effect| matches!(e, Effect::Forecast(spec) if **spec == state.setup().unwrap().spec(&state));
         assert!(effects.iter().any(asked), "{effects:?}");
         assert!(screen(&state).contains("r starts your own run"), "{}", screen(&state));
-        reduce(&mut state, Action::Forecast(Some(200.0)));
+        let spec = state.setup().unwrap().spec(&state);
+        reduce(&mut state, Action::Forecast(Box::new(spec), Some(200.0)));
         assert!(screen(&state).contains("r starts your own run (about 3 min)"), "{}", screen(&state));
         crate::setup::typed(&mut state, "seed", "3").unwrap();
         assert!(!screen(&state).contains("about 3 min"), "the estimate was for different settings");
@@ -215,7 +216,11 @@ fn every_sentence_of_the_shipped_answers_has_an_interval() {
         assert!(says.iter().all(honest), "{says:?}");
         if lab.id() == LabId::Power {
             assert!(says[1].contains("] test sentences would show it"), "{says:?}");
+            // Regression: two numbers of sentences used to stand in one answer, as if both would show the difference.
+            assert!(says[1].starts_with("Needed: ") && says[1].ends_with("; this run has 512."), "{says:?}");
             assert!(says[3].starts_with("Training sentences needed") && says[3].contains(" ["), "{says:?}");
         }
+        // Regression: the score and its chance level used to have intervals, but their difference none.
+        assert!(lab.id() != LabId::Saliency || says[0].contains("], difference ."), "{says:?}");
     }
 }

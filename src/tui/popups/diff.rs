@@ -56,8 +56,11 @@ impl Picker for Compare {
         "compare-runs"
     }
 
-    fn title(&self, _: &State) -> String {
-        "Compare the run that is shown with".into()
+    fn title(&self, state: &State) -> String {
+        match runs::has_finished(state) {
+            true => "Compare the run that is shown with".into(),
+            false => "No other finished run in this lab; compare with".into(),
+        }
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {

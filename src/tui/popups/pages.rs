@@ -61,7 +61,7 @@ impl Page for Provenance {
     }
 }
 
-/// The question and the whole answer; a small screen shows only a part of it.
+/// The question of the shown run and the whole answer; a small screen shows only a part of it.
 pub(crate) struct Answer;
 
 impl Page for Answer {
@@ -77,7 +77,8 @@ impl Page for Answer {
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
         let answer = crate::answer::answer(state);
-        let asked = state.screen().question().map(|text| (Role::Title, text.to_owned()));
+        let run = state.screen().setup().and_then(|setup| state.shown_run(setup.lab()));
+        let asked = run.map(|run| (Role::Title, labs::by_id(run.job.spec.lab()).asks(&run.job.spec)));
         let says = answer.says.iter().map(|text| (Role::Text, text.clone()));
         let count = answer.doubts.len();
         let numbered = |(i, text): (usize, &String)| format!("Doubt {} of {count}: {text}.", i + 1);

@@ -26,12 +26,25 @@ pub(super) fn start(state: &mut State) -> Vec<Effect> {
         Opening::Home => effects.push(Effect::ListSessions),
         Opening::First if state.replay.is_none() => {
             state.example = state.setup().and_then(|setup| example::recorded(setup.lab()));
-            effects.extend(state.setup().map(|setup| Effect::Forecast(Box::new(setup.spec(state)))));
+            effects.extend(forecast(state));
         }
         Opening::Work | Opening::First if state.board.job().is_none() => effects.extend(run(state)),
         Opening::Work | Opening::First => {}
     }
     effects
+}
+
+/// Estimates how long the first run of the current lab would take: once per lab, with the settings at that time.
+pub(crate) fn forecast(state: &mut State) -> Option<Effect> {
+    let setup = state.screen().setup().filter(|_| state.replay.is_none() && !state.busy())?;
+    let lab = setup.lab();
+    let known = state.view.forecasts.iter().any(|(spec, _)| spec.lab() == lab);
+    if known || state.board.run_of(lab).is_some() || crate::setup::lacks_models(state) {
+        return None;
+    }
+    let spec = setup.spec(state);
+    state.view.forecasts.push((spec.clone(), None));
+    Some(Effect::Forecast(Box::new(spec)))
 }
 
 /// Sends a command to the engine and to the board, so that a recording of commands and events rebuilds the same board. A replay has no

@@ -44,7 +44,7 @@ pub(crate) fn is_shown(action: &Action) -> bool {
         Action::Tick
             | Action::Resize(..)
             | Action::Down(_)
-            | Action::Forecast(_)
+            | Action::Forecast(..)
             | Action::Exported(_)
             | Action::Named(_)
             | Action::Copied(_)
@@ -66,7 +66,15 @@ pub(crate) fn derive(state: &mut State) {
 pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::Start => return job::start(state),
-        Action::Key(key) => return on_key(state, key),
+        Action::Key(key) => {
+            let before = state.view.screen;
+            let mut effects = on_key(state, key);
+            if state.view.screen != before {
+                effects.extend(job::forecast(state));
+            }
+            effects.extend(screen(state.view.screen).read_relations(state));
+            return effects;
+        }
         Action::Command(name) => return number_of(name).map_or(Vec::new(), |i| perform(state, COMMANDS[i])),
         Action::Paste(text) => return typing::insert(state, &text),
         Action::Mouse(event) => return mouse::on_mouse(state, event),
@@ -81,11 +89,11 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             state.fail(Problem { what, r#where: "engine".into(), hint });
         }
         Action::Played(step) => replay::on_step(state, &step),
-        Action::Forecast(seconds) => {
-            if let Some(example) = &mut state.example {
-                example.takes = seconds;
-            }
+        Action::Forecast(spec, seconds) => {
+            let known = state.view.forecasts.iter_mut().find(|(of, _)| *of == *spec);
+            known.into_iter().for_each(|(_, known)| *known = seconds);
         }
+        Action::Relations(of, paths, found) => screen(of).on_relations(state, &paths, found),
         Action::Exported(Ok(done)) => exported(state, done),
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
@@ -251,6 +259,12 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
             )
         }
         () if command.name.starts_with("sort") => table::unsorted(state),
+        () if command.name == "later-run" && runs::shown(state).is_some() => {
+            "this is the latest run of this lab".into()
+        }
+        () if command.name == "earlier-run" && runs::shown(state).is_some() => {
+            "this is the first run of this lab".into()
+        }
         () if state.replay.is_some() && command.name == "compare-runs" => {
             "this lab has only one run in the recording".into()
         }

@@ -39,7 +39,7 @@ pub(crate) fn number(state: &State, generation: Generation) -> Option<usize> {
 }
 
 /// Formats the number of the shown run and the number of runs in the session: `run 2 of 3`, or `run 3 of 3 (1 of 1 in this lab)` if some
-/// belong to other labs; `None` for a single run.
+/// belong to other labs, with the number of runs that were stopped or failed; `None` for a single run.
 pub(crate) fn place(state: &State) -> Option<String> {
     let of = state.board.runs.len();
     let lab = lab(state)?;
@@ -48,7 +48,12 @@ pub(crate) fn place(state: &State) -> Option<String> {
     let mine: Vec<Generation> = state.board.runs_of(lab).map(|run| run.job.generation).collect();
     let here = mine.iter().position(|other| *other == generation).filter(|_| mine.len() < of);
     let here = here.map_or(String::new(), |place| format!(" ({} of {} in this lab)", place + 1, mine.len()));
-    Some(format!("run {number} of {of}{here}"))
+    let stopped = |run: &&Run| matches!(run.job.outcome, Some(Outcome::Cancelled | Outcome::Failed(_)));
+    let stopped = match state.board.runs.iter().filter(stopped).count() {
+        0 => String::new(),
+        n => format!(", {n} stopped"),
+    };
+    Some(format!("run {number} of {of}{here}{stopped}"))
 }
 
 /// Shows a later run, or an earlier one.
@@ -135,6 +140,12 @@ pub(crate) fn others(state: &State) -> Vec<Generation> {
     let of = |places: Vec<usize>| places.into_iter().map(|place| all[place].job.generation).collect::<Vec<_>>();
     let example = state.beside.as_ref().map(|_| EXAMPLE);
     of(done).into_iter().chain(example).chain(of(others)).collect()
+}
+
+/// True if there is another finished run to compare with.
+pub(crate) fn has_finished(state: &State) -> bool {
+    let (all, now) = (all(state), shown(state));
+    all.iter().enumerate().any(|(place, run)| Some(place) != now && run.job.outcome == Some(Outcome::Done))
 }
 
 /// The generation of the recorded example; generations of runs start at 1.

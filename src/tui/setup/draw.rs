@@ -149,9 +149,18 @@ fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static
     let text = match [limits_of(row), range(row)].into_iter().find(at_the_right) {
         _ if room < SENTENCE => fit(&range(row), room).into_owned(),
         Some(facts) => format!("{}{facts}", pad(&row.help, room - width(&facts))),
-        None => fit(&row.help, room).into_owned(),
+        None => beginning(&row.help, room),
     };
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
+}
+
+/// The parts of a sentence up to a semicolon that fit; cut with a mark if not even the first does.
+fn beginning(text: &str, room: usize) -> String {
+    let ends = text.match_indices("; ").map(|(at, _)| &text[..at]).filter(|part| width(part) <= room);
+    match width(text) > room {
+        true => ends.last().unwrap_or(&fit(text, room)).to_owned(),
+        false => text.to_owned(),
+    }
 }
 
 /// Minimum number of commas in a default for which names are counted instead of listed.
@@ -225,5 +234,19 @@ pub(super) fn words(state: &State, row: &Row, mark: usize, room: usize) -> Strin
         // The end of a path distinguishes it; the start of other texts is more informative.
         (Kind::File(_), _) => fit_end(&row.text, room).into_owned(),
         _ => fit(&row.text, room).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: descriptions in the form used to be cut inside a word.
+    #[test]
+    fn a_description_that_does_not_fit_ends_at_a_semicolon() {
+        let help = "Number of originals and partners together, drawn evenly over the dimensions; there are 3,100.";
+        assert_eq!(beginning(help, 85), "Number of originals and partners together, drawn evenly over the dimensions");
+        assert_eq!(beginning(help, 200), help);
+        assert_eq!(beginning(help, 10), "Number of…");
     }
 }

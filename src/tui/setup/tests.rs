@@ -318,7 +318,7 @@ fn the_pane_shows_few_rows_with_two_bars_and_says_how_many_more_there_are() {
         assert!(bars >= 2, "{}: {bars} bars", lab.title());
         assert!(hidden(setup, &rows) > 0, "{}", lab.title());
         for key in setup.short().iter().filter(|key| rows.iter().all(|row| row.key != **key)) {
-            assert!(key.contains("results"), "{}: {key} is not a row", lab.title());
+            assert!(key.contains("results") || **key == *"pilot", "{}: {key} is not a row", lab.title());
         }
     }
 }

@@ -89,6 +89,8 @@ pub struct View {
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
+    /// Estimated durations in seconds by experiment; `None` until known.
+    pub(crate) forecasts: Vec<(labs::Spec, Option<f64>)>,
     /// The two runs that are compared.
     pub(crate) compared: Compared,
     /// The row of the settings whose choices are picked in a popup.
@@ -242,6 +244,7 @@ impl State {
             export: ExportOptions::default(),
             glyphs,
             theme: 0,
+            forecasts: Vec::new(),
             compared: Compared::default(),
             picked: None,
             has_news: true,

@@ -129,6 +129,7 @@ pub(super) fn pairs(models: usize) -> Vec<(usize, usize)> {
 impl Experiment<Kind, Question> for Run {
     fn run(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         (self.bench, self.latest, self.examined) = (None, Latest::default(), 0);
+        host.stage("facts and models".into(), "models", 0.0);
         let opened = Bench::open(&self.spec, host)?;
         let bench = self.bench.insert(opened);
         relation::report_data(bench, host)?;
@@ -141,6 +142,7 @@ impl Experiment<Kind, Question> for Run {
                 first = None;
             }
         }
+        host.stage("estimating the time".into(), "models", 0.0);
         let ahead = forecast::of(bench, host)?;
         host.plan(ahead.seconds());
         ahead.forecasts.iter().try_for_each(|f| host.foretell(f.clone()))?;

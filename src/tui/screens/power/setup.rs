@@ -91,7 +91,8 @@ impl Setup for PowerSetup {
         let mut rows: Vec<Row> = settings().iter().filter(|s| shown(&s.key)).map(row).collect();
         // Changes of these rows are answered from the run's findings, even in a replay.
         rows.iter_mut().filter(|r| LIVE.contains(&r.key.as_str())).for_each(|r| r.view = true);
-        if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]) {
+        // Before the first results, there are no items to choose from.
+        if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]).filter(|_| !results(state).tallies.is_empty()) {
             rows.insert(at, pilot(state));
         }
         rows

@@ -38,15 +38,14 @@ pub(crate) fn table(state: &State) -> Table {
         let comparison = found.comparison().filter(|_| Some(*n) == last).or_else(of_size);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));
         let trained = if *n == 0 { "files".to_owned() } else { grouped(*n) };
-        Row {
-            cells: vec![(trained, Some(*n as f64)), difference, p, a, b, items, power, a_interval, b_interval],
-            last: None,
-        }
+        let sizes = format!("{trained} / {}", items.0);
+        Row { cells: vec![(sizes, Some(*n as f64)), difference, p, a, b, power, a_interval, b_interval], last: None }
     };
     Table {
-        columns: vec!["trained on", "diff.", "p", "A %", "B %", "n", "power", "A interval", "B interval"],
+        columns: vec!["train / test", "diff.", "p", "A %", "B %", "power", "A interval", "B interval"],
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
+        first: Some(13),
         ..Table::default()
     }
 }

@@ -17,6 +17,8 @@ fn rows_are_those_of_what_is_compared() {
     let mut state = state();
     let keys = |state: &State| setup::SETUP.rows(state).into_iter().map(|r| r.key).collect::<Vec<_>>();
     assert!(keys(&state).contains(&"a.layer".into()) && !keys(&state).contains(&"test.filter".into()));
+    // Regression: before a run, the slider of the pilot used to go from 0 to 0.
+    assert!(!keys(&state).contains(&"pilot".into()));
     setup::SETUP.set(&mut state, "a.results", Value::Text("x.jsonl".into())).unwrap();
     assert!(!keys(&state).contains(&"a.layer".into()) && keys(&state).contains(&"test.filter".into()));
     assert!(setup::SETUP.set(&mut state, "no.such", Value::Unset).is_err());

@@ -119,7 +119,6 @@ pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
         (Role::Dim, row("", share(both), share(only_a))),
         (Role::Text, row("A wrong", n(only_b), n(neither))),
         (Role::Dim, row("", share(only_b), share(neither))),
-        (Role::Dim, format!("A→B: {} gain, {} lose", n(only_b), n(only_a))),
     ];
     if c.seeds > 1 {
         rows.push((Role::Dim, format!("sums over {} seeds", c.seeds)));

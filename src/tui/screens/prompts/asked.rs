@@ -1,5 +1,7 @@
 //! The prompts of the relation under the cursor, with each model's P@1.
 
+use std::collections::BTreeSet;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -23,6 +25,8 @@ const SCORE: usize = 6;
 /// Minimum width for prompts; models' names are abbreviated if they would leave less.
 const PROMPT: usize = 46;
 const WEIGHT: usize = 5;
+/// Minimum number of letters of a shortened name.
+const FEWEST: usize = 5;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(id) = relation(state) else {
@@ -116,19 +120,26 @@ fn adjusted(state: &State, id: &str, models: &[&str], (text, column): (usize, us
     Some(format!("{}{}", pad(&fit(&what, text), text), found.iter().map(score).collect::<String>()))
 }
 
-/// The models' names if all fit into `room`, or else their abbreviations.
+/// Names of the models in `room` columns: in full, or without the parts that all share, or cut to the fewest letters that differ.
 pub(crate) fn heads(models: &[&str], room: usize) -> Vec<String> {
     let names: Vec<String> = models.iter().map(|m| printable(last_part(m)).into_owned()).collect();
-    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
-    if (longest + 1) * names.len() <= room { names } else { models.iter().map(|m| initials(m)).collect() }
-}
-
-/// Abbreviates a model's name to five characters from its first two parts: `bert-mini` as `be-mi`.
-pub(crate) fn initials(model: &str) -> String {
-    let last = last_part(model);
-    let parts: Vec<String> = last.split(['-', '_']).take(2).map(|p| p.chars().take(2).collect()).collect();
-    match parts.len() {
-        1 => last.chars().take(5).collect(),
-        _ => parts.join("-"),
+    let fits = |all: &[String]| all.iter().map(|name| width(name) + 1).max().unwrap_or(0) * all.len() <= room;
+    if fits(&names) || names.len() < 2 {
+        return names;
     }
+    let shared = |part: &str| names.iter().all(|name| name.split('-').any(|other| other == part));
+    let own = |name: &String| name.split('-').filter(|part| !shared(part)).collect::<Vec<_>>().join("-");
+    let own: Vec<String> = names.iter().map(own).collect();
+    let short = if own.iter().all(|name| !name.is_empty()) { own } else { names };
+    if fits(&short) {
+        return short;
+    }
+    let start = |name: &str, letters: usize| name.chars().take(letters).collect::<String>();
+    let differ = |letters: &usize| {
+        let starts: BTreeSet<String> = short.iter().map(|name| start(name, *letters)).collect();
+        starts.len() == short.len()
+    };
+    let most = short.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let letters = (FEWEST..most).find(differ).unwrap_or(most);
+    short.iter().map(|name| start(name, letters)).collect()
 }

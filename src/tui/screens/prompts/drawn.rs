@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{ran, relation, results, rule, run, view};
+use super::{ledger, ran, relation, results, rule, run, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
 use crate::screen::Pane;
@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
 use base::numbers::about;
-use base::text::{fit, printable, wrapped};
+use base::text::{fit, last_part, printable, width, wrapped};
 use engine::message::Outcome;
 use figure::Figure;
 use labs::Tagged;
@@ -176,6 +176,14 @@ pub(crate) fn missing(state: &State, ranks: bool) -> String {
     }
 }
 
+/// A title without its explanation.
+fn shorter(state: &State, title: &str) -> String {
+    match ledger::shown(state).filter(|_| view(state).drawn == Drawn::Ledger) {
+        Some(l) => format!("Gap between {} and {}", last_part(&l.value.a), last_part(&l.value.b)),
+        None => title.split(", ").next().unwrap_or(title).to_owned(),
+    }
+}
+
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let drawn = view(state).drawn;
@@ -205,6 +213,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         _ => rule(state),
     };
     let title = format!("{}{by}", figure.title);
+    let title = if width(&printable(&title)) > room { shorter(state, &figure.title) } else { title };
     frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let told = readout(state).filter(|_| inner.height >= 7).map(|text| {

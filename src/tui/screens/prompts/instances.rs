@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::asked::initials;
+use super::asked::heads;
 use super::{ID, INSTANCES, prompt, relation, results, rule, under_cursor};
 use crate::layout::inside;
 use crate::panes::listing::{Listing, MARK};
@@ -13,7 +13,7 @@ use crate::reduce::job;
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::score;
-use base::text::{fit, pad, printable, wrapped};
+use base::text::{fit, pad, printable, width, wrapped};
 use labs::LabId;
 use labs::prompts::finding::InstancesFinding;
 use labs::prompts::results::Look;
@@ -115,7 +115,10 @@ pub(crate) fn key(state: &State) -> &'static str {
 /// One instance in full: each model's input, how its answer is chosen, and its best tokens.
 pub(crate) fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for found in &look.one {
+    let models: Vec<&str> = look.one.iter().map(|found| found.model.as_str()).collect();
+    let names = heads(&models, room / 3);
+    let columns = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    for (found, name) in look.one.iter().zip(&names) {
         let v = &found.value;
         if lines.is_empty() {
             let text = format!("{} ({})", v.text, v.object);
@@ -130,7 +133,7 @@ pub(crate) fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
             })
             .collect();
         let mark = if v.right { "=" } else { state.view.glyphs.cross() };
-        let line = format!("{:<5} {mark} {}: {}", initials(&found.model), v.said, top.join(", "));
+        let line = format!("{name:<columns$} {mark} {}: {}", v.said, top.join(", "));
         lines.push(fit(&printable(&line), room).into_owned());
     }
     lines

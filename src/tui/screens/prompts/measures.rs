@@ -80,15 +80,21 @@ impl Spread {
         }
     }
 
-    pub fn heading(self) -> &'static str {
-        match self {
-            Self::Gap => "gap",
-            Self::HeldOut => "held out",
-            Self::ByChance => "chance",
-            Self::Std => "std",
-            Self::Stability => "stable",
-            Self::Adjusted => "adjusted",
-            Self::Pair => "a − b",
+    /// Heading of the column. For several models, it says that the values are means over them.
+    pub fn heading(self, models: usize) -> &'static str {
+        match (self, models > 1) {
+            (Self::Gap, false) => "gap",
+            (Self::Gap, true) => "mean gap",
+            (Self::HeldOut, false) => "held out",
+            (Self::HeldOut, true) => "mean held out",
+            (Self::ByChance, false) => "chance",
+            (Self::ByChance, true) => "mean chance",
+            (Self::Std, false) => "std",
+            (Self::Std, true) => "mean std",
+            (Self::Stability, false) => "stable",
+            (Self::Stability, true) => "mean stable",
+            (Self::Adjusted, _) => "adjusted",
+            (Self::Pair, _) => "a − b",
         }
     }
 

@@ -15,6 +15,7 @@ mod setup;
 mod tests;
 mod weights;
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use ratatui::Frame;
@@ -37,6 +38,7 @@ use labs::prompts::Spec;
 use labs::prompts::causal::Bias;
 use labs::prompts::question::Question as Asked;
 use labs::prompts::results::Results;
+use labs::setting::KnownRelation;
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("prompts");
@@ -83,6 +85,8 @@ pub struct View {
     pub spread: Spread,
     /// True to draw the paper's published numbers behind the figure.
     pub published: bool,
+    /// The files whose relations were last read, and their relations.
+    pub(crate) in_files: (Vec<PathBuf>, Vec<KnownRelation>),
     /// Current figure; `None` before there is anything to draw.
     pub figure: Option<Figure>,
 }
@@ -100,6 +104,7 @@ impl View {
             measure: Measure::default(),
             spread: Spread::default(),
             published: false,
+            in_files: Default::default(),
             figure: None,
         }
     }
@@ -318,7 +323,7 @@ impl Screen for Prompts {
         match pane {
             RELATIONS => {
                 let spread = view(state).spread;
-                format!("{}: {}.", spread.heading(), spread.words(state))
+                format!("{}: {}.", spread.heading(results(state).models().len()), spread.words(state))
             }
             ASKED => {
                 "Prompts of the relation, with every model's share of right answers; enter shows the instances."
@@ -331,6 +336,18 @@ impl Screen for Prompts {
             }
             pane => Drawn::of(pane).map_or("", Drawn::about).into(),
         }
+    }
+
+    fn read_relations(&self, state: &mut State) -> Option<Effect> {
+        setup::read_relations(state)
+    }
+
+    fn relations_in(&self, paths: &[PathBuf]) -> Vec<KnownRelation> {
+        setup::relations_in(paths)
+    }
+
+    fn on_relations(&self, state: &mut State, paths: &[PathBuf], found: Vec<KnownRelation>) {
+        setup::on_relations(state, paths, found);
     }
 
     fn table(&self, state: &State, pane: Pane) -> Option<Rc<Table>> {

@@ -66,7 +66,7 @@ fn made(state: &State) -> Table {
         }
     };
     Table {
-        columns: vec!["relation", spread.heading(), "facts", "prompts", "type"],
+        columns: vec!["relation", spread.heading(results(state).models().len()), "facts", "prompts", "type"],
         rows: results(state).relations.iter().map(row).collect(),
         sort: (1, true),
         ..Table::default()

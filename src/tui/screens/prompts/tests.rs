@@ -343,11 +343,11 @@ fn other_data_is_set_up_and_said() {
 fn findings_about_all_models_are_no_model() {
     let state = finished();
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
-    assert_eq!(asked::initials("bert-mini"), "be-mi");
-    assert_eq!(asked::initials("/x/own/"), "own");
-    // Regression: two models used to be called `be-mi` and `gp-mi` even if there was room for their names.
+    // Regression: models used to be called `be-mi` and `gp-mi`.
     assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 20), ["bert-mini", "gpt2-mini"]);
-    assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["be-mi", "gp-mi"]);
+    assert_eq!(asked::heads(&["bert-mini", "gpt2-mini"], 19), ["bert", "gpt2"]);
+    assert_eq!(asked::heads(&["bert-tiny", "bert-mini", "/x/roberta-mini/"], 20), ["bert-t", "bert-m", "robert"]);
+    assert_eq!(asked::heads(&["untrained:bert-mini", "bert-mini"], 12), ["untra", "bert"]);
 }
 
 /// Regression: a finished run used to announce its ranks as if they were still being computed.
@@ -429,4 +429,24 @@ fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
         of_run.iter().map(|r| (r.id.as_str(), r.label.as_str())).collect::<Vec<_>>(),
         [("capital", "capital of a country")]
     );
+}
+
+/// Regression: relations of the user's own files used to be offered only after a first run.
+#[test]
+fn relations_of_own_files_are_offered_before_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = r#"{"relation": "moons", "subject": "Io", "object": "jupiter"}"#;
+    let template = r#"{"relation": "moons", "template": "[X] is a moon of [Y] .", "type": "N-1"}"#;
+    for (name, row) in [("facts.jsonl", facts), ("relations.jsonl", template)] {
+        std::fs::write(folder.path().join(name), format!("{row}\n")).unwrap();
+    }
+    let mut state = State::new(Start::new());
+    state.show(ID);
+    own::take_files(&mut state, folder.path().to_str().unwrap()).unwrap();
+    let Some(Effect::ReadRelations(_, paths)) = SCREEN.read_relations(&mut state) else { panic!("files are not read") };
+    assert_eq!(SCREEN.read_relations(&mut state), None, "once is enough");
+    let found = SCREEN.relations_in(&paths);
+    SCREEN.on_relations(&mut state, &paths, found);
+    let known = frame_setup::known(&state).relations;
+    assert!(known.iter().any(|r| r.id == "moons"), "{known:?}");
 }

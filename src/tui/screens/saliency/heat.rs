@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::annotate::{self, marks};
+use super::sentences::kind_in_full;
 use super::{HEATMAP, Shown, results, run, shown, typed, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
@@ -21,8 +22,8 @@ use figure::layers::Tokens;
 use figure::{Figure, Layer};
 use labs::saliency::annotation::Annotation;
 use labs::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
-use labs::saliency::heatmap::{self, Choice, Side, short_method};
-use labs::saliency::methods::RANDOM;
+use labs::saliency::heatmap::{self, Choice, Side};
+use labs::saliency::methods::{RANDOM, named};
 use labs::saliency::results::Own;
 use labs::{LabId, Tagged};
 
@@ -77,6 +78,7 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
     let (found, view) = (results(state), view(state));
     let row = |c: &Choice| view.index.row(found, &c.model, &sentence.sentence, &c.method);
     let side = Side::new(sentence, choices.iter().map(row).collect());
+    let side = Side { name: kind_in_full(&side.name).to_owned(), ..side };
     // While annotating, the user's marks are underlined, and scores still refer to the mask in the data.
     match marks(state, &sentence.sentence) {
         None => side,
@@ -213,11 +215,13 @@ pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
 
 fn title(state: &State) -> String {
     let view = view(state);
-    let who = choices(state)
-        .iter()
-        .map(|c| format!("{} {}", last_part(&c.model), short_method(&c.method)))
-        .collect::<Vec<_>>()
-        .join(" | ");
+    let all = choices(state);
+    let method = |c: &Choice| match named(&c.method) {
+        Some(method) if all.len() > 1 => format!(" {}", method.short()),
+        method => format!(", {}", method.map_or(c.method.as_str(), |m| m.title())),
+    };
+    let who: Vec<String> = all.iter().map(|c| format!("{}{}", last_part(&c.model), method(c))).collect();
+    let who = who.join(" | ");
     let what = match shown(state) {
         Some(Shown::Own(own)) => {
             let waits = run_asked(state) > own.ticket;
@@ -225,7 +229,8 @@ fn title(state: &State) -> String {
         }
         Some(Shown::Data(original, partner)) => {
             let of = super::sentences::partners(state, original).len();
-            let which = partner.map_or(String::new(), |_| format!(", partner {}/{of}", view.partner.min(of - 1) + 1));
+            let which =
+                partner.map_or(String::new(), |_| format!(", partner {} of {of}", view.partner.min(of - 1) + 1));
             format!("{} {}{which}", original.dimension, original.sentence)
         }
         None => return "Heatmap".into(),
@@ -396,7 +401,7 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
         parts.push(format!("completeness error {:.1} %, {steps} steps{kept}", 100.0 * gap));
     }
     if let Some(f1) = row.token_f1 {
-        parts.push(format!("F1 {}", decimals(f1, 2)));
+        parts.push(format!("token-F1 of this sentence {}", decimals(f1, 2)));
     }
     if let Some(change) = row.sensitivity {
         let words = if row.k == 1 { "top word".into() } else { format!("top {} words", row.k) };

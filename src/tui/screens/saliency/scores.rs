@@ -3,6 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
+use super::sentences::kind_in_full;
 use super::{ID, results, table_of, view};
 use crate::layout::inside;
 use crate::panes::listing::{Listing, MARK};
@@ -14,6 +15,7 @@ use base::numbers::{decimals, probability};
 use base::text::{fit, last_part, pad, printable};
 use labs::saliency::finding::{ALL, AccuracyFinding, CorrectnessFinding, Sample};
 use labs::saliency::heatmap::short_method;
+use labs::saliency::methods::named;
 use stats::estimate::Estimate;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,6 +85,15 @@ impl Table {
     }
 }
 
+fn metric_in_full(metric: &str) -> &str {
+    match metric {
+        "token_f1" => "token-F1",
+        "map" => "MAP",
+        "pcc" => "PCC",
+        other => other,
+    }
+}
+
 /// Number of key columns, which identify a row and stay visible when the others scroll.
 const KEYS: usize = 3;
 
@@ -122,8 +133,11 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
             shown
                 .map(|f| {
                     let v = &f.value;
-                    let dimension =
-                        if by_kind { format!("{} {}", v.dimension, v.perturbation) } else { v.dimension.clone() };
+                    let dimension = if by_kind {
+                        format!("{} {}", v.dimension, kind_in_full(&v.perturbation))
+                    } else {
+                        v.dimension.clone()
+                    };
                     vec![
                         model(&f.model),
                         short_method(&v.method).to_owned(),
@@ -145,10 +159,10 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
         Table::Accuracy => {
             let row = |f: &labs::Tagged<AccuracyFinding>| {
                 let v = &f.value;
-                let inputs = if v.perturbation == ALL { &v.sample } else { &v.perturbation };
+                let inputs = if v.perturbation == ALL { &v.sample } else { kind_in_full(&v.perturbation) };
                 let (top1, top3) = (span(&v.top1), span(&v.top3));
                 let change = v.change.as_ref().map_or(String::new(), span);
-                vec![model(&f.model), v.dimension.clone(), inputs.clone(), f.n.to_string(), top1, top3, change]
+                vec![model(&f.model), v.dimension.clone(), inputs.to_owned(), f.n.to_string(), top1, top3, change]
             };
             // Originals with a partner of one kind have no row; the row of that kind shows the change from them.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
@@ -158,7 +172,12 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
             let row = |f: &labs::Tagged<labs::saliency::finding::DifferenceFinding>| {
                 let v = &f.value;
                 let (difference, p) = (span(&v.difference), probability(v.p));
-                vec![v.a.clone(), v.b.clone(), v.metric.clone(), difference, p, f.n.to_string()]
+                // A side is a model and a method.
+                let side = |side: &str| match side.rsplit_once(' ') {
+                    Some((model, method)) => format!("{} {}", last_part(model), short_method(method)),
+                    None => side.to_owned(),
+                };
+                vec![side(&v.a), side(&v.b), metric_in_full(&v.metric).into(), difference, p, f.n.to_string()]
             };
             found.differences.iter().map(row).collect()
         }
@@ -188,7 +207,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
-            "By kind of change: dispens(able), unimportant words changed; import(ant), important ones; trans(formed), another form with the same meaning."
+            "By kind of change: dispensable, unimportant words changed; important, important ones; transformed, another form with the same meaning."
         }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
@@ -196,7 +215,7 @@ pub(crate) fn about(pane: Pane) -> &'static str {
             "Agreement for inputs answered right and wrong, and for pairs with one right answer; the dimension comes first."
         }
         _ => {
-            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change. ATT attention, IG integrated gradients, RND random."
+            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change; rand: the same by a random ranking."
         }
     }
 }
@@ -235,6 +254,16 @@ pub(crate) fn copy(state: &State) -> Option<String> {
     (!rows.is_empty()).then(|| lines.map(|l| l + "\n").collect())
 }
 
+/// The abbreviations of the methods in a table: `: ATT attention, IG integrated gradients`; empty for a table without them.
+fn methods(state: &State, table: Table) -> String {
+    if !table.columns().contains(&"by") {
+        return String::new();
+    }
+    let all = results(state).methods().into_iter().filter_map(named).map(|m| format!("{} {}", m.short(), m.title()));
+    let all: Vec<String> = all.collect();
+    if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
+}
+
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let level = results(state).interpretability.first().and_then(|i| i.level);
@@ -250,8 +279,16 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     // Notes on the whole table are dropped before notes on the view.
     let title = view(state).table.title();
-    let titles = [format!("{title}{level}{k}{more}"), format!("{title}{level}{more}"), format!("{title}{more}")];
-    let title = titles.iter().find(|t| base::text::width(t) <= room).unwrap_or(&titles[2]);
+    let by = methods(state, view(state).table);
+    let titles = [
+        format!("{title}{by}{level}{k}{more}"),
+        format!("{title}{by}{level}{more}"),
+        format!("{title}{by}{more}"),
+        format!("{}{more}", by.trim_start_matches([':', ' '])),
+        format!("{title}{more}"),
+    ];
+    let fits = |t: &&String| !t.is_empty() && !t.starts_with(',') && base::text::width(t) <= room;
+    let title = titles.iter().find(fits).unwrap_or(&titles[4]);
     frame.render_widget(pane_block(state, pane, &fit(&printable(title), room)), area);
     if laid.rows.is_empty() {
         let text = match results(state).sentences.is_empty() {

@@ -22,6 +22,16 @@ const PARTNERS: usize = 3;
 /// Kinds of perturbation, in the paper's order.
 pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
 
+/// Writes out the data's abbreviation of a kind of perturbation; other texts are unchanged.
+pub(crate) fn kind_in_full(kind: &str) -> &str {
+    match kind {
+        "dispens" => "dispensable",
+        "import" => "important",
+        "trans" => "transformed",
+        other => other,
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     pub dimension: Option<String>,
@@ -35,7 +45,8 @@ impl Filter {
     /// The filter in words, for a title.
     fn words(&self) -> String {
         let right = self.right.map(|right| if right { "right" } else { "wrong" }.to_owned());
-        let parts = [self.dimension.clone(), self.perturbation.clone(), right];
+        let kind = self.perturbation.as_deref().map(|kind| kind_in_full(kind).to_owned());
+        let parts = [self.dimension.clone(), kind, right];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
@@ -79,7 +90,8 @@ pub(crate) fn sign(state: &State, right: Option<bool>) -> &'static str {
         (Some(true), true) => "+",
         (Some(false), false) => "○",
         (Some(false), true) => "-",
-        (None, _) => "?",
+        (None, false) => "·",
+        (None, true) => ".",
     }
 }
 
@@ -99,8 +111,12 @@ fn made(state: &State) -> Table {
     let row = |at: usize| {
         let v = &found.sentences[at].value;
         let right = is_right(state, &v.sentence);
-        let theirs = partners(state, v).into_iter().take(PARTNERS).map(|p| sign(state, is_right(state, &p.sentence)));
-        let signs = format!("{}{}", sign(state, right), theirs.collect::<String>());
+        let theirs = partners(state, v).into_iter().take(PARTNERS).map(|p| is_right(state, &p.sentence));
+        let answers: Vec<Option<bool>> = std::iter::once(right).chain(theirs).collect();
+        let signs = match answers.iter().any(Option::is_some) {
+            true => answers.into_iter().map(|right| sign(state, right)).collect(),
+            false => "–".to_owned(),
+        };
         let marked = if view.annotation.made.contains_key(&v.sentence) { "*" } else { "" };
         let number = |x: usize| (x.to_string(), Some(x as f64));
         let dimension = dimensions.iter().position(|d| *d == v.dimension).map(|at| at as f64);
@@ -115,8 +131,9 @@ fn made(state: &State) -> Table {
             last: None,
         }
     };
+    let ascii = state.view.glyphs == Glyphs::Ascii;
     Table {
-        columns: vec!["sentence", "right", "words", "no.", "dimension"],
+        columns: vec!["sentence", if ascii { "+ right" } else { "● right" }, "words", "no.", "dimension"],
         rows: passing(state).into_iter().map(row).collect(),
         sort: (3, false),
         first: Some(SENTENCE),
@@ -133,8 +150,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let words = view(state).filter.words();
     let all = results(state).data.as_ref().map_or(table.rows.len(), |d| d.value.originals);
     let name = match words.is_empty() {
-        true => "Sentences".to_owned(),
-        false => format!("Sentences, {all} in all: {}", printable(&words)),
+        true => "Originals".to_owned(),
+        false => format!("Originals, {all} in all: {}", printable(&words)),
     };
     table.draw(frame, area, state, (SENTENCES, &name), state.place(ID).scrolled(SENTENCES));
 }

@@ -37,7 +37,7 @@ impl Chart<'_> {
     }
 
     /// Places the pieces of the legend and counts its rows. Entries that do not fit go to the next row, and a label longer than a row is
-    /// divided between words. Entries without a row are counted: `+2`.
+    /// divided between words. Entries without a row are counted: `+2 more`.
     fn legend_layout(&self, area: Rect) -> (Vec<Placed>, u16) {
         let most = (area.height / TALL).clamp(1, MOST_ROWS);
         let end = usize::from(area.width);
@@ -47,10 +47,10 @@ impl Chart<'_> {
         for (k, (sample, label)) in entries.iter().enumerate() {
             let entry = columns(sample) + 1 + width(label);
             // The last row reserves space for the number of omitted entries.
-            let rest = |row: u16| if row + 1 == most && k + 1 < entries.len() { 4 } else { 0 };
+            let rest = |row: u16| if row + 1 == most && k + 1 < entries.len() { 8 } else { 0 };
             if at > 1 && at + entry + rest(row) > end {
                 if row + 1 == most {
-                    out.push((row, at as u16, format!("+{}", entries.len() - k), dim));
+                    out.push((row, at as u16, format!("+{} more", entries.len() - k), dim));
                     break;
                 }
                 (row, at) = (row + 1, 1);

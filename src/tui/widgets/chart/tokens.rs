@@ -239,10 +239,10 @@ impl Chart<'_> {
         }
         let any = |pick: fn(&Token) -> bool| tokens.strips.iter().flat_map(|s| &s.tokens).any(pick);
         if any(|t| t.gold) {
-            out.push((vec![(self.pick("▔▔", "~~").to_owned(), dim)], "gold".into()));
+            out.push((vec![(self.pick("▔▔", "~~").to_owned(), dim)], "annotators".into()));
         }
         if any(|t| t.top) {
-            out.push((vec![(self.pick("▲", "^").to_owned(), dim)], "top K".into()));
+            out.push((vec![(self.pick("▲", "^").to_owned(), dim)], "top words".into()));
         }
         out
     }
