@@ -69,7 +69,9 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         canvas.frame(a, b, pen)?;
         named_node(canvas, &placed.label, (x, y), size)?;
     }
-    let lowest = nodes.iter().map(|n| n.room.at.1 + n.room.half.1).fold(top, f64::max);
+    // Arrows around the lowest nodes, and their labels, are below them.
+    let arrows = named.iter().flat_map(|(line, ..)| line).map(|p| p.1 + 8.0);
+    let lowest = nodes.iter().map(|n| n.room.at.1 + n.room.half.1).chain(arrows).fold(top, f64::max);
     Ok(lowest + 2.0)
 }
 
@@ -170,7 +172,6 @@ fn name(canvas: &Canvas<'_>, line: &[At], label: &str, lit: bool) -> Drawn {
     let colour = if lit { LIT } else { canvas.look.grey };
     let label = canvas.fonts.cut(label, SMALL, 140.0);
     let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
-    let at = (at.0.clamp(half, (canvas.look.width - half).max(half)), at.1);
     canvas.rectangle((at.0 - half, at.1 - 8.0), (at.0 + half, at.1 + 8.0), canvas.look.paper, 1.0)?;
     canvas.text(&label, at, type_of(SMALL, colour, Side::Middle, Side::Middle))
 }
