@@ -30,7 +30,7 @@ const HIGH: u16 = 40;
 /// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
 /// to the first start's strip.
 pub(crate) fn lines(state: &State) -> Rc<Vec<(Role, String)>> {
-    state.frame.once("answer lines", || shown(state))
+    state.frame.once("answer lines", || shown(state).0)
 }
 
 /// The answer of the screen in sight.
@@ -38,7 +38,8 @@ pub(crate) fn answer(state: &State) -> Rc<Answer> {
     state.frame.once("answer", || state.screen().answer(state))
 }
 
-fn shown(state: &State) -> Vec<(Role, String)> {
+/// The lines, and true if nothing of the answer is left out.
+fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let room = usize::from(state.view.size.0).saturating_sub(4);
     let answer = answer(state);
     let count = answer.doubts.len();
@@ -52,7 +53,6 @@ fn shown(state: &State) -> Vec<(Role, String)> {
         (true, false, _) => (7, DOUBTS),
     };
     let rows_of = |text: &str| wrapped(text, room).len();
-    let every: usize = answer.doubt().into_iter().chain(answer.further_doubts()).map(|text| rows_of(&text)).sum();
     let first = Answer { doubts: answer.doubts.iter().take(1).cloned().collect(), ..Answer::default() };
     let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
     let mut all: Vec<(Role, String)> = answer.says.iter().map(|text| (Role::Text, text.clone())).collect();
@@ -72,13 +72,16 @@ fn shown(state: &State) -> Vec<(Role, String)> {
     let [both, one] = forms;
     let doubts = if rows <= kept(&both) { both } else { one };
     let mut out = whole(all, room, kept(&doubts));
+    let is_every = doubts == answer.doubt().map_or(Vec::new(), |text| wrapped(&text, room));
+    let is_whole =
+        out.len() == rows && is_every && answer.further_doubts().next().is_none() && answer.evidence.is_empty();
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
     // On a large screen, the border names the key.
-    if small && out.len() < rows + every {
+    if small && !is_whole {
         let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
         tell_of_more(&mut out, &format!("{run}{}", more(state, count)), room);
     }
-    out
+    (out, is_whole)
 }
 
 /// Names the key that shows the whole answer, with the number of doubts if there are several.
@@ -351,7 +354,9 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
         let title = fit(&heading(state), usize::from(area.width.saturating_sub(6))).into_owned();
-        let more = format!(" {} ", more(state, answer(state).doubts.len()));
+        // An answer that is whole has nothing to open.
+        let more =
+            if shown(state).1 { String::new() } else { format!(" {} ", more(state, answer(state).doubts.len())) };
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);
     }

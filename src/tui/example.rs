@@ -13,10 +13,10 @@ use super::setup::Setup;
 use super::state::State;
 use base::Problem;
 use engine::board::{Board, Run};
-use engine::message::Outcome;
-use labs::{LabId, LabResults, by_id};
+use engine::message::{Answer, Event, Outcome};
+use labs::{LabId, LabResults, Results, by_id};
 use session::SessionError;
-use session::format::Session;
+use session::format::{Item, Session};
 
 /// The final findings of the default experiment, as a packed session.
 pub(crate) const PACKED: &[u8] = include_bytes!("../../assets/example.jsonl.gz");
@@ -26,6 +26,8 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
     pub(crate) run: Run,
+    /// The answers to all questions, each in results of its own; the run's results have only the last one.
+    pub(crate) answers: Vec<Results>,
     /// Date of the recording, such as `2026-11-27`.
     pub(crate) day: String,
 }
@@ -59,10 +61,17 @@ pub(crate) fn session(lab: LabId) -> Result<(String, Session), Problem> {
 /// The run in a lab's example; a test checks that all examples can be parsed.
 pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     let (_, session) = session(lab).ok()?;
-    let mut board = Board::default();
-    session.until(f64::INFINITY).entries.for_each(|entry| entry.fold(&mut board));
+    let (mut board, mut answers) = (Board::default(), Vec::new());
+    for entry in session.entries() {
+        if let Item::Event(Event::Answer { ticket, answer: Answer::Experiment { findings, .. } }) = &entry.item {
+            let mut results = Results::new(lab);
+            results.answer(*ticket, findings);
+            answers.push(results);
+        }
+        entry.fold(&mut board);
+    }
     let day = session.header.created.chars().take(10).collect();
-    board.runs.pop().map(|run| Example { run, day })
+    board.runs.pop().map(|run| Example { run, answers, day })
 }
 
 /// True if the screen shows a lab, so that the lab's example can be shown or closed.

@@ -46,9 +46,9 @@ impl Answer {
 const VERY_FEW: f64 = 2.0;
 
 /// A doubt about intervals over fewer than `enough` units: their coverage is below their level. It states their width relative to intervals
-/// over `enough` units. `covered` is the share of simulated intervals that contained the true value, with the number of units (guide, page
-/// on intervals).
-pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
+/// over `enough` units. `simulated` has the share of simulated intervals that contained the true value, by number of units (guide, page on
+/// intervals); the doubt quotes the share at the nearest number.
+pub fn few(n: usize, enough: usize, units: &str, simulated: &[(usize, &str)]) -> Option<String> {
     if n >= enough {
         return None;
     }
@@ -60,9 +60,12 @@ pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String
     let half = |n: usize| student_quantile(0.975, n as f64 - 1.0) / (n as f64).sqrt();
     let times = half(n) / half(enough);
     let few = if times >= VERY_FEW { "very few" } else { "few" };
-    Some(format!(
-        "{n} {units} are {few}: intervals are {times:.1} times as wide as with {enough}; simulated 95 % intervals held in only {covered}"
-    ))
+    let wide = format!("{n} {units} are {few}: intervals are {times:.1} times as wide as with {enough}");
+    let covered = simulated.iter().min_by_key(|(m, _)| m.abs_diff(n)).map_or(String::new(), |(m, share)| {
+        let nearest = if *m == n { "" } else { ", the nearest number simulated" };
+        format!("; with {m} {units}{nearest}, 95 % intervals held in {share} of simulated cases")
+    });
+    Some(wide + &covered)
 }
 
 /// Formats names for prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.
@@ -99,7 +102,7 @@ mod tests {
     /// Regression: the doubt used to begin "1 relations are few", and to be the same with 8 and with 15 units.
     #[test]
     fn few_units_are_named_with_the_width_that_they_cost() {
-        let told = |n: usize| few(n, 20, "originals", "x").unwrap();
+        let told = |n: usize| few(n, 20, "originals", &[(10, "91.6 %"), (20, "93.6 %")]).unwrap();
         assert!(told(1).starts_with("1 original gives no interval"), "{}", told(1));
         for (n, begins) in [
             (5, "5 originals are very few: intervals are 2.7 times as wide as with 20"),
@@ -108,7 +111,14 @@ mod tests {
         ] {
             assert!(told(n).starts_with(begins), "{}", told(n));
         }
-        assert_eq!(few(20, 20, "originals", "x"), None);
+        // Regression: 12 originals used to be told the coverage at 10 as if it were theirs.
+        assert!(told(12).ends_with(
+            "with 10 originals, the nearest number simulated, 95 % intervals held in 91.6 % of simulated cases"
+        ));
+        assert!(
+            told(10).contains("; with 10 originals, 95 % intervals held") && told(17).contains("; with 20 originals, ")
+        );
+        assert_eq!(few(20, 20, "originals", &[]), None);
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl Known {
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
 
+    /// True if some of these models have more layers than others.
+    pub fn differ_in_layers(&self, models: &[String]) -> bool {
+        let known = || self.models.iter().filter(|m| models.contains(&m.name)).map(|m| m.layers);
+        known().min() != known().max()
+    }
+
     /// Names of selectable models: first the known ones, then other names in the spec.
     pub fn names(&self, of_spec: &[String]) -> Vec<String> {
         let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
@@ -402,6 +408,7 @@ mod tests {
         let known = Known { models, ..Known::default() };
         let of = |names: &[&str]| known.layers(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
         assert_eq!((of(&["a"]), of(&["a", "b"]), of(&["c"]), of(&["vectors"])), (Some(4), Some(2), None, None));
+        assert!(known.differ_in_layers(&["a".into(), "b".into()]) && !known.differ_in_layers(&["a".into()]));
     }
 
     proptest! {

@@ -38,9 +38,9 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "strength",
-        "ε, rank",
+        "ε, α, rank",
         &[Interventions],
-        "Size of a method's edits: the radius ε of its ball, or the rank of the removed subspace.",
+        "Size of an edit: radius ε of the ball, step α along classifiers' directions, or rank r of the removed subspace.",
     ),
     term(
         "oracle",

@@ -55,15 +55,21 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// `rank 2`, `ε .84 (.41 to 1.71 on halves)`: the strength that is best on all examples, and those chosen
-/// on halves of them, to which the scores belong.
-fn strength(v: &OptimumFinding) -> String {
+/// `rank 2`, `ε .84 (.41 to 1.71 on the other half)`: the strength that is best on all examples, and those chosen on the half that is not
+/// scored. The first sentence always says where the strength was chosen.
+fn strength(v: &OptimumFinding, first: bool) -> String {
     let name = if v.parameter == "epsilon" { "ε".to_owned() } else { words(&v.parameter) };
-    format!("{name} {}{}", short(v.value), on_halves(v))
+    let choice = match chosen_range(v) {
+        Some((least, most)) if first => format!(" ({} to {} as chosen on the other half)", short(least), short(most)),
+        Some((least, most)) => format!(" ({} to {} on the other half)", short(least), short(most)),
+        None if first && v.how.chosen.is_some() => " (chosen on the other half)".to_owned(),
+        None => String::new(),
+    };
+    format!("{name} {}{choice}", short(v.value))
 }
 
 /// The smallest and the largest strength chosen on halves of the examples, if there are several.
-pub(crate) fn chosen_range(v: &OptimumFinding) -> Option<(f64, f64)> {
+pub fn chosen_range(v: &OptimumFinding) -> Option<(f64, f64)> {
     let chosen = || v.how.choices.iter().map(|(value, _)| *value);
     chosen().reduce(f64::min).zip(chosen().reduce(f64::max)).filter(|(least, most)| least < most)
 }
@@ -217,12 +223,13 @@ pub(crate) fn waits(results: &Results, spec: &Spec, (model, oracle): (&str, Orac
 fn doing(goal: Goal) -> &'static str {
     match goal {
         Goal::Counterfactual => "setting another value",
-        Goal::Nullifying => "removing it",
+        // C is what the oracle no longer reads; new probes measure what is removed.
+        Goal::Nullifying => "hiding it from the oracle",
     }
 }
 
-/// The best method of a goal. The decision names the oracle and the examples of the first one, and a sentence of its own its intervals; others
-/// name theirs if they differ.
+/// The best method of a goal. The first sentence leaves the oracle and n to the decision, and how it was scored to a separate sentence; a
+/// later one names n and the scoring only if they differ from the first.
 fn best_sentence(
     results: &Results,
     spec: &Spec,
@@ -231,9 +238,13 @@ fn best_sentence(
     before: &mut Option<(String, String)>,
 ) -> String {
     let v = &best.value;
-    let basis = (basis(best, results.counts(best)), counted(results, best));
+    let basis = (basis(results, spec, best), counted(results, best));
     let first = before.is_none();
-    let r = if first { "reliability R" } else { "R" };
+    let r = match (first, v.how.chosen.is_some()) {
+        (true, true) => "held-out reliability R",
+        (true, false) => "reliability R",
+        (false, _) => "R",
+    };
     let distance = match spec.distance.is_papers() || !first {
         true => String::new(),
         false => format!(", by {}", spec.distance.title()),
@@ -248,7 +259,7 @@ fn best_sentence(
         "Best{on} at {}{of}{so_far}: {} at {}, {r} {}, C {}, S {}{distance}{tail}.",
         doing(goal_of(&v.method)),
         v.method_key().title(),
-        strength(v),
+        strength(v, first),
         spread(&v.reliability),
         spread(&v.completeness),
         spread(&v.selectivity),
@@ -263,12 +274,18 @@ pub(crate) fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> Strin
     format!("n {}{noun}", grouped(results.counts(best).0))
 }
 
-/// The scoring of a best strength, the number of examples for S if it has fewer, and the meaning of the brackets.
-fn basis(best: &Tagged<OptimumFinding>, (all, with): (usize, usize)) -> String {
+/// The scoring of a best strength, the reason why S has fewer examples, and the meaning of the brackets.
+fn basis(results: &Results, spec: &Spec, best: &Tagged<OptimumFinding>) -> String {
+    let (all, with) = results.counts(best);
     let how = &best.value.how;
     let halves = if how.chosen.is_some() { " on held-out halves" } else { " in brackets" };
     let intervals = format!("{} intervals", level_title(best.level));
-    let for_s = if with < all { format!(", n {} for S", grouped(with)) } else { String::new() };
+    let kept = if spec.task.has_attractors() { "with an attractor" } else { "with the property to keep" };
+    let rows = if spec.task.takes_every_token() { "tokens" } else { "sentences" };
+    let for_s = match with < all {
+        true => format!(", C on {} {rows}, S on the {} {kept}", grouped(all), grouped(with)),
+        false => String::new(),
+    };
     match how.replicates {
         0 => format!("{intervals}{halves}{for_s}"),
         1 => format!("{intervals}{halves}{for_s}, 1 training run"),
@@ -301,7 +318,9 @@ fn next_of(results: &Results, model: &str, oracle: OracleKind, goal: Goal) -> Op
     let mut all: Vec<String> = rest.iter().take(NEXT).map(named).collect();
     let versus = rest.first().and_then(|second| {
         let (a, b) = (best.value.method_key(), second.value.method_key());
-        difference(compared(results, model, oracle, [&a, &b])?, &a, best.value.how.replicates)
+        let tested = |v: &&Tagged<VersusFinding>| v.model == model && v.value.oracle == oracle && v.value.p.is_some();
+        let pairs = results.versus.iter().filter(tested).count();
+        difference(compared(results, model, oracle, [&a, &b])?, &a, best.value.how.replicates, pairs)
     });
     if let (Some(first), Some(apart)) = (all.first_mut(), versus) {
         first.push_str(&apart);
@@ -324,16 +343,17 @@ pub(crate) fn compared<'a>(
     versus.map(|v| &v.value)
 }
 
-/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. If it is not
-/// significant, adds the smallest gap that the training runs could have shown.
-fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
+/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all `pairs`. If it is
+/// not significant, adds the smallest gap that the training runs could have shown.
+fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize, pairs: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
     let interval = if is_few(trainings) { String::new() } else { format!(" {}", beside(d, None, score)) };
     let p = match (probability(p), probability(deciding)) {
         (alone, _) if deciding <= p => format!("p {alone}"),
-        (alone, all) if alone == all => format!("p {all} adjusted for all pairs of methods"),
-        (alone, all) => format!("p {all} adjusted for all pairs of methods, {alone} unadjusted"),
+        (alone, all) if alone == all => format!("p {all} adjusted for {pairs} pairs (Holm)"),
+        // Holm multiplies the smallest p by the number of pairs and the largest by 1, so a large one hardly changes.
+        (alone, all) => format!("p {all} adjusted for {pairs} pairs (Holm; {alone} alone)"),
     };
     let shown = versus.detectable.filter(|_| trainings < ENOUGH);
     let could = match shown {

@@ -5,7 +5,7 @@
 //! an interval contains the bar, nothing is decided.
 
 use super::Results;
-use super::answer::{GOALS, control, counted, goal_of, oracle_name, ranked_for, waits, words};
+use super::answer::{GOALS, control, counted, goal_of, oracle_name, ranked, ranked_for, waits, words};
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use super::doubts::{beats, constant_answer, leak_after, reads_nothing};
 use super::finding::{OptimumFinding, ProbeRole};
@@ -70,18 +70,22 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
     let full = first.iter().all(|(_, (verdict, _))| *verdict == Verdict::Yes);
     let bar = if full { FULLY } else { MOSTLY };
     // An oracle with a constant answer can have an S above the bar.
-    let judged = results.optima.iter().filter(|o| o.value.oracle == oracle && spec.models.contains(&o.model));
-    let is_higher = judged.filter_map(|o| constant_answer(results, o)).any(|floor| floor > bar);
-    let floor = if is_higher { ", S above a constant answer" } else { "" };
+    let judged = spec.models.iter().flat_map(|model| ranked(results, model, oracle));
+    let floors: Vec<f64> = judged.filter_map(|o| constant_answer(results, o)).filter(|floor| *floor > bar).collect();
+    let needs = match floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max)) {
+        None => format!("completeness C and selectivity S of {}", score(bar)),
+        Some((least, most)) => {
+            let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
+            format!(
+                "completeness C of {} and selectivity S above {least}{}, what a constant answer scores,",
+                score(bar),
+                score(most)
+            )
+        }
+    };
     let mut bests = spec.models.iter().flat_map(|m| GOALS.map(|goal| ranked_for(results, m, oracle, goal)));
     let n = bests.find_map(|order| order.first().map(|best| format!("{}; ", counted(results, best))));
-    Some(format!(
-        "{} ({}needs completeness C and selectivity S of {} by the {}{floor}){second}.",
-        capital(&head),
-        n.unwrap_or_default(),
-        score(bar),
-        oracle_name(oracle)
-    ))
+    Some(format!("{} ({}needs {needs} by the {}){second}.", capital(&head), n.unwrap_or_default(), oracle_name(oracle)))
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.
@@ -182,7 +186,19 @@ fn rivals<'a>(results: &'a Results, best: &Tagged<OptimumFinding>) -> impl Itera
 }
 
 fn is_above(rival: &RivalFinding, floor: f64) -> bool {
-    rival.completeness >= MOSTLY && rival.selectivity.is_none_or(|s| s >= MOSTLY.max(floor))
+    has_passed(rival.completeness, rival.selectivity, floor)
+}
+
+fn has_passed(completeness: f64, selectivity: Option<f64>, floor: f64) -> bool {
+    completeness >= MOSTLY && selectivity.is_none_or(|s| s >= MOSTLY.max(floor))
+}
+
+/// Whether a method reaches the limits of the decision with other probe settings that validate equally well, if for some of them this
+/// differs from the chosen settings.
+pub(crate) fn turned(results: &Results, best: &Tagged<OptimumFinding>) -> Option<bool> {
+    let floor = constant_answer(results, best).unwrap_or(0.0);
+    let passed = has_passed(best.value.completeness.mean, Some(best.value.selectivity.mean), floor);
+    rivals(results, best).any(|r| is_above(r, floor) != passed).then_some(!passed)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::answer::{
     GOALS, behaviour_at, chosen_range, compared, control, goal_of, on_model, oracle_name, ranked_for, words,
 };
 use super::behaviour::BehaviourFinding;
+use super::decision::turned;
 use super::finding::{OptimumFinding, ProbeFinding, ProbeRole};
 use super::method::Goal;
 use super::optimum::End;
@@ -35,9 +36,9 @@ const UNMOVED: f64 = 0.01;
 
 type Best<'a> = &'a Tagged<OptimumFinding>;
 
-/// All doubts about a run so far, those that would overturn the answer first: an oracle that reads nothing, a property
-/// that remains, a score that an uninformed edit also reaches, a ranking that other probes reverse. Doubts that only make
-/// scores less certain follow.
+/// All doubts about a run so far, by how far they could move the decision. First those that could reverse it: an oracle that reads
+/// nothing, limits or a ranking that other probes put the other way. Then its reasons, if they are doubts themselves: a property that
+/// remains, a score that an uninformed edit also reaches. Doubts that only make scores less certain follow.
 pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
     let mut ranked_doubts: Vec<(usize, String)> = Vec::new();
     for (model, goal) in spec.models.iter().flat_map(|model| GOALS.map(|goal| (model, goal))) {
@@ -47,17 +48,18 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
         let [by_settings, by_oracle, moves] = reversed(results, best, &on);
         let (not_best, others) = below_control(results, (model, goal), &order, &on);
         let left = left_over(results, best, &spec.task.target, &on);
+        let of_moves = if turned(results, best).is_some() { 1 } else { 6 };
         let each = [
             (
-                left.as_ref().map_or(6, |(share, _)| if *share > MOSTLY_LEFT { 1 } else { 6 }),
+                left.as_ref().map_or(6, |(share, _)| if *share > MOSTLY_LEFT { 2 } else { 6 }),
                 left.map(|(_, text)| text),
             ),
             (2, not_best),
             (2, below_constant(results, best, &on)),
-            (3, by_settings),
-            (3, by_oracle),
+            (1, by_settings),
+            (1, by_oracle),
             (5, unmoved(results, best, &on)),
-            (6, moves),
+            (of_moves, moves),
             (8, others),
             (12, at_end(best, &on)),
         ];
@@ -158,7 +160,14 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
     let ahead = |names: &[String]| format!("{} ahead of {title}{on}", listed(names, "methods"));
     let range = moved(results, best);
     let moves = range.as_ref().filter(|_| by_settings.is_empty()).map(|range| {
-        format!("with other probe settings that validate equally well, R of {title}{on} is {range} instead of {shown}")
+        let text = format!(
+            "with other probe settings that validate equally well, R of {title}{on} is {range} instead of {shown}"
+        );
+        match turned(results, best) {
+            Some(true) => format!("{text}: with some of them it reaches the required scores"),
+            Some(false) => format!("{text}: with some of them it misses the required scores"),
+            None => text,
+        }
     });
     let settings = (!by_settings.is_empty()).then(|| {
         let range = range.map_or(String::new(), |range| format!(" (with them its R is {range} instead of {shown})"));

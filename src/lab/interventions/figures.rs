@@ -126,7 +126,7 @@ pub fn curves(
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| Layer::Intervals(covered(level, trainings))));
     if let Some(at) = marker {
-        layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
+        layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {}", written(at)))));
     }
     // A method on whose S and R the answer does not rely is marked here as elsewhere.
     let mark = |c: &&Curve| if results.no_optimum(model, &c.key.method, oracle).is_some() { "!" } else { "" };
@@ -272,6 +272,11 @@ pub fn deviation(results: &Results, model: &str) -> Option<f64> {
 fn scale_of(results: &Results, model: &str, parameter: &str) -> Option<(String, String)> {
     let sd = deviation(results, model).filter(|_| parameter == "epsilon")?;
     Some(("a feature's standard deviation".into(), format!("{sd:.3} (median)")))
+}
+
+/// A strength with three significant digits, as it is written on an axis: `0.259`.
+fn written(strength: f64) -> String {
+    format!("{strength:.2e}").parse().unwrap_or(strength).to_string()
 }
 
 /// The axis scale on which the method's strength is swept.

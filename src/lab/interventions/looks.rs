@@ -36,7 +36,7 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// Explanation of a method with a short name: the name written out, or the effect of the method.
+/// Explains an abbreviated method name in a legend: the full name, or what the method does.
 pub(super) fn written_out(method: &str) -> Option<&'static str> {
     Some(match method {
         "inlp" => "iterative null-space projection",

@@ -317,7 +317,7 @@ fn layer() -> Setting<Spec> {
     Setting::new(
         "site.layer",
         "Layer",
-        "The layer whose hidden state is changed, from 1.",
+        "The layer whose hidden state is changed, from 1; the last one follows the model.",
         |spec: &Spec, known| {
             let layers = known.layers(&spec.models).unwrap_or(1);
             let stops = (1..=layers).map(|l| l as f64).collect();
@@ -340,7 +340,8 @@ fn layer() -> Setting<Spec> {
         },
     )
     .shown(|spec, known| match (known.layers(&spec.models), spec.site.layer) {
-        (Some(layers), LayerRef::Last) => format!("{layers}/{layers}"),
+        (Some(_), LayerRef::Last) if known.differ_in_layers(&spec.models) => "last of each".to_owned(),
+        (Some(layers), LayerRef::Last) => format!("last, {layers}/{layers}"),
         (Some(layers), LayerRef::At(l)) => format!("{l}/{layers}"),
         (None, layer) => layer.to_string(),
     })

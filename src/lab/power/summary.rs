@@ -120,7 +120,7 @@ const ENOUGH: usize = 50;
 
 /// A doubt about an interval for a metric that is not a proportion, from `n` units; `units` is their name.
 pub fn few_values(c: &ComparisonFinding, n: usize, units: &str) -> Option<String> {
-    few(n, ENOUGH, units, "90.0 % of cases with 10 very skewed values").filter(|_| !c.is_share())
+    few(n, ENOUGH, units, &[(10, "90.0 %")]).filter(|_| !c.is_share())
 }
 
 /// The caveat for an interval over identical units, or for a test with too few differing items.

@@ -62,12 +62,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let mut doubts = Vec::new();
     let skewed = all.iter().any(|i| i.value.sensitivity.is_some());
     // Number of originals from which Student's t keeps its level, for relative changes and for scores.
-    let (enough, covered) = if skewed {
-        (60, "90.2 to 92.1 % of cases with 10 originals")
+    let (enough, simulated) = if skewed {
+        (60, [(10, "90.2 to 92.1 %"), (20, "91.4 to 93.9 %"), (60, "93.1 to 93.7 %")])
     } else {
-        (20, "91.6 % of cases with 10 originals")
+        (20, [(10, "91.6 %"), (20, "93.6 %"), (60, "94.4 %")])
     };
-    doubts.extend(few(originals, enough, "originals", covered).filter(|_| originals > 0));
+    doubts.extend(few(originals, enough, "originals", &simulated).filter(|_| originals > 0));
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
     Answer::new(says.into_iter().flatten().collect(), doubts)

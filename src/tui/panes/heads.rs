@@ -9,7 +9,6 @@ const fn head(name: &'static str, symbol: &'static str, meaning: &'static str) -
 /// Column headings. Each meaning begins with the list's name; meanings in other lists may follow.
 pub(crate) const HEADS: &[Term] = &[
     head("method", "", "Methods: an intervention with its options; enter draws it."),
-    head("at", "", "Methods: the strength at which the method scores best."),
     head(
         "interval",
         "",
@@ -19,9 +18,18 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "aim",
         "",
-        "Methods: aim of the method, to set another value or to remove the property; C is defined differently for the two, so compare R only within one aim.",
+        "Methods: aim of the method, to set another value or to remove the property; C is defined differently for the two, so compare R only within one aim. A control has no aim: it ignores the property.",
     ),
-    head("flips", "", "Methods: share of sentences in which the edit changes the form that the model itself prefers."),
+    head(
+        "flips %",
+        "",
+        "Methods: share of sentences in which the edit changes the form that the model itself prefers, in %.",
+    ),
+    head(
+        "distance ×",
+        "",
+        "Methods: distance of edited states from the nearest real ones, as a multiple (×) of the distance of unedited states.",
+    ),
     head("relation", "", "Relations: name of the relation."),
     head("mean gap", "", "Relations: best minus worst prompt, in points, mean over the models."),
     head(

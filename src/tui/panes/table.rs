@@ -75,6 +75,19 @@ impl Table {
         self.rows.iter().find_map(|row| row.last)
     }
 
+    /// The number of these rows, with that of the rows that always come last: `6`, or `4, 2 controls`.
+    fn count_of(&self, order: &[usize]) -> String {
+        let last = order.iter().filter(|i| self.rows[**i].last.is_some()).count();
+        match (self.held_last(), order.len() - last) {
+            (Some(kind), rest) if last > 0 && rest > 0 => {
+                let kind = kind.trim_start_matches("those ");
+                let one = kind.strip_suffix('s').filter(|one| last == 1 && !one.contains(' '));
+                format!("{rest}, {last} {}", one.unwrap_or(kind))
+            }
+            _ => order.len().to_string(),
+        }
+    }
+
     /// Row indices in display order; rows whose first column starts with the filter come first.
     pub(crate) fn order(&self, place: &Place, pane: Pane) -> Vec<usize> {
         let listed = place.listed.get(&pane);
@@ -144,13 +157,14 @@ impl Table {
         // Without a note, rows that always come last would look unsorted.
         let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
         let held = held.map_or(String::new(), |word| format!(", {word} last"));
+        let apart = self.count_of(&order);
         // The heading of the sort column has a sign; if that column does not fit, the title names it.
         let is_shown = column == 0 || shown.iter().any(|(k, _)| *k == column);
         let by =
             if is_shown { String::new() } else { format!(" by {}{}", self.columns[column], Self::sign(state, down)) };
         let then = if is_shown { String::new() } else { format!(", then{by}") };
         let title = match filter {
-            "" if held.is_empty() && by.is_empty() => format!("{name} ({})  {key} filter", order.len()),
+            "" if held.is_empty() && by.is_empty() => format!("{name} ({apart})  {key} filter"),
             "" => format!("{name} ({}){by}{held}", order.len()),
             text => {
                 format!("{name} ({} of {})  {key} {text}, best match first{then}{held}", order.len(), self.rows.len())

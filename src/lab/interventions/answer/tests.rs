@@ -63,7 +63,7 @@ fn the_answer_names_the_best_method_with_interval_and_n_and_the_next_ones() {
     let answer = answer(&results, &spec);
     assert!(answer.says[0].contains("by the MLP oracle"), "{answer:?}");
     assert!(answer.says[1].contains("reliability R"), "{answer:?}");
-    assert!(answer.says[2].starts_with("Best at removing it: INLP at rank "), "{answer:?}");
+    assert!(answer.says[2].starts_with("Best at hiding it from the oracle: INLP at rank "), "{answer:?}");
     let next = &answer.evidence[0];
     assert!(next.starts_with("Next at setting another value: ") && !next.contains("INLP"), "{answer:?}");
     for goal in GOALS {
@@ -157,7 +157,7 @@ fn methods_that_remove_and_methods_that_set_are_not_compared() {
     let answer = answer(&results, &spec);
     assert!(!answer.says.join(" ").contains(".11"), "{answer:?}");
     assert!(!answer.doubts.join(" ").contains("validate equally well put"), "{answer:?}");
-    for (goal, doing) in GOALS.into_iter().zip(["setting another value", "removing it"]) {
+    for (goal, doing) in GOALS.into_iter().zip(["setting another value", "hiding it from the oracle"]) {
         let best = ranked_for(&results, &spec.models[0], OracleKind::Mlp, goal)[0].value.method_key().title();
         let said = answer.says.iter().filter(|text| text.starts_with(&format!("Best at {doing}")));
         assert!(said.map(|text| text.contains(&best)).eq([true]), "{answer:?}");
@@ -181,7 +181,7 @@ fn no_edit_is_never_the_best_intervention() {
     let of = |method: &str| sample.optima.iter().find(|o| o.value.method == method).unwrap().value.clone();
     let results = found(OptimumFinding { value: 0.0, ..of("inlp") });
     let says = answer(&results, &spec).says;
-    let none = "No method for removing it has a best strength, by the MLP oracle: INLP: no edit after which the oracle still reads";
+    let none = "No method for hiding it from the oracle has a best strength, by the MLP oracle: INLP: no edit after which the oracle still reads";
     assert!(!says.join(" ").contains("rank 0") && says.iter().any(|text| text.starts_with(none)), "{says:?}");
     // AlterRep at 0 is INLP, and a control may do nothing.
     assert_eq!(found(OptimumFinding { value: 0.0, ..of("alterrep") }).optima.len(), sample.optima.len());
@@ -196,7 +196,46 @@ fn the_strengths_that_scores_belong_to_are_named() {
     let inlp = results.optima.iter_mut().find(|o| o.value.method == "inlp").unwrap();
     (inlp.value.value, inlp.value.how.choices) = (2.0, vec![(1.0, 0.3), (2.0, 0.6), (3.0, 0.1)]);
     let says = answer(&results, &spec).says;
-    assert!(says[2].contains("INLP at rank 2 (1 to 3 on halves), R"), "{says:?}");
+    assert!(says[2].contains("INLP at rank 2 (1 to 3 on the other half), R"), "{says:?}");
+}
+
+/// Regression: "AlterRep at alpha .7 (.3 to .7 on halves)" used to give held-out scores without saying so, and "n 369 for S" no reason for
+/// the smaller number.
+#[test]
+fn scores_are_said_to_be_held_out_and_strengths_to_be_chosen_on_the_other_half() {
+    let mut results = sample::results();
+    let best = ranked(&results, &Spec::shipped().models[0], OracleKind::Mlp)[0].value.method_key();
+    let set = |results: &mut Results, choices: Vec<(f64, f64)>| {
+        let first = results.optima.iter_mut().filter(|o| o.value.method_key() == best);
+        first.for_each(|o| (o.value.how.chosen, o.value.how.choices) = (Some("held_out".into()), choices.clone()));
+    };
+    let said = |results: &Results| answer(results, &Spec::shipped()).says[1].clone();
+    set(&mut results, vec![(0.3, 0.5), (0.7, 0.5)]);
+    let text = said(&results);
+    assert!(text.contains(" (.3 to .7 as chosen on the other half), held-out reliability R "), "{text}");
+    set(&mut results, vec![(0.7, 1.0)]);
+    assert!(said(&results).contains(" (chosen on the other half), held-out reliability R "), "{}", said(&results));
+}
+
+/// Regression: p .30 adjusted and .29 unadjusted used to stand side by side without the number of tests.
+#[test]
+fn an_adjusted_p_names_the_number_of_pairs() {
+    let (results, spec) = (sample::results(), Spec::shipped());
+    let order = ranked_for(&results, &spec.models[0], OracleKind::Mlp, Goal::Counterfactual);
+    let (a, b) = (order[0].value.method_key(), order[1].value.method_key());
+    let versus = VersusFinding {
+        a: a.clone(),
+        b,
+        oracle: OracleKind::Mlp,
+        p_greater: 0.9,
+        difference: Some(stats::Estimate { mean: 0.03, lo: -0.03, hi: 0.1 }),
+        p: Some(0.29),
+        holm_p: Some(0.3),
+        detectable: None,
+        turns_with: Vec::new(),
+    };
+    let text = difference(&versus, &a, 10, 15).unwrap();
+    assert!(text.contains("p .30 adjusted for 15 pairs (Holm; .29 alone)"), "{text}");
 }
 
 /// Regression: the answer used to omit the name of its oracle.
@@ -238,7 +277,12 @@ fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
 #[test]
 fn the_answer_has_four_sentences_and_the_rest_is_evidence() {
     let answer = answer(&sample::results(), &Spec::shipped());
-    let begins = ["", "Best at setting another value: ", "Best at removing it: ", "95 % intervals on held-out halves"];
+    let begins = [
+        "",
+        "Best at setting another value: ",
+        "Best at hiding it from the oracle: ",
+        "95 % intervals on held-out halves",
+    ];
     assert!(
         answer.says.len() == 4 && answer.says.iter().zip(begins).all(|(text, begin)| text.starts_with(begin)),
         "{answer:?}"
@@ -266,7 +310,7 @@ fn tokens_are_counted_with_their_texts() {
     let mut results = sample::results();
     results.data = vec![sample::data()];
     let best = |results: &Results| answer(results, &Spec::shipped()).says.join(" ");
-    assert!(best(&results).contains(", n 410 for S,"), "{}", best(&results));
+    assert!(best(&results).contains(", C on 2,400 sentences, S on the 410 with an attractor, "), "{}", best(&results));
     results.data[0].value.tokens = Some(TokensFinding { per_text: 4, texts: [1_200, 1_200, 600], left_out: 9 });
     assert!(best(&results).contains("n 2,400 tokens of 600 texts;"), "{}", best(&results));
 }

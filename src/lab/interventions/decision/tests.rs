@@ -79,7 +79,10 @@ fn a_constant_answer_raises_the_bar_of_selectivity() {
     assert!(text.starts_with("Yes, mostly") && !text.contains("constant answer"), "{text}");
     results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.beside.s_floor = Some(0.85));
     let text = said(&results, &spec);
-    assert!(text.starts_with("No: ") && text.contains(", S above a constant answer)"), "{text}");
+    assert!(
+        text.starts_with("No: ") && text.contains(" and selectivity S above .85, what a constant answer scores, by "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Behaviour of the model itself after one method, by strength.
 
-use super::{axis, covered, covers, datum, layer, parameter, properties, scale_of, written_out};
+use super::{axis, covered, covers, datum, layer, parameter, properties, scale_of, written, written_out};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
@@ -52,7 +52,7 @@ pub fn behaviour(
     layers.extend(rank);
     let (symbol, label) = parameter(&first.value.parameter);
     if let Some(at) = marker {
-        layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
+        layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {}", written(at)))));
     }
     let short = in_print(model);
     let mut origin = Origin::default();

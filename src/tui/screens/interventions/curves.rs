@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::measured::{
-    awaiting_point, behaviour as measured_behaviour, closest_rival, distances, marker, method, readout as measured,
-    results, without,
+    awaiting_point, behaviour as measured_behaviour, best, closest_rival, distances, marker, method,
+    readout as measured, results, same, without,
 };
 use super::methods::intervals;
 use super::{BEHAVIOUR, CURVES, DISTANCE, ran, run, view};
@@ -21,7 +21,7 @@ use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
 use figure::layers::{Count, grouped};
 use labs::interval::beside;
-use labs::interventions::answer::oracle_name;
+use labs::interventions::answer::{chosen_range, oracle_name};
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
 use labs::interventions::finding::{ProbeRole, ReliabilityFinding};
@@ -33,10 +33,10 @@ fn title(state: &State) -> String {
 }
 
 /// Number of lines below the chart if the inner pane has `rows` rows. Older recordings have no distances.
-fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
+fn numbers(rows: u16, with_distances: bool, with_second: bool) -> u16 {
     match rows {
         0..6 => 0,
-        8..12 if with_reason => 2,
+        8..12 if with_second => 2,
         6..12 => 1,
         12..15 => 2,
         15..18 => 3,
@@ -47,7 +47,7 @@ fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
 
 /// The area of the chart inside the pane. Figures other than the scores have their own numbers and a note on intervals below.
 pub(crate) fn chart_area(inner: Rect, state: &State, pane: Pane) -> Rect {
-    let rows = numbers(inner.height, distances(state).is_some(), without(state).is_some());
+    let rows = numbers(inner.height, distances(state).is_some(), without(state).is_some() || best(state).is_some());
     Rect { height: inner.height - if pane == CURVES { rows } else { rows.min(2) }, ..inner }
 }
 
@@ -74,6 +74,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         BEHAVIOUR => vec![behaviour(state, room), covered(state, pane, room)],
         DISTANCE => vec![distance(state, room), covered(state, pane, room)],
         _ => vec![
+            held_out(state, room),
             readout(state, room),
             rests_on(state, room),
             verdict(state, room),
@@ -83,7 +84,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     // The reason why R is marked comes before the line on how it was measured.
     if pane == CURVES && without(state).is_some() {
-        lines.swap(1, 2);
+        lines.swap(2, 3);
+    }
+    // Away from the best strength, the scores at the marker come first.
+    if pane == CURVES && best(state).is_some_and(|best| !same(best.value.value, marker(state))) {
+        lines.swap(0, 1);
     }
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
@@ -126,6 +131,36 @@ fn calibration_error(state: &State) -> Option<f64> {
         .iter()
         .filter(|p| p.model == view.model && p.value.role == ProbeRole::Oracle && p.value.oracle == Some(view.oracle));
     judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
+}
+
+/// The scores of the answer and the list, with the strengths at which they were measured, in the longest form that fits `room`.
+fn held_out(state: &State, room: usize) -> Option<Line<'static>> {
+    let v = &best(state)?.value;
+    v.how.chosen.as_ref()?;
+    let symbol = method(state).map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
+    let at = match chosen_range(v) {
+        Some((least, most)) => format!("{} to {}", short(least), short(most)),
+        None => short(v.value),
+    };
+    let scores = [
+        (Role::Completeness, "C", &v.completeness),
+        (Role::Selectivity, "S", &v.selectivity),
+        (Role::Reliability, "R", &v.reliability),
+    ];
+    let form = |at: &str, gap: &str, intervals: bool| {
+        let theme = state.theme();
+        let spans = scores.iter().map(|(role, name, b)| {
+            let text = match intervals || *role == Role::Reliability {
+                true => estimate(b, v.how.replicates),
+                false => score(b.mean),
+            };
+            Span::styled(format!("{gap}{name} {text}"), theme.style(*role))
+        });
+        Line::from_iter(std::iter::once(Span::styled(format!(" held out{at}:"), theme.style(Role::Text))).chain(spans))
+    };
+    let chosen = format!(", {} {at}, chosen on the other half", printable(symbol));
+    let forms = [form(&chosen, "  ", true), form(&chosen, " ", true), form("", " ", true), form("", " ", false)];
+    forms.into_iter().find(|line| line.width() <= room)
 }
 
 /// Scores at the marker on all examples, in the longest form that fits `room`.

@@ -16,7 +16,9 @@ use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::{probability, short};
 use base::text::{fit, last_part, pad, printable, width, wrapped};
+use labs::interventions::Goal;
 use labs::interventions::finding::{ExampleFinding, Shift};
+use labs::interventions::registry::find;
 use labs::{LabId, Tagged};
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -53,7 +55,11 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     let (shown, method) = (edited_by(state, example), &view(state).method);
     match outdated(state, example) {
         "" if is_recorded(state) && (&example.model, &example.value.method) != (&view(state).model, method) => {
-            Some(format!("Only {shown} was recorded."))
+            let drawn = super::setup::title(state, method, view(state).nth);
+            Some(
+                printable(&format!("This is {shown}; no example of {drawn} is in this recording's last answer."))
+                    .into_owned(),
+            )
         }
         "" => None,
         _ if crate::setup::changed(state) => {
@@ -105,6 +111,30 @@ enum Form {
     Above,
 }
 
+/// What the edit aims at, and the oracle's most probable value before and after it.
+fn aim(v: &ExampleFinding, target: &str) -> Option<String> {
+    let (_, shifts) = v.oracle.iter().find(|(property, _)| property == target)?;
+    let name = target.replace('_', " ");
+    let method = find(&v.method)?;
+    let aim = match method.goal {
+        _ if method.is_control => "none, it is a control".to_owned(),
+        Goal::Nullifying => format!("remove {name} ({} each)", probability(1.0 / shifts.len() as f64)),
+        // The forms are in the order of the numbers; other targets have no correct form.
+        Goal::Counterfactual => match shifts.get(1 - v.correct.min(1)) {
+            Some(other) if target == "subject_number" && v.words.len() == 2 => {
+                format!("set {name} to {}", other.label)
+            }
+            _ => format!("set another {name}"),
+        },
+    };
+    let first = |of: fn(&Shift) -> f64| {
+        let top = shifts.iter().max_by(|a, b| of(a).total_cmp(&of(b)))?;
+        Some(format!("{} {}", top.label, probability(of(top))))
+    };
+    let (before, after) = (first(|s| s.before)?, first(|s| s.after)?);
+    Some(printable(&format!("Aim: {aim}. Oracle before: {before}, after: {after}.")).into_owned())
+}
+
 /// Shows the next or the previous example, cyclically once their number is known.
 pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
     if state.example_shown().is_some() {
@@ -133,34 +163,57 @@ pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
 
 fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     let theme = state.theme();
-    let values = v.oracle.iter().map(|(_, shifts)| shifts.len()).sum::<usize>() + v.words.len();
-    let sentence = width(&v.text).div_ceil(usize::from(area.width.max(1)));
-    let spare = usize::from(area.height).saturating_sub(values + sentence);
+    let run = state.shown_run(LabId::Interventions);
+    let target = run.and_then(|run| own(&run.job.spec)).map_or("", |spec| spec.task.target.as_str());
+    let is_absent = |property: &String| property != target && v.absent.contains(property);
+    let rows = |(property, shifts): &(String, Vec<Shift>)| if is_absent(property) { 1 } else { shifts.len() };
+    let values = v.oracle.iter().map(rows).sum::<usize>() + v.words.len();
+    let aim = aim(v, target);
+    let room = usize::from(area.width.max(1));
+    let above = width(&v.text).div_ceil(room) + aim.as_ref().map_or(0, |aim| wrapped(aim, room).len());
+    let spare = usize::from(area.height).saturating_sub(values + above);
     let form = match area.width {
         56.. => Form::Beside(25),
         _ if spare > v.oracle.len() => Form::Above,
         _ => Form::Beside(6),
     };
     let mut lines = vec![Line::styled(printable(&v.text).into_owned(), theme.style(Role::Value))];
+    lines.extend(aim.map(|aim| Line::styled(aim, theme.style(Role::Text))));
     if spare > if form == Form::Above { v.oracle.len() + 2 } else { 1 } {
         lines.push(Line::default());
     }
-    let run = state.shown_run(LabId::Interventions);
-    let target = run.and_then(|run| own(&run.job.spec)).map_or("", |spec| spec.task.target.as_str());
+    let registered = find(&v.method).filter(|method| !method.is_control);
     for (property, shifts) in &v.oracle {
-        let sign = match property == target {
-            true => "edit",
-            false if v.absent.contains(property) => "absent:",
-            false => "keep",
+        let name = property.replace('_', " ");
+        // The oracle's output for a property that the sentence does not have means nothing.
+        if is_absent(property) {
+            let text = format!("{}: none in this sentence", printable(&name));
+            lines.push(Line::styled(text, theme.style(Role::Dim)));
+            continue;
+        }
+        let sign = match registered.map(|method| method.goal) {
+            _ if property != target => "keep",
+            Some(Goal::Nullifying) => "remove",
+            Some(Goal::Counterfactual) => "set",
+            None => "edit",
         };
-        lines.extend(group(state, form, &format!("{sign} {}", property.replace('_', " ")), shifts, None));
+        // A removal that makes another value the most probable one has not set it.
+        let is_flip = sign != "remove";
+        lines.extend(group(state, form, &format!("{sign} {name}"), shifts, (None, is_flip)));
     }
-    lines.extend(group(state, form, "model", &v.words, Some(v.correct)));
+    lines.extend(group(state, form, "model", &v.words, (Some(v.correct), true)));
     lines
 }
 
-/// A name and one line per value: the probability before and after, and the direction of the change.
-fn group(state: &State, form: Form, name: &str, shifts: &[Shift], correct: Option<usize>) -> Vec<Line<'static>> {
+/// A name and one line per value: the probability before and after, and the direction of the change. `is_flip`: a new most probable value
+/// is what the edit is for.
+fn group(
+    state: &State,
+    form: Form,
+    name: &str,
+    shifts: &[Shift],
+    (correct, is_flip): (Option<usize>, bool),
+) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let name = printable(name);
     let (mut lines, columns) = match form {
@@ -176,7 +229,7 @@ fn group(state: &State, form: Form, name: &str, shifts: &[Shift], correct: Optio
     for (i, s) in shifts.iter().enumerate() {
         let label = if i == 0 && form != Form::Above { &name } else { "" };
         let mut spans = vec![Span::styled(pad(&fit(label, columns - 1), columns), dim)];
-        spans.extend(value(state, s, correct == Some(i), before != after && after == Some(i)));
+        spans.extend(value(state, s, correct == Some(i), is_flip && before != after && after == Some(i)));
         lines.push(Line::from(spans));
     }
     lines

@@ -91,8 +91,12 @@ pub fn distances(state: &State) -> Option<&Tagged<DistanceFinding>> {
 
 /// Strength at which the drawn method is most reliable, once known.
 pub fn optimum(state: &State) -> Option<f64> {
-    let best = results(state).optimum(&view(state).model, &method_key(state), view(state).oracle);
-    best.map(|o| o.value.value)
+    best(state).map(|o| o.value.value)
+}
+
+/// The drawn method's best strength with its held-out scores.
+pub(crate) fn best(state: &State) -> Option<&Tagged<OptimumFinding>> {
+    results(state).optimum(&view(state).model, &method_key(state), view(state).oracle)
 }
 
 /// Best strength of the drawn method with the options that were run. Changed options have none until they are run, so the marker stays.
@@ -122,8 +126,19 @@ pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     mine.min_by(|a, b| toss(a).total_cmp(&toss(b)))
 }
 
+fn asked_example(results: &Results) -> Option<&Tagged<ExampleFinding>> {
+    results.point.as_ref()?.example.as_ref()
+}
+
+/// The example of the drawn method, of which a recording may have an earlier answer; without one, the latest example.
 pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
-    results(state).point.as_ref()?.example.as_ref()
+    let (found, key, model) = (results(state), method_key(state), &view(state).model);
+    let mine =
+        |e: &&Tagged<ExampleFinding>| e.model == *model && e.value.method == key.name && e.value.options == key.options;
+    let recorded = state.example_of(LabId::Interventions).map_or(&[][..], |example| &example.answers);
+    let earlier = recorded.iter().rev().filter_map(|results| asked_example(Results::within(results)?));
+    let latest = asked_example(found);
+    latest.into_iter().chain(earlier).find(mine).or(latest)
 }
 
 /// True if the answer to the latest question is not shown yet.

@@ -10,7 +10,7 @@ use crate::action::Effect;
 use crate::panes::table::{Row, Table};
 use crate::screen::Pane;
 use crate::state::{State, moved};
-use base::numbers::{percent, score, short};
+use base::numbers::{score, short};
 use base::text::printable;
 use figure::{Figure, Layer};
 use labs::LabId;
@@ -24,14 +24,14 @@ use labs::interventions::registry::find;
 
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the rest is unchanged. R reliability: both (harmonic mean), on held-out \
-     examples. interval: of R. at: best strength. Compare R only among methods with the same aim, setting a value or removing it.",
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength. Compare R within an aim.",
+     examples. interval: of R. strength: the best. Compare R only among methods with the same aim, setting a value or removing it.",
+    "C: the target changes; S: the rest stays; R: both, held out; strength: the best. Compare R within an aim.",
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
 /// Legend for two training runs, which give no interval.
 const LEGEND_OF_TWO: &[&str] = &[
-    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; each run: R of each training run. An interval needs 3 of them. \
+    "C: the target changes; S: the rest stays; R: both, held out; strength: the best; each run: R of each training run. An interval needs 3 of them. \
      Compare R only among methods with the same aim.",
     "C: the target changes; S: the rest stays; R: both; each run: R of each training run (an interval needs 3)",
     "C: target changes; S: rest stays; R: both",
@@ -86,7 +86,11 @@ fn made(state: &State) -> Table {
         let half =
             best.map_or_else(none, |o| (o.reliability.spread(o.how.replicates), Some(o.reliability.half_width())));
         let strength = best.map(|o| o.value).or(point.map(|p| p.value));
-        let at = strength.map_or_else(none, |value| (short(value), Some(value)));
+        // Methods have different units of strength.
+        let entry_of = view.catalog.method(&entry.0);
+        let symbol = entry_of.map(|m| m.parameter.symbol.as_str()).filter(|symbol| *symbol != "-");
+        let symbol = symbol.map_or(String::new(), |symbol| format!("{} ", printable(symbol)));
+        let at = strength.map_or_else(none, |value| (format!("{symbol}{}", short(value)), Some(value)));
         let away = strength.and_then(|value| {
             let mine = found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
             let near = |d: &&labs::Tagged<DistanceFinding>| (d.value.value - value).abs() < 1e-9;
@@ -96,10 +100,12 @@ fn made(state: &State) -> Table {
             let mut mine = found.behaviour.iter().filter(|b| b.model == view.model && b.value.method_key() == key);
             mine.find(|b| b.value.value == value).map(|b| b.value.flip_rate.mean)
         });
-        let flips = flips.map_or_else(none, |share| (percent(share), Some(share)));
-        let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
-        let aim = match find(&entry.0).map(|method| method.goal) {
-            Some(Goal::Nullifying) => "remove",
+        let flips = flips.map_or_else(none, |share| (format!("{:.1}", 100.0 * share), Some(share)));
+        let away = away.map_or_else(none, |d| (format!("{d:.1}"), Some(d)));
+        let registered = find(&entry.0);
+        let aim = match registered.map(|method| (method.is_control, method.goal)) {
+            Some((true, _)) => "control",
+            Some((_, Goal::Nullifying)) => "remove",
             _ => "set",
         };
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
@@ -118,7 +124,7 @@ fn made(state: &State) -> Table {
                 flips,
                 away,
             ],
-            last: find(&entry.0).filter(|method| method.is_control).map(|_| "controls"),
+            last: registered.filter(|method| method.is_control).map(|_| "controls"),
         }
     };
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
@@ -131,18 +137,18 @@ fn made(state: &State) -> Table {
         Some(_) => marked.next().map(|_| UNCOUNTED.into()),
     };
     Table {
-        columns: vec!["method", "R", "C", "S", "aim", beside, "at", "flips", "distance"],
+        columns: vec!["method", "R", "C", "S", "aim", beside, "strength", "flips %", "distance ×"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
         // At this width, the interval fits at 120 columns.
-        first: Some(9),
+        first: Some(8),
         note: note.unwrap_or_default(),
         legend: if few { LEGEND_OF_TWO } else { LEGEND },
     }
 }
 
 /// Explains the mark of scores that do not count.
-const UNCOUNTED: &str = "! no best strength, so S and R do not count; at: the default strength";
+const UNCOUNTED: &str = "! no best strength, so S and R do not count; strength: the default";
 
 /// The reason why the drawn method has no best strength; `None` if it has one.
 pub(crate) fn reason(state: &State) -> Option<String> {

@@ -333,7 +333,11 @@ impl Screen for Interventions {
 
     fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
         let to = match pane {
-            METHODS => PROBES,
+            // The figure in sight, if it is one of the method under the cursor.
+            METHODS => match state.place(ID).shown(SLOTS[FIGURES]) {
+                PROBES => CURVES,
+                figure => figure,
+            },
             EXAMPLE => return Some(popups::show(state, &crate::popups::Provenance)),
             _ => EXAMPLE,
         };

@@ -1,6 +1,6 @@
 //! Provenance of a pane's numbers, and the shell command that reproduces them.
 
-use super::measured::{example, method_key, readout, results};
+use super::measured::{best, example, method_key, readout, results};
 use super::probes::in_words;
 use super::{EXAMPLE, ID, MAPS, PARETO, PROBES, map, ran, view};
 use crate::screen::Origin;
@@ -9,9 +9,10 @@ use base::numbers::{score, short};
 use labs::Tagged;
 use labs::examples::TaskSpec;
 use labs::interval::beside;
-use labs::interventions::banded::{ENOUGH_TRAININGS, is_few};
+use labs::interventions::answer::chosen_range;
+use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures::Rated;
-use labs::interventions::finding::ReliabilityFinding;
+use labs::interventions::finding::{OptimumFinding, ReliabilityFinding};
 use labs::interventions::front::MIXED;
 use labs::interventions::spec::Spec;
 use stats::Estimate;
@@ -48,6 +49,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
         pane => {
             let point = readout(state)?.point;
             let mut origin = point_origin(state, point, &point.value);
+            origin.entries.splice(0..0, best(state).map(|best| ("held out".into(), held_out(&best.value))));
             let rated = Rated::of(results(state), &view(state).model, view(state).oracle);
             if pane == PARETO && rated.is_mixed() {
                 origin.entries.push(("completeness".into(), MIXED.into()));
@@ -57,13 +59,29 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     }
 }
 
+/// The scores of the answer and the list, which differ from those of the figure on all examples.
+fn held_out(v: &OptimumFinding) -> String {
+    let shown = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
+    let strengths = match chosen_range(v) {
+        Some((least, most)) => format!("{} to {}", short(least), short(most)),
+        None => short(v.value),
+    };
+    format!(
+        "R {}, C {}, S {}, at {} {strengths} as chosen on the other half",
+        shown(&v.reliability),
+        shown(&v.completeness),
+        shown(&v.selectivity),
+        v.parameter.replace('_', " ")
+    )
+}
+
 /// Provenance of a number that is, or includes, a point.
 fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) -> Origin {
     let key = p.key(&number.model);
     let none = results(state).no_optimum(&key.model, &key.method, key.oracle);
     let mark = if none.is_some() || p.beside.eligible == Some(false) { "!" } else { "" };
     let r = format!("{} {}{mark}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
-    let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
+    let what = format!("{} at {} = {}, all examples: reliability {r}", p.method, p.parameter, short(p.value));
     let mut origin = origin_of(state, what, number);
     let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
     origin.entries.insert(2, ("site".into(), site));

@@ -8,6 +8,7 @@ use ratatui::widgets::Paragraph;
 use super::measured::results;
 use super::{ID, PROBES, view};
 use crate::layout::inside;
+use crate::panes::table::scroll_mark;
 use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
@@ -24,24 +25,34 @@ const WIDE: u16 = 99;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let probes = &results(state).probes;
-    let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
-    frame.render_widget(pane_block(state, PROBES, &title), area);
     let inner = inside(area);
     if probes.is_empty() {
+        frame.render_widget(pane_block(state, PROBES, "Probes"), area);
         return message(frame, inner, "no probe has been trained yet", state.theme().style(Role::Dim));
     }
     let mut lines = Vec::new();
     lines.push(header(state, inner.width));
     let first = state.place(ID).scrolled(PROBES).min(probes.len() - 1);
+    let mut complete = 0;
     for probe in &probes[first..] {
         if inner.width >= WIDE {
             lines.push(wide(state, probe));
         } else {
             lines.extend(narrow(state, probe, inner.width.into()));
         }
+        complete += usize::from(lines.len() <= usize::from(inner.height));
     }
     lines.extend(data(state, inner.width.into()));
+    let title = match complete.max(1) == probes.len() {
+        true => format!("Probes ({})", probes.len()),
+        false => format!("Probes ({} to {} of {})", first + 1, first + complete.max(1), probes.len()),
+    };
+    frame.render_widget(pane_block(state, PROBES, &title), area);
+    let shown =
+        if lines.len() <= usize::from(inner.height) { complete } else { complete.min(probes.len() - first - 1) };
     frame.render_widget(Paragraph::new(lines), inner);
+    // Lines below the last probe have no place of their own, but the mark also says that they exist.
+    scroll_mark(frame, area, state, (first, shown, probes.len()));
 }
 
 fn name(p: &Tagged<ProbeFinding>) -> String {

@@ -453,8 +453,7 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
     }
     let level = (compared.level * 1e6).round() / 1e4;
     lines.push((Role::Dim, format!("intervals: {level} %, Student's t over sentences")));
-    let doubt = few(f.sentences, 30, "sentences", "92 % of cases with 10 sentences and 93 % with 20")
-        .filter(|_| f.sentences > 1);
+    let doubt = few(f.sentences, 30, "sentences", &[(10, "92 %"), (20, "93 %")]).filter(|_| f.sentences > 1);
     lines.extend(doubt.map(|text| (Role::Warning, text)));
     if f.alone != (0, 0) || f.differing > 0 {
         let (first, second) = f.alone;

@@ -233,6 +233,78 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
     }
 }
 
+/// Regression: the example of INLP stayed beside every other method of the list, a removal read like a value that was set ("now first"),
+/// and probabilities stood below "absent: attractor number".
+#[test]
+fn an_example_is_of_the_method_under_the_cursor_and_says_what_the_edit_is_for() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = State::new(Start { opening: crate::state::Opening::First, size, ..Start::new() });
+        crate::reduce::reduce(&mut state, crate::action::Action::Start);
+        state.focus_on(EXAMPLE);
+        for (method, aim) in
+            [("pgd", "Aim: set subject number to Sg."), ("inlp", "Aim: remove subject number (.50 each).")]
+        {
+            view_mut(&mut state).method = method.into();
+            state.frame = Default::default();
+            let text = drawn(&state);
+            assert!(text.contains(aim) && text.contains("attractor number: none in this sentence"), "{text}");
+            let first = text.lines().find(|line| line.contains("subject number") && line.contains('→')).unwrap();
+            assert!(method == "pgd" || !first.contains("now first"), "{text}");
+        }
+    }
+}
+
+/// Regression: at α = .7 the figure gave other scores than the answer, which are held out, and one line told why.
+#[test]
+fn held_out_scores_come_first_below_the_figure_at_the_best_strength() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(sample::results(), size);
+        let best = measured::best(&state).unwrap().value.clone();
+        state.focus_on(CURVES);
+        SCREEN.refresh(&mut state);
+        let text = drawn(&state);
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
+        assert!(at(" held out") < at(", all examples: "), "{text}");
+        let r = format!(
+            "R {} {}",
+            base::numbers::score(best.reliability.mean),
+            best.reliability.spread(best.how.replicates)
+        );
+        assert!(text.lines().any(|line| line.contains(" held out") && line.contains(&r)), "{r}\n{text}");
+        view_mut(&mut state).markers.insert("pgd".into(), 0.05);
+        SCREEN.refresh(&mut state);
+        let text = drawn(&state);
+        let lines = text.lines().filter(|line| line.contains(" R .") && line.contains("C ."));
+        assert!(lines.last().is_none_or(|line| line.contains(" held out") == (size.0 == 120)), "{text}");
+    }
+}
+
+/// Regression: enter on a method's row used to show the probes, which are the same for every method.
+#[test]
+fn enter_on_a_method_shows_its_figure() {
+    let mut state = with(sample::results(), (120, 40));
+    for (shown, opened) in [(CURVES, CURVES), (PARETO, PARETO), (PROBES, CURVES)] {
+        state.focus_on(shown);
+        state.focus_on(METHODS);
+        SCREEN.open(&mut state, METHODS);
+        assert_eq!(state.here().focus, opened);
+    }
+}
+
+/// Regression: controls used to be counted as methods, and to have the aim of one.
+#[test]
+fn controls_are_counted_apart_and_have_no_aim() {
+    let mut state = with(sample::results(), (120, 40));
+    view_mut(&mut state).catalog = Catalog::registered();
+    let methods = ["pgd", "fgsm", "identity", "random"].map(MethodSpec::named);
+    view_mut(&mut state).spec.methods = methods.to_vec();
+    let text = drawn(&state);
+    assert!(text.contains("Methods (2, 2 controls)"), "{text}");
+    let row =
+        |name: &str| methods::table(&state).rows.iter().find(|row| row.cells[0].0 == name).unwrap().cells[4].0.clone();
+    assert_eq!([row("PGD"), row("identity")], ["set", "control"]);
+}
+
 /// Regression: at 120 columns, the list used to hide each method's aim, which determines the methods that it can be compared with.
 #[test]
 fn the_aim_is_in_sight_beside_scores_and_interval() {
