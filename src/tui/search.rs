@@ -171,10 +171,7 @@ mod tests {
                 seen.extend(&table.columns);
             }
         }
-        assert!(
-            glossary("pair").first().is_some_and(|term| term.name == "pair"),
-            "the column heading comes first"
-        );
+        assert!(glossary("pair").first().is_some_and(|term| term.name == "pair"), "the column heading comes first");
         seen.extend(["dispens", "import", "trans"]);
         assert!(["flips %", "interval", "facts", "dimension"].iter().all(|head| seen.contains(head)), "{seen:?}");
         for head in seen {
