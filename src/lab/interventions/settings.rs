@@ -340,8 +340,8 @@ fn layer() -> Setting<Spec> {
         },
     )
     .shown(|spec, known| match (known.layers(&spec.models), spec.site.layer) {
-        (Some(_), LayerRef::Last) if known.differ_in_layers(&spec.models) => "last of each".to_owned(),
-        (Some(layers), LayerRef::Last) => format!("last, {layers}/{layers}"),
+        (Some(_), LayerRef::Last) if known.differ_in_layers(&spec.models) => "last".to_owned(),
+        (Some(layers), LayerRef::Last) => format!("last ({layers})"),
         (Some(layers), LayerRef::At(l)) => format!("{l}/{layers}"),
         (None, layer) => layer.to_string(),
     })
