@@ -36,7 +36,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains("task11") && printed.contains("macro (mean of the tasks' differences"), "{printed}");
     // The doubt about the mean over items is printed and is in the JSON; the lab's screen shows it too.
-    let doubt = "12 tasks as clusters are very few: intervals are 2.5 times as wide as with 60; with 10 tasks as clusters, the nearest number simulated, ";
+    let doubt = "12 tasks as clusters are very few: intervals are 2.5 times as wide as with 60; in simulations with 10 tasks as clusters (nearest), ";
     assert!(printed.contains(&format!("micro: {doubt}")), "{printed}");
     let of = |key: &str| all.iter().find(|v| v["pooled"] == key).unwrap()["doubt"].as_str();
     assert!(of("micro").is_some_and(|text| text.starts_with(doubt)) && of("macro").is_none(), "{all:?}");

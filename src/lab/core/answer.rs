@@ -62,8 +62,8 @@ pub fn few(n: usize, enough: usize, units: &str, simulated: &[(usize, &str)]) ->
     let few = if times >= VERY_FEW { "very few" } else { "few" };
     let wide = format!("{n} {units} are {few}: intervals are {times:.1} times as wide as with {enough}");
     let covered = simulated.iter().min_by_key(|(m, _)| m.abs_diff(n)).map_or(String::new(), |(m, share)| {
-        let nearest = if *m == n { "" } else { ", the nearest number simulated" };
-        format!("; with {m} {units}{nearest}, 95 % intervals held in {share} of simulated cases")
+        let nearest = if *m == n { "" } else { " (nearest)" };
+        format!("; in simulations with {m} {units}{nearest}, 95 % intervals held in {share}")
     });
     Some(wide + &covered)
 }
@@ -112,11 +112,10 @@ mod tests {
             assert!(told(n).starts_with(begins), "{}", told(n));
         }
         // Regression: 12 originals used to be told the coverage at 10 as if it were theirs.
-        assert!(told(12).ends_with(
-            "with 10 originals, the nearest number simulated, 95 % intervals held in 91.6 % of simulated cases"
-        ));
+        assert!(told(12).ends_with("in simulations with 10 originals (nearest), 95 % intervals held in 91.6 %"));
         assert!(
-            told(10).contains("; with 10 originals, 95 % intervals held") && told(17).contains("; with 20 originals, ")
+            told(10).contains("; in simulations with 10 originals, 95 % intervals held")
+                && told(17).contains("; in simulations with 20 originals (nearest)")
         );
         assert_eq!(few(20, 20, "originals", &[]), None);
     }

@@ -55,13 +55,12 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// `rank 2`, `ε .84 (.41 to 1.71 on the other half)`: the strength that is best on all examples, and those chosen on the half that is not
+/// `rank 2`, `ε .84 (.41 to 1.71 per half)`: the strength that is best on all examples, and those chosen on the half that is not
 /// scored. The first sentence always says where the strength was chosen.
 fn strength(v: &OptimumFinding, first: bool) -> String {
     let name = if v.parameter == "epsilon" { "ε".to_owned() } else { words(&v.parameter) };
     let choice = match chosen_range(v) {
-        Some((least, most)) if first => format!(" ({} to {} as chosen on the other half)", short(least), short(most)),
-        Some((least, most)) => format!(" ({} to {} on the other half)", short(least), short(most)),
+        Some((least, most)) => format!(" ({} to {} per half)", short(least), short(most)),
         None if first && v.how.chosen.is_some() => " (chosen on the other half)".to_owned(),
         None => String::new(),
     };

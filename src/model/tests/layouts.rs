@@ -148,7 +148,7 @@ fn tables_that_differ_are_refused_where_only_one_is_used() {
         assert_eq!(logits(dir.path()), want, "equal tables count as one");
         edit_tensors(dir.path(), |tensors| tensors.iter_mut().find(|t| t.0 == name).unwrap().1.data[3] += 1.0);
         let why = refusal(dir.path());
-        assert!(why.contains(&name) && why.contains("only with one table of word embeddings"), "{why}");
+        assert!(why.contains(&name) && why.contains("share one table of word embeddings"), "{why}");
     }
 }
 

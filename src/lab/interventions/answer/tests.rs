@@ -196,7 +196,7 @@ fn the_strengths_that_scores_belong_to_are_named() {
     let inlp = results.optima.iter_mut().find(|o| o.value.method == "inlp").unwrap();
     (inlp.value.value, inlp.value.how.choices) = (2.0, vec![(1.0, 0.3), (2.0, 0.6), (3.0, 0.1)]);
     let says = answer(&results, &spec).says;
-    assert!(says[2].contains("INLP at rank 2 (1 to 3 on the other half), R"), "{says:?}");
+    assert!(says[2].contains("INLP at rank 2 (1 to 3 per half), R"), "{says:?}");
 }
 
 /// Regression: "AlterRep at alpha .7 (.3 to .7 on halves)" used to give held-out scores without saying so, and "n 369 for S" no reason for
@@ -212,7 +212,7 @@ fn scores_are_said_to_be_held_out_and_strengths_to_be_chosen_on_the_other_half()
     let said = |results: &Results| answer(results, &Spec::shipped()).says[1].clone();
     set(&mut results, vec![(0.3, 0.5), (0.7, 0.5)]);
     let text = said(&results);
-    assert!(text.contains(" (.3 to .7 as chosen on the other half), held-out reliability R "), "{text}");
+    assert!(text.contains(" (.3 to .7 per half), held-out reliability R "), "{text}");
     set(&mut results, vec![(0.7, 1.0)]);
     assert!(said(&results).contains(" (chosen on the other half), held-out reliability R "), "{}", said(&results));
 }

@@ -262,9 +262,9 @@ fn an_example_says_which_edit_it_is_of() {
     let mut state = started();
     let asked = ask_point(&mut state);
     let [Effect::Send(Command::Ask { ticket, .. })] = &asked[..] else { panic!("{asked:?}") };
-    let example = serde_json::json!({"kind": "example", "index": 0, "of": 9, "text": "The dogs [MASK].", "method": "pgd",
+    let example = serde_json::json!({"index": 0, "of": 9, "text": "The dogs [MASK].", "method": "pgd",
         "parameter": "epsilon", "value": 0.112, "oracle": [], "words": [], "correct": 0});
-    let example: Kind = serde_json::from_value(example).unwrap();
+    let example = Kind::read("example", example).unwrap();
     let findings = vec![Label::new(&Spec::shipped(), "bert-mini").finding(1, true, 1.0, example.into())];
     state.board.on_event(&Event::Answer { ticket: *ticket, answer: Answer::Experiment { generation: 1, findings } });
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();

@@ -275,8 +275,8 @@ fn held_out_scores_come_first_below_the_figure_at_the_best_strength() {
         view_mut(&mut state).markers.insert("pgd".into(), 0.05);
         SCREEN.refresh(&mut state);
         let text = drawn(&state);
-        let lines = text.lines().filter(|line| line.contains(" R .") && line.contains("C ."));
-        assert!(lines.last().is_some_and(|line| line.contains(" held out")), "{text}");
+        let mut lines = text.lines().filter(|line| line.contains(" R .") && line.contains("C ."));
+        assert!(lines.next_back().is_some_and(|line| line.contains(" held out")), "{text}");
     }
 }
 
