@@ -174,6 +174,9 @@ fn jobs_end_with_the_process_that_started_them_even_if_it_is_killed() {
     // A job that has just begun ends with the pipe; only later does the system wake it.
     std::thread::sleep(Duration::from_millis(500));
     assert!(std::process::Command::new("kill").args(["-STOP", job]).status().unwrap().success());
+    // The system wakes a job only if all of its threads had stopped when the parent ended.
+    let threads = || std::process::Command::new("ps").args(["-L", "-o", "stat=", "-p", job]).output().unwrap().stdout;
+    until(&|_| threads().split(|b| *b == b'\n').all(|line| line.is_empty() || line[0] == b'T'));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(until(&|n| n == 0), [""; 0], "no job is left");
