@@ -134,10 +134,7 @@ mod tests {
             assert_eq!(shown.parse::<ModelSource>().unwrap(), source);
         }
         assert!("untrained:bert-mini#x".parse::<ModelSource>().unwrap_err().to_string().contains("whole number"));
-        assert!(
-            "untrained:untrained:bert-mini".parse::<ModelSource>().is_err(),
-            "an untrained twin has no twin of its own"
-        );
+        assert!("untrained:untrained:bert-mini".parse::<ModelSource>().is_err(), "`untrained:` cannot be nested");
         let deep = "untrained:".repeat(200_000);
         assert!(deep.parse::<ModelSource>().is_err(), "nesting is limited");
     }

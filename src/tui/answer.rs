@@ -28,7 +28,7 @@ const MORE: usize = 2;
 const HIGH: u16 = 40;
 
 /// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
-/// to the first start's strip.
+/// to the first start's strip or above a figure or a detail on a small screen.
 pub(crate) fn lines(state: &State) -> Rc<Vec<(Role, String)>> {
     state.frame.once("answer lines", || shown(state).0)
 }
@@ -44,7 +44,7 @@ fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let answer = answer(state);
     let count = answer.doubts.len();
     let small = is_small(state);
-    let low = state.view.size.1 < 24;
+    let low = state.view.size.1 < 24 || (small && state.shows_figure());
     let (most, of_doubts) = match (small, low, state.view.opening) {
         (false, ..) if state.view.size.1 < HIGH => (LINES, DOUBTS),
         (false, ..) => (LINES + 1, DOUBTS),

@@ -26,7 +26,7 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
     pub(crate) run: Run,
-    /// The answers to all questions, each in results of its own; the run's results have only the last one.
+    /// The answer to each question of the recording; the run's results contain only the last one.
     pub(crate) answers: Vec<Results>,
     /// Date of the recording, such as `2026-11-27`.
     pub(crate) day: String,

@@ -86,7 +86,7 @@ enum Match {
     Position,
 }
 
-/// Use of several gold rationales.
+/// How to combine several gold rationales.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SeveralArg {
     /// The best single rationale.

@@ -193,12 +193,11 @@ fn has_passed(completeness: f64, selectivity: Option<f64>, floor: f64) -> bool {
     completeness >= MOSTLY && selectivity.is_none_or(|s| s >= MOSTLY.max(floor))
 }
 
-/// Whether a method reaches the limits of the decision with other probe settings that validate equally well, if for some of them this
-/// differs from the chosen settings.
-pub(crate) fn turned(results: &Results, best: &Tagged<OptimumFinding>) -> Option<bool> {
+/// Returns two flags: the method reaches the limits of the decision, and some other probe settings that validate equally well reverse that.
+pub(crate) fn passes(results: &Results, best: &Tagged<OptimumFinding>) -> (bool, bool) {
     let floor = constant_answer(results, best).unwrap_or(0.0);
     let passed = has_passed(best.value.completeness.mean, Some(best.value.selectivity.mean), floor);
-    rivals(results, best).any(|r| is_above(r, floor) != passed).then_some(!passed)
+    (passed, rivals(results, best).any(|r| is_above(r, floor) != passed))
 }
 
 #[cfg(test)]

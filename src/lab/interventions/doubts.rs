@@ -5,7 +5,7 @@ use super::answer::{
     GOALS, behaviour_at, chosen_range, compared, control, goal_of, on_model, oracle_name, ranked_for, words,
 };
 use super::behaviour::BehaviourFinding;
-use super::decision::turned;
+use super::decision::passes;
 use super::finding::{OptimumFinding, ProbeFinding, ProbeRole};
 use super::method::Goal;
 use super::optimum::End;
@@ -48,7 +48,7 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
         let [by_settings, by_oracle, moves] = reversed(results, best, &on);
         let (not_best, others) = below_control(results, (model, goal), &order, &on);
         let left = left_over(results, best, &spec.task.target, &on);
-        let of_moves = if turned(results, best).is_some() { 1 } else { 6 };
+        let of_moves = if passes(results, best).1 { 1 } else { 6 };
         let each = [
             (
                 left.as_ref().map_or(6, |(share, _)| if *share > MOSTLY_LEFT { 2 } else { 6 }),
@@ -163,11 +163,13 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
         let text = format!(
             "with other probe settings that validate equally well, R of {title}{on} is {range} instead of {shown}"
         );
-        match turned(results, best) {
-            Some(true) => format!("{text}: with some of them it reaches the required scores"),
-            Some(false) => format!("{text}: with some of them it misses the required scores"),
-            None => text,
-        }
+        let scores = match passes(results, best) {
+            (false, true) => "with some of them it reaches the required scores",
+            (true, true) => "with some of them it misses the required scores",
+            (false, false) => "with all of them it misses the required scores",
+            (true, false) => "with all of them it reaches the required scores",
+        };
+        format!("{text}: {scores}")
     });
     let settings = (!by_settings.is_empty()).then(|| {
         let range = range.map_or(String::new(), |range| format!(" (with them its R is {range} instead of {shown})"));

@@ -16,7 +16,7 @@ use lab::interval::level_title;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
-/// Accuracy below which too many of the explained answers are wrong.
+/// Accuracy below which a model often answers wrongly.
 const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -154,7 +154,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     ))
 }
 
-/// The doubt about a model that often answers wrongly, so that many explanations are of wrong answers.
+/// A doubt about a model that often answers wrongly: the scores also cover explanations of wrong answers.
 fn wrong(results: &Results) -> Option<String> {
     let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
@@ -165,7 +165,7 @@ fn wrong(results: &Results) -> Option<String> {
         n => format!(", the worst of {n} models that are often wrong,"),
     };
     Some(format!(
-        "{}{of} answers only {:.0} % [{:.0}, {:.0}] of {} {} correctly, so many of the explained answers are wrong",
+        "{}{of} answers only {:.0} % [{:.0}, {:.0}] of {} {} correctly: the scores also cover explanations of wrong answers",
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
         100.0 * worst.value.top1.lo,

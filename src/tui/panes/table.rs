@@ -162,15 +162,18 @@ impl Table {
         let is_shown = column == 0 || shown.iter().any(|(k, _)| *k == column);
         let by =
             if is_shown { String::new() } else { format!(" by {}{}", self.columns[column], Self::sign(state, down)) };
+        let most = usize::from(area.width).saturating_sub(6 + width(recorded(state, pane)));
         let then = if is_shown { String::new() } else { format!(", then{by}") };
         let title = match filter {
-            "" if held.is_empty() && by.is_empty() => format!("{name} ({apart})  {key} filter"),
+            "" if held.is_empty() && by.is_empty() => {
+                let (short, hint) = (format!("{name} ({apart})"), format!("  {key} filter"));
+                if width(&short) + width(&hint) <= most { short + &hint } else { short }
+            }
             "" => format!("{name} ({}){by}{held}", order.len()),
             text => {
                 format!("{name} ({} of {})  {key} {text}, best match first{then}{held}", order.len(), self.rows.len())
             }
         };
-        let most = usize::from(area.width).saturating_sub(6 + width(recorded(state, pane)));
         let dropped = match self.columns.len().saturating_sub(shown.len() + 1) {
             0 => String::new(),
             1 => format!("  {} +1 column", state.keymap.short_label("right")),

@@ -377,6 +377,12 @@ impl State {
         place.tabs.insert(slot[0], pane);
     }
 
+    /// True if a lab's figure or detail has the focus.
+    pub(crate) fn shows_figure(&self) -> bool {
+        let focus = &self.here().focus;
+        self.screen().setup().is_some() && self.screen().slots().iter().skip(FIGURES).any(|slot| slot.contains(focus))
+    }
+
     /// Pane whose figure and numbers a command refers to: the focused one, or the visible figure if settings or a list have the focus.
     pub fn looked_at(&self, id: ScreenId) -> Pane {
         let place = self.place(id);

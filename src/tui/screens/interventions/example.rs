@@ -56,10 +56,7 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
     match outdated(state, example) {
         "" if is_recorded(state) && (&example.model, &example.value.method) != (&view(state).model, method) => {
             let drawn = super::setup::title(state, method, view(state).nth);
-            Some(
-                printable(&format!("This is {shown}; no example of {drawn} is in this recording's last answer."))
-                    .into_owned(),
-            )
+            Some(printable(&format!("No example of {drawn} is recorded.")).into_owned())
         }
         "" => None,
         _ if crate::setup::changed(state) => {
@@ -111,7 +108,7 @@ enum Form {
     Above,
 }
 
-/// What the edit aims at, and the oracle's most probable value before and after it.
+/// The aim of the edit, in words.
 fn aim(v: &ExampleFinding, target: &str) -> Option<String> {
     let (_, shifts) = v.oracle.iter().find(|(property, _)| property == target)?;
     let name = target.replace('_', " ");
@@ -127,12 +124,7 @@ fn aim(v: &ExampleFinding, target: &str) -> Option<String> {
             _ => format!("set another {name}"),
         },
     };
-    let first = |of: fn(&Shift) -> f64| {
-        let top = shifts.iter().max_by(|a, b| of(a).total_cmp(&of(b)))?;
-        Some(format!("{} {}", top.label, probability(of(top))))
-    };
-    let (before, after) = (first(|s| s.before)?, first(|s| s.after)?);
-    Some(printable(&format!("Aim: {aim}. Oracle before: {before}, after: {after}.")).into_owned())
+    Some(printable(&format!("Aim: {aim}.")).into_owned())
 }
 
 /// Shows the next or the previous example, cyclically once their number is known.

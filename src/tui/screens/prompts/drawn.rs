@@ -170,7 +170,7 @@ pub(crate) fn missing(state: &State, ranks: bool) -> String {
     match asked {
         0 => "n/a: no relation can be tested on all models; the list shows why".to_owned(),
         n if ranks && n < wanted => format!(
-            "n/a: a draw needs {wanted} relations, but only {n} can be tested\nlower \"Relations drawn\" in the settings, or test more relations"
+            "n/a: a draw needs {wanted} relations, but only {n} can be tested\nlower \"Ranking sample\" in the settings, or test more relations"
         ),
         _ => "n/a".to_owned(),
     }
