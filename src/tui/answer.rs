@@ -197,12 +197,15 @@ fn marked(state: &State, text: &str) -> String {
     }
 }
 
-/// Wraps a text into at most `rows` rows, cutting the last one.
+/// Wraps a text into at most `rows` rows, cutting the last one, but not inside a number.
 pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
     let mut lines = wrapped(text, room);
     if lines.len() > rows {
         let rest = lines.split_off(rows - 1).join(" ");
-        lines.push(fit(&rest, room).into_owned());
+        let cut = fit(&rest, room);
+        let words =
+            cut.trim_end_matches('…').rsplit_once(' ').filter(|(_, last)| last.contains(|c: char| c.is_ascii_digit()));
+        lines.push(words.map_or_else(|| cut.clone().into_owned(), |(whole, _)| format!("{whole} …")));
     }
     lines
 }
