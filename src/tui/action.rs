@@ -62,7 +62,6 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resumed {
     pub name: String,
-    /// The settings to continue with.
     pub spec: Spec,
     /// Recorded commands and events from which the session's board is rebuilt, without the results of the runs in `gone`.
     pub past: Vec<Entry>,
@@ -145,7 +144,6 @@ pub enum Existing {
     Keep,
 }
 
-/// A text with the path of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub path: PathBuf,

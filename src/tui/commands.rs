@@ -55,11 +55,9 @@ impl Context {
 }
 
 pub struct Entry {
-    /// Name in keymaps and in the palette.
     pub name: &'static str,
     pub title: &'static str,
     pub doc: &'static str,
-    /// Default keys.
     pub keys: &'static [&'static str],
     pub context: Context,
     /// Word and rank in the footer; commands with the same word share a position.

@@ -23,7 +23,6 @@ pub struct Memory {
     pub theme: String,
     /// `braille`, `blocks` or `ascii`.
     pub glyphs: String,
-    /// Screen of the lab shown last.
     pub lab: String,
     /// Style, width and formats of exported figures, by name.
     pub export: Vec<String>,
@@ -41,7 +40,7 @@ const GLYPHS: [(&str, Glyphs); 3] =
     [("braille", Glyphs::Braille), ("blocks", Glyphs::Blocks), ("ascii", Glyphs::Ascii)];
 
 impl Memory {
-    /// Collects the parts of the state that are kept.
+    /// Collects the parts of the state that are saved.
     pub fn of(state: &State) -> Self {
         let added = |mut names: Vec<String>| {
             names.truncate(MOST);
@@ -66,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// Restores the saved state, skipping parts that are damaged or from another version.
+    /// Restores the saved state, skipping parts that are damaged or were saved by another version.
     pub(crate) fn restore(&self, state: &mut State) {
         for s in SCREENS {
             let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());

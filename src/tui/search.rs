@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(rank_of_name("Level α", "alpha"), rank_of_name("Level alpha", "alpha"));
     }
 
-    /// Words on the saliency screen that the help used to lack.
+    /// Regression: the help used to lack words that are on the saliency screen.
     #[test]
     fn words_of_the_saliency_screens_are_in_the_help() {
         for word in ["changed partner", "perturbed form", "PCC", "random", "gold", "top K", "dispens"] {

@@ -14,7 +14,6 @@ pub enum Role {
     Text,
     /// Less important text: labels, units.
     Dim,
-    /// Headings and the title.
     Title,
     Border,
     /// Border of the focused pane.
@@ -76,11 +75,7 @@ pub struct Theme {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ThemeError {
     #[error("theme {name}: {message}")]
-    Parse {
-        name: String,
-        /// Description of the error, with the line.
-        message: String,
-    },
+    Parse { name: String, message: String },
     #[error("there is no theme `{name}`; known are {known}")]
     Unknown {
         name: String,

@@ -90,7 +90,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let mut state = first_start(size);
         let example = state.example.clone().unwrap();
         let text = screen(&state);
-        // Next to the strip, a small screen has room only for the decision.
+        // Next to the welcome strip, a small screen has room only for the decision.
         let answer = if size.0 == 120 { "Best at " } else { "No: none of " };
         assert!(text.contains(answer) && text.contains("Recorded: "), "{text}");
         // Captions used to lose their first letters.
@@ -209,18 +209,18 @@ fn every_sentence_of_the_shipped_answers_has_an_interval() {
         let answer = lab.answer(&example.run.results, &example.run.job.spec);
         let says = [answer.says, answer.evidence].concat();
         let honest = |text: &String| text.contains(['[', '±']) || text.contains("without an interval");
-        // The first sentence of the interventions lab decides about the scores in the next ones.
+        // The first sentence of the interventions lab is a decision about the scores in the sentences that follow.
         let honest = |text: &String| {
             honest(text) || text.contains("needs completeness C") || text.starts_with("95 % intervals on ")
         };
         assert!(says.iter().all(honest), "{says:?}");
         if lab.id() == LabId::Power {
             assert!(says[1].contains("] test sentences would show it"), "{says:?}");
-            // Regression: two numbers of sentences used to stand in one answer, as if both would show the difference.
+            // Regression: an answer used to give two numbers of sentences, as if either would show the difference.
             assert!(says[1].starts_with("Needed: ") && says[1].ends_with("; this run has 512."), "{says:?}");
             assert!(says[3].starts_with("Training sentences needed") && says[3].contains(" ["), "{says:?}");
         }
-        // Regression: the score and its chance level used to have intervals, but their difference none.
+        // Regression: the score and its chance level used to have intervals, but their difference had none.
         assert!(lab.id() != LabId::Saliency || says[0].contains("], difference ."), "{says:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Screens with two panes, a list and the details of the entry under the cursor: for models and data sets.
+//! Screens with two panes, a list and the details of the entry under the cursor. Models and data sets use them.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -49,7 +49,6 @@ impl Dossiers {
         vec![(self.list, list), (self.page, page)]
     }
 
-    /// Moves the cursor of the list, or scrolls the details.
     pub(crate) fn travel(&self, state: &mut State, pane: Pane, by: i64) {
         if pane == self.list {
             let len = self.listed(state).len();
@@ -137,7 +136,6 @@ mod tests {
     const LIST: Pane = Pane("Models");
     const PAGE: Pane = Pane("Model");
 
-    /// A list on the models screen, which has these panes.
     fn dossiers(lines: fn(&State, usize) -> Vec<Line<'static>>) -> (Dossiers, State) {
         let names = |_: &State| ["a", "b", "c"].map(String::from).to_vec();
         let id = ScreenId("models");

@@ -1,4 +1,4 @@
-//! Meanings of column headings that are not in the glossary, for the search of the help.
+//! Meanings of column headings that are not in the glossary. The help searches them.
 
 use labs::terms::Term;
 

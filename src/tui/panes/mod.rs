@@ -24,7 +24,6 @@ use base::text::{fit, printable, width as text_width};
 pub fn draw(frame: &mut Frame, state: &State) {
     let area = frame.area();
     if (area.width, area.height) != state.view.size {
-        // The terminal is being resized; the next frame has the new size.
         return;
     }
     state.frame.during(|| draw_all(frame, state));
@@ -84,7 +83,7 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// Beginning of the title of a pane that shows an example; empty for others.
+/// Title prefix of a pane that shows an example; otherwise empty.
 pub(crate) fn recorded(state: &State, pane: Pane) -> &'static str {
     if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" }
 }

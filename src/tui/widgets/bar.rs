@@ -1,5 +1,3 @@
-//! A bar of progress.
-
 use crate::state::Glyphs;
 
 /// Draws a bar of `columns` columns, filled to a share from 0 to 1.

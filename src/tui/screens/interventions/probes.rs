@@ -51,7 +51,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let shown =
         if lines.len() <= usize::from(inner.height) { complete } else { complete.min(probes.len() - first - 1) };
     frame.render_widget(Paragraph::new(lines), inner);
-    // Lines below the last probe have no place of their own, but the mark also says that they exist.
+    // Lines below the last probe are not counted as rows, but the mark also shows that they exist.
     scroll_mark(frame, area, state, (first, shown, probes.len()));
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn in_words(classifier: &str) -> String {
     format!("{shape}, rate {rate}")
 }
 
-/// `[98.1, 99.0]`, in points.
+/// Formats an interval in percentage points: `[98.1, 99.0]`.
 fn ends(e: &Estimate) -> String {
     beside(*e, None, |share| format!("{:.1}", 100.0 * share))
 }

@@ -417,7 +417,7 @@ fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
     assert_eq!((row.key.as_str(), row.text.as_str()), ("data.relations", "functional"));
     press(&mut state, "enter enter");
     assert_eq!(view(&state).spec.data.relations, ["currency"].into());
-    // Of files, the relations of earlier runs are known, also those that a later run left out.
+    // Relations found in files by earlier runs stay known, even if a later run omits them.
     view_mut(&mut state).spec.data.files = vec!["own.jsonl".into()];
     assert!(!crate::setup::known(&state).relations.iter().any(|r| r.id == "currency"));
     for run in &mut state.board.runs {

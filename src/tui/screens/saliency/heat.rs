@@ -167,7 +167,6 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
-    /// Words as drawn.
     pub words: &'a [String],
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Index of the side, from the top.

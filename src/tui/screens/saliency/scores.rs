@@ -164,7 +164,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 let change = v.change.as_ref().map_or(String::new(), span);
                 vec![model(&f.model), v.dimension.clone(), inputs.to_owned(), f.n.to_string(), top1, top3, change]
             };
-            // Originals with a partner of one kind have no row; the row of that kind shows the change from them.
+            // Each kind of perturbation has a row with its change from the originals, so these originals have no separate row.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
             found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }

@@ -233,8 +233,8 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
     }
 }
 
-/// Regression: the example of INLP stayed beside every other method of the list, a removal read like a value that was set ("now first"),
-/// and probabilities stood below "absent: attractor number".
+/// Regression: INLP's example used to stay beside every other method of the list. A removal read like a value that was set ("now first"),
+/// and probabilities were listed under "absent: attractor number".
 #[test]
 fn an_example_is_of_the_method_under_the_cursor_and_says_what_the_edit_is_for() {
     for size in [(120, 40), (80, 24)] {
@@ -255,7 +255,7 @@ fn an_example_is_of_the_method_under_the_cursor_and_says_what_the_edit_is_for() 
     }
 }
 
-/// Regression: at α = .7 the figure gave other scores than the answer, which are held out, and one line told why.
+/// Regression: at α = .7 the figure's scores used to differ from the held-out scores of the answer, and only one line explained why.
 #[test]
 fn held_out_scores_come_first_below_the_figure_at_the_best_strength() {
     for size in [(120, 40), (80, 24)] {
@@ -292,7 +292,7 @@ fn enter_on_a_method_shows_its_figure() {
     }
 }
 
-/// Regression: controls used to be counted as methods, and to have the aim of one.
+/// Regression: controls used to be counted as methods and shown with an aim.
 #[test]
 fn controls_are_counted_apart_and_have_no_aim() {
     let mut state = with(sample::results(), (120, 40));
@@ -306,7 +306,7 @@ fn controls_are_counted_apart_and_have_no_aim() {
     assert_eq!([row("PGD"), row("identity")], ["set", "control"]);
 }
 
-/// Regression: at 120 columns, the list used to hide each method's aim, which determines the methods that it can be compared with.
+/// Regression: at 120 columns, the list used to hide each method's aim, which decides which methods can be compared.
 #[test]
 fn the_aim_is_in_sight_beside_scores_and_interval() {
     for size in [(120, 40), (80, 24)] {
@@ -340,7 +340,7 @@ fn tokens_are_counted_with_their_texts() {
     }
 }
 
-/// Regression: a long decision on two models used to push the number of examples and every interval out of sight.
+/// Regression: a long decision on two models used to push the number of examples and every interval off the screen.
 #[test]
 fn a_decision_on_two_models_leaves_room_for_n_and_an_interval() {
     let mut results = sample::results();
