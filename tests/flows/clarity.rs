@@ -55,7 +55,7 @@ fn the_only_run_is_the_latest_and_has_no_other_to_compare_with() {
     assert!(h.screen().contains("No other finished run in this lab"), "{}", h.screen());
 }
 
-/// Regression: the whole answer used to stand below the lab's general question instead of that of the run.
+/// Regression: the whole answer used to be headed by the lab's general question instead of the run's question.
 #[test]
 fn the_whole_answer_is_headed_by_the_question_of_its_run() {
     let mut h = Harness::finished(120, 40);

@@ -81,7 +81,7 @@ impl Screen {
     /// Waits for the shell's prompt on a restored terminal, and checks the terminal's settings.
     fn prompt(&mut self) {
         self.until("the prompt on a restored terminal", |s| {
-            // Without a command: the line that started the program is there before the shell has the terminal back.
+            // The prompt must be empty, because the line that started the program is visible before the shell has the terminal back.
             let last = s.contents().trim_end().lines().last().unwrap_or_default().to_owned();
             !s.alternate_screen()
                 && !s.hide_cursor()
@@ -150,7 +150,7 @@ fn a_suspended_program_ends_when_its_terminal_closes() {
         if kill_shell {
             send("KILL", shell);
         } else {
-            // The reader of the terminal ends only at output, of which a shell at its prompt makes none.
+            // The thread that reads the terminal ends only when there is output, and a shell at its prompt produces none.
             screen.press("while sleep 0.01 && echo over; do :; done &\n");
             let (mut child, _folder) = screen.close();
             soon(&mut *child, "the terminal closed");

@@ -27,8 +27,8 @@ impl Spot {
         }
     }
 
-    /// Up to `most` of the tokens that are taken separately, ascending: a systematic sample from `drawn` on, in which all tokens are
-    /// equally likely. `None` for a single state.
+    /// Up to `most` of the tokens that are taken separately, ascending: a systematic sample that starts at `drawn`, in which all tokens
+    /// are equally likely. `None` for a single state.
     pub(crate) fn sample(&self, most: usize) -> Option<Vec<usize>> {
         let Spot::Each { drawn, all } = self else { return None };
         let (count, len) = (most.clamp(1, all.len().max(1)), all.len().max(1));

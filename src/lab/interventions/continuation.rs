@@ -21,7 +21,7 @@ pub(crate) struct Continuation {
     vocab: Vec<u32>,
     /// Columns of the two forms, per text.
     columns: Vec<[usize; 2]>,
-    /// Number of rows, which oracles read.
+    /// Number of rows that oracles read.
     rows: usize,
     /// The states before the edit, if a mean is edited: its change is then added to every token.
     means: Option<Matrix>,

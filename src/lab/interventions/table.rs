@@ -98,7 +98,7 @@ pub(super) struct Stays {
     from: usize,
     /// Number of examples with the property.
     pub(super) defined: usize,
-    /// Number of texts with the property, or of examples.
+    /// Number of texts with the property or, without texts, of examples.
     pub(super) units: usize,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct Table {
     pub(super) examples: usize,
     /// Number of examples with a value of at least one property to keep.
     pub(super) defined: usize,
-    /// Number of texts with a value of at least one property to keep, or of examples.
+    /// Number of texts with a value of at least one property to keep or, without texts, of examples.
     pub(super) defined_units: usize,
     /// Design effect of the share read correctly, by strength and value of a property; 1 if each example is its own text.
     effects: Vec<f64>,

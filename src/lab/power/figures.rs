@@ -93,7 +93,7 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
 
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// A figure with its n and its words.
+/// Adds n and the explanations of terms to a figure.
 fn finished(figure: Figure) -> Figure {
     figure.with_terms(&WORDS).with_counts(ITEMS, None)
 }

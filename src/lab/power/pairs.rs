@@ -331,7 +331,7 @@ struct Different<'r> {
     first: Vec<&'r str>,
     /// Number of items whose prompts differ.
     prompts: usize,
-    /// Items that both sides answer correctly although `answer` differs, and number of those with equal answers.
+    /// Items that both sides answer correctly although `answer` differs, and the number of such items with equal answers.
     answers: Vec<&'r str>,
     equal_answers: usize,
 }

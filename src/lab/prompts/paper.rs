@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use figure::{Format, Options, render};
 
-    /// Two statements in the paper's text follow from these numbers: the mean gap, and that adjustment stabilises the order.
+    /// Two statements in the paper's text follow from these numbers: the mean gap, and the claim that adjustment stabilises the order.
     #[test]
     fn the_numbers_agree_with_each_other() {
         for (p, gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {

@@ -100,9 +100,8 @@ fn the_loss_of_a_prompt_is_that_of_transformers() {
     }
 }
 
-/// By Taylor's theorem the error of the first-order change falls with the square of the step: half the step, a quarter of the error. With a
-/// wrong gradient it falls with the step itself, so the exponent must be nearer to 2 than to 1. A whole step leads to the embedding of the
-/// other word.
+/// By Taylor's theorem, halving the step quarters the error of the first-order change. With a wrong gradient, it would only halve the
+/// error, so the exponent must be nearer to 2 than to 1. A whole step leads to the embedding of the other word.
 #[test]
 fn the_error_of_the_first_order_change_falls_with_the_square_of_the_step() {
     for name in ["bert-tiny", "gpt2-tiny"] {

@@ -45,7 +45,8 @@ fn names(lab: LabId) -> impl Fn(&str) -> String {
     }
 }
 
-/// Replaces keys with the labels of settings in a text about a lab's spec. Keys that no screen shows are said to be of a spec file.
+/// Replaces keys with the labels of settings in a text about a lab's spec. Keys that no screen shows are described as keys of a spec
+/// file.
 pub fn with_labels(lab: LabId, text: &str) -> String {
     let mut all = settings(lab, &Known::default());
     // Longer keys first: they may begin with a shorter one.

@@ -28,7 +28,7 @@ fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
         results.take(finding.head(), &kind);
         let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
         let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
-        // Regression: the picture used to give the number of originals, but the caption that of inputs.
+        // Regression: the picture used to give the number of originals, but the caption gave the number of inputs.
         let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
         assert!(
             originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),

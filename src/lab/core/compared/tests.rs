@@ -17,7 +17,7 @@ fn number(name: &str, mean: f64, half: f64) -> Number {
     }
 }
 
-/// Regression: runs of which one has no best strength used to have no number in common.
+/// Regression: two runs used to have no number in common if one of them had no best strength.
 #[test]
 fn a_number_stands_in_for_one_that_a_run_lacks() {
     let at = |mean: f64, why: &str| Number {

@@ -272,7 +272,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's rule ignores readability");
 }
 
-/// An additional property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.
+/// If the oracle no longer reads an additional property, there is no optimum, as with the other property; the reason names the property.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {
     let (other, further, judged) = with_further(true);
@@ -364,8 +364,8 @@ fn tokens_of(n: usize, rng: &mut ChaCha8Rng) -> (Vec<f64>, Vec<usize>) {
     (scores, texts)
 }
 
-/// Simulation: with the tokens of 80 texts, the interval over texts covers the truth, and that over tokens as if independent does not. The
-/// same holds for the share read correctly.
+/// Simulation: with the tokens of 80 texts, the interval over texts covers the truth. An interval that treats tokens as independent does
+/// not. The same holds for the share read correctly.
 #[test]
 fn intervals_over_tokens_draw_texts() {
     let mut rng = stream(11, "tokens");

@@ -254,7 +254,7 @@ const DISTANCE_TITLE: &str = "Distance from real states at the highest reliabili
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 
-/// The distances for every method at its best strength under the first oracle with which it has one, otherwise at its largest strength.
+/// Distances for every method at its best strength under the first oracle that has one, or else at its largest strength.
 fn distances(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen: Vec<MethodKey> = Vec::new();

@@ -85,7 +85,7 @@ impl<'a> Rated<'a> {
 
 const RINGS: &str =
     "best strength of each method except controls, chosen on one half of the test examples, scored on the other";
-/// [`RULE`] in a caption.
+/// [`RULE`] as worded in captions.
 const DOMINATED: &str = "the ends of the intervals show another setting better by over .01 on one axis and not worse by over .01 on the other";
 
 /// Caption: which settings can be on the front.
@@ -109,7 +109,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
                 Some(Standing::Dominated | Standing::Unread) => Emphasis::Faint,
                 Some(Standing::Open) | None => Emphasis::Normal,
             };
-            // Crosses of neighbouring settings on the front would hide the marks. Two training runs give no interval of use.
+            // Crosses of neighbouring settings on the front would hide the marks. Two training runs give no useful interval.
             let ends = [rated.front.order.first(), rated.front.order.last()];
             let is_end = ends.into_iter().flatten().any(|&end| std::ptr::eq(rated.points[end], p));
             let has_cross = is_end && !is_few(trainings);
@@ -127,7 +127,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
     layers.push(Layer::Intervals(marks(covered)));
     layers.extend(best(results, model, oracle));
-    // Drawn over the stars, which would hide it.
+    // Drawn after the stars, which would hide it.
     layers.extend(knee(&rated));
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);

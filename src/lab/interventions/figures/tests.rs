@@ -7,7 +7,7 @@ use figure::{Format, Options, Scale, render};
 
 const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
 
-/// Regression: for one edit, R used to be .70 in the figure and .68 in the table.
+/// Regression: for the same edit, R used to be .70 in the figure and .68 in the table.
 #[test]
 fn the_caption_says_why_the_best_strength_has_another_score_in_the_answer() {
     let caption = |results: &Results| {
@@ -136,7 +136,7 @@ fn reliability_is_printed_with_the_n_of_c_and_of_s() {
     assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
 }
 
-/// Regression: captions used to name the answer of a screen, and outer and inner intervals that look light and dark.
+/// Regression: captions used to mention the answer on a screen, and to call intervals outer and inner although they look light and dark.
 #[test]
 fn captions_need_no_screen_and_explain_their_terms() {
     let figure = curves(&sample::results(), None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();

@@ -107,7 +107,6 @@ impl Directions {
         &self.rounds
     }
 
-    /// Embedding size.
     pub fn dimension(&self) -> usize {
         self.dimension
     }

@@ -289,8 +289,7 @@ mod tests {
         [away, towards]
     }
 
-    /// No row that is proved safe can be moved across the boundary: not by hundreds of random corners and points of the ball, and not by
-    /// the attacks.
+    /// Neither the attacks nor hundreds of random corners and points of the ball move a row that is proved safe across the boundary.
     #[test]
     fn what_is_proved_to_stand_stands() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];

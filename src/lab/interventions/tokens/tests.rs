@@ -59,7 +59,7 @@ fn no_text_has_tokens_on_two_sides() {
     }
 }
 
-/// A part has the tokens that it needs: oracles and tests those that are read, interventions those that are changed.
+/// Each part has the tokens that it needs. Oracles and tests have those that are read; interventions have those that are changed.
 #[test]
 fn parts_have_the_tokens_that_are_read_or_changed() {
     let rows = |changed, read| {

@@ -23,7 +23,7 @@ use stats::intervals::share;
 const SLICE: usize = 6;
 /// Number of steps for integrated gradients in a slice: a tenth of the paper's number.
 const STEPS: usize = 10;
-/// The forecast measures the completeness error of one in [`LOOKED_SHARE`] inputs, and of at most this number.
+/// Maximum number of inputs whose completeness error the forecast measures; it measures one in [`LOOKED_SHARE`].
 const LOOKED_AT: usize = 12;
 const LOOKED_SHARE: usize = 8;
 /// Level of the interval for the share of rows that need more steps than planned.

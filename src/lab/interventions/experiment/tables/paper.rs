@@ -52,7 +52,7 @@ fn table(
     })
 }
 
-/// The edited property: that of the first probe, because the target's oracles are trained first.
+/// The edited property. This is the first probe's property, because the target's oracles are trained first.
 fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     let mut mine = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
     mine.next().map(|p| p.value.property.as_str())
