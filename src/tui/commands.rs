@@ -161,7 +161,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["{"], None, runs::several => |s| runs::turn(s, -1);
     "later-run", "later run", "Shows the next run of this lab, with its settings.",
         ["}"], None, runs::several => |s| runs::turn(s, 1);
-    "runs", "all runs", "Lists the runs of this lab, with what each changed, how long it took and how it ended.",
+    "runs", "all runs", "Lists the runs of this lab with their changed settings, durations and outcomes.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
     "compare-runs", "compare two runs", "Compares the run that is shown with another run or the recorded example: the settings that differ, all numbers, and the figures, value by value.",
         ["D"], Some(("compare", 8)), runs::can_compare => runs::compare;

@@ -87,7 +87,7 @@ pub fn pick(
         "right-wrong" => right_wrong(results, engine),
         _ => return Err(unknown("figure", name, &ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>())),
     };
-    figure.ok_or_else(|| "the session has nothing of that to draw".into())
+    figure.ok_or_else(|| "the session has no data for this figure".into())
 }
 
 /// Contents of a heatmap.

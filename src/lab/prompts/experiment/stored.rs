@@ -68,7 +68,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// the replies belong to different facts
+    /// Reads stored replies; none if they are damaged or of a different size, as for other facts.
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();

@@ -340,7 +340,9 @@ impl Screen for Power {
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power with the available test items, by training size.",
             RECOMMENDED => "Test items needed for the target power, by training size.",
-            SEQUENTIAL => "Whether testing may stop early: a test that may be checked after any number of items.",
+            SEQUENTIAL => {
+                "Sequential test: it may be checked after any number of items, and testing may then stop early."
+            }
             NOISE => "Power as noise is added to the vectors of the second side.",
             KNOWN => "Published data sets, and whether each has as many items as this comparison needs.",
             SHORTFALL => {

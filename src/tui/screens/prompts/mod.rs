@@ -331,7 +331,7 @@ impl Screen for Prompts {
             }
             INSTANCES => format!("Every model's answer to each fact under the prompt. {}; n shows the next name.", instances::key(state)),
             LEDGER => {
-                "How much of the gap between two models is due to the models, and how much to the choice of prompt, name and sample."
+                "Gap between two models: the part due to the models, and the parts due to the choice of prompt, name and sample."
                     .into()
             }
             pane => Drawn::of(pane).map_or("", Drawn::about).into(),

@@ -207,15 +207,15 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
-            "By kind of change: dispensable, unimportant words changed; important, important ones; transformed, another form with the same meaning."
+            "Kinds of change: dispensable (unimportant words changed), important (important words changed), transformed (same meaning, other form)."
         }
-        Some(Table::Accuracy) => "How often the models answer correctly, by task.",
+        Some(Table::Accuracy) => "Share of right answers of each model, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
         Some(Table::Correctness) => {
             "Agreement for inputs answered right and wrong, and for pairs with one right answer; the dimension comes first."
         }
         _ => {
-            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change; rand: the same by a random ranking."
+            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change; rand: the same for a random ranking."
         }
     }
 }
