@@ -397,7 +397,7 @@ mod tests {
 
     /// Regression: at 80 columns the second saliency method used to be cut off with its numbers.
     #[test]
-    fn sentences_stand_whole_or_give_way() {
+    fn sentences_are_shown_in_full_or_omitted() {
         let long = "one two three four five six seven eight nine .53 [.46, .60]".to_owned();
         let says = |texts: &[&String]| texts.iter().map(|text| (Role::Text, (*text).clone())).collect::<Vec<_>>();
         let short = "ten eleven".to_owned();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
+    fn small_screen_announces_omitted_sentences() {
         let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];
         tell_of_more(&mut out, "A: all of it", 30);
         assert_eq!(out, [(Role::Warning, "Doubt: short.     A: all of it".to_owned())]);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubt_that_would_be_cut_gives_way_whole() {
+    fn doubt_that_does_not_fit_is_omitted() {
         let of = |texts: &[&str]| Answer::new(Vec::new(), texts.iter().map(|text| (*text).to_owned()).collect());
         let short = of(&["one thing is off", "another is too"]);
         assert_eq!(doubts(&short, 76, 2), ["Doubt: one thing is off; another is too."]);

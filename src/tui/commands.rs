@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_every_command_has_a_sentence() {
+    fn names_are_unique_and_commands_have_descriptions() {
         let mut names: Vec<_> = COMMANDS.iter().map(|e| e.name).collect();
         names.sort_unstable();
         names.dedup();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_means_two_things_in_one_context() {
+    fn keys_are_unique_within_a_context() {
         for context in Context::all(SCREENS[0].id()) {
             let mut seen = BTreeMap::new();
             for e in COMMANDS.iter().filter(|e| e.context == context || e.context == Context::Everywhere) {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_takes_only_those_keys_from_the_frame_that_are_listed_here() {
+    fn screens_override_only_listed_keys() {
         let taken: Vec<(&str, &str)> = COMMANDS
             .iter()
             .filter(|e| matches!(e.context, Context::Screen(_)))
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_belongs_to_a_context_of_the_help() {
+    fn help_lists_every_command() {
         let all = Context::all(SCREENS[0].id());
         for e in COMMANDS.iter() {
             assert!(all.contains(&e.context), "{}", e.name);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_whose_key_a_text_names_exists() {
+    fn commands_named_in_texts_exist() {
         let mut found = Vec::new();
         labels(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/tui"), &mut found);
         assert!(found.len() > 10);

@@ -151,7 +151,7 @@ mod tests {
     use crate::state::Start;
 
     #[test]
-    fn what_is_kept_comes_back() {
+    fn saved_state_is_restored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("probity/state.toml");
         assert_eq!(Memory::read(&path), Ok(None));
@@ -173,7 +173,7 @@ mod tests {
 
     /// Regression: every replay used to forget the folder chosen for figures.
     #[test]
-    fn a_replay_has_the_look_and_the_export_of_the_user_and_keeps_what_is_changed_there() {
+    fn replay_uses_and_saves_the_users_appearance_and_export() {
         let mut live = State::new(Start::new());
         live.view.export.folder = "/figures".into();
         live.view.theme = 1;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_set_aside_and_said() {
+    fn damaged_file_is_moved_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.toml");
         std::fs::write(&path, "theme = [broken").unwrap();

@@ -134,7 +134,7 @@ mod tests {
 
     /// Regression: `--all` used to write the curves for AlterRep twice, as `figure-2` and as `reliability-…`.
     #[test]
-    fn a_picture_is_written_under_one_name() {
+    fn figure_is_written_once() {
         let mut there = Vec::new();
         let layers = vec![figure::Layer::Ranks(figure::layers::Ranks { lines: Vec::new() })];
         let named =
@@ -146,7 +146,7 @@ mod tests {
 
     /// Regression: figures of a cancelled run used to look as certain as those of a finished one, and did not say how much of it was done.
     #[test]
-    fn a_figure_of_an_unfinished_run_says_so() {
+    fn figure_of_unfinished_run_is_marked() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/prompts.probity.jsonl");
         let mut board = session::format::Session::read(&path).unwrap().board();
         let says = |board: &Board| {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_formats_and_widths_go_by_name_and_a_slip_is_answered() {
+    fn styles_formats_and_widths_are_parsed() {
         assert_eq!(style("paper"), Ok(Style::Paper));
         assert!(style("papper").unwrap_err().contains("did you mean `paper`?"));
         assert_eq!(format("pdf"), Ok(Format::Pdf));

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_lies_in_the_folder_of_the_grid_and_nowhere_else() {
+    fn received_files_stay_in_the_grids_folder() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = tmp.path().join("grid");
         let parcel = arrived(&dir, vec![sent("g.toml", b"x")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap();

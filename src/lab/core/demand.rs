@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_the_limit_has_no_room_for_is_refused_with_what_suffices() {
+    fn run_above_the_limit_is_refused_with_a_sufficient_limit() {
         let forecast = |bytes: u64, limit: Option<u64>| Forecast {
             model: "m".into(),
             bytes,

@@ -97,7 +97,7 @@ mod tests {
 
     /// A sample has distinct tokens of the text, and over all starts every token is drawn equally often.
     #[test]
-    fn every_token_is_as_likely_to_be_sampled() {
+    fn tokens_are_sampled_equally_often() {
         for (len, most) in [(1, 4), (3, 4), (9, 1), (9, 4), (9, 9), (10, 4)] {
             let all = 2..2 + len;
             let mut drawn = vec![0; len];

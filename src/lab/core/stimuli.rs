@@ -404,7 +404,7 @@ mod tests {
 
     /// Regression: a cancellation used to wait until thousands of sentences had been tokenized.
     #[test]
-    fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
+    fn tokenization_polls_for_cancellation() {
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
         let set = Task::named("agreement").unwrap().examples(3 * AT_ONCE, 0, &Frequencies::natural()).unwrap();
         let mut heard = Vec::new();
@@ -427,7 +427,7 @@ mod tests {
 
     /// Rows that differ only after the mask are two texts for a masked model and one for a causal model.
     #[test]
-    fn what_a_model_cannot_tell_apart_counts_once() {
+    fn indistinguishable_inputs_count_once() {
         let set = Task::named("agreement").unwrap().examples(1, 0, &Frequencies::natural()).unwrap();
         let one = &set.examples[0];
         let examples = [one.clone(), Example { text: format!("{} too", one.text), ..one.clone() }, one.clone()];
@@ -442,7 +442,7 @@ mod tests {
 
     /// Regression: examples longer than the model's maximum length used to be dropped regardless of their position.
     #[test]
-    fn long_examples_are_read_at_their_position_or_left_out() {
+    fn long_examples_are_read_at_their_position_or_dropped() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();
         let before = "word ".repeat(100);
         let [short, base] = &set.examples[..] else { panic!("two examples were requested") };

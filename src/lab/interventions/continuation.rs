@@ -225,7 +225,7 @@ mod tests {
     /// Reference: a BERT in NumPy. After block 1, `step` is added to the states of the words with the property, to those of every token, or
     /// to their mean; states are read after block 2.
     #[test]
-    fn states_changed_at_one_position_are_read_at_another() {
+    fn edits_at_one_position_reach_another() {
         use corpus::agreement::Position::{Every, Marked, Mask, Mean};
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
         let sentence = |noun: &str| format!("The {noun} near the house [MASK] big .");
@@ -263,7 +263,7 @@ mod tests {
     /// Continuing from the model's own hidden states reproduces the model's output, after every block and for every family. BART's encoder
     /// is followed by its decoder, not its head.
     #[test]
-    fn going_on_from_unchanged_states_is_the_model_itself() {
+    fn continuing_from_unchanged_states_equals_the_model() {
         let examples = Task::named("agreement").unwrap().examples(24, 5, &Frequencies::natural()).unwrap();
         for builtin in BUILTINS {
             let source = ModelSource::Builtin(builtin.name.to_owned());

@@ -78,7 +78,7 @@ mod tests {
 
     /// Regression: INLP and the identity control both used to have crosses.
     #[test]
-    fn controls_have_markers_that_no_method_has() {
+    fn controls_have_separate_markers() {
         let (controls, methods): (Vec<&Method>, Vec<_>) = registry().iter().partition(|m| m.is_control);
         let mut markers: Vec<Marker> = controls.iter().map(|m| marker(m.id)).collect();
         assert!(methods.iter().all(|m| !markers.contains(&marker(m.id))));

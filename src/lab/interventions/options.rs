@@ -168,7 +168,7 @@ mod tests {
     use crate::{find, registry};
 
     #[test]
-    fn defaults_are_allowed_and_names_distinct() {
+    fn defaults_are_valid_and_names_unique() {
         for method in registry() {
             let settings = method.settings;
             assert!(settings.iter().all(|s| s.allows(s.default)), "{}", method.id);
@@ -191,7 +191,7 @@ mod tests {
     }
     /// Regression: an option used to be called `C`.
     #[test]
-    fn no_option_is_called_by_a_letter() {
+    fn option_names_are_not_single_letters() {
         for setting in registry().iter().flat_map(|method| method.settings) {
             assert!(setting.label.chars().count() > 1, "{}", setting.name);
         }

@@ -234,7 +234,7 @@ mod tests {
 
     /// Reference: `1 - jensenshannon(p, q, base=2)**2` in SciPy, divided by the largest value over one-hot distributions.
     #[test]
-    fn scores_by_jensen_shannon_are_those_computed_apart() {
+    fn jensen_shannon_scores_match_scipy() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         for (before, after, s, c) in [
             (&[0.9, 0.1][..], &[0.2, 0.8][..], 0.476_032_123_657_641_6, 0.765_148_906_435_898_3),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_answer_gets_its_floor() {
+    fn constant_answer_has_the_floor_selectivity() {
         let p = Dense::from_vec(3, 2, vec![0.9, 0.1, 0.2, 0.8, 0.6, 0.4]).unwrap();
         let floor = selectivity_floor(Distance::Tv, &p, 0);
         // TV to (1, 0) is .1, .8, .4; the largest possible is .9, .8, .6.
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn means_over_lists_skip_what_is_undefined() {
+    fn means_over_lists_skip_undefined_values() {
         let mean = mean_over(&[vec![Some(0.2), None, None], vec![Some(0.6), Some(0.5), None]]);
         assert_eq!(mean, [Some(0.4), Some(0.5), None]);
     }
@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scores_are_shares((before, after, target) in (2usize..6).prop_flat_map(|k| (distribution(k), distribution(k), 0..k))) {
+        fn scores_are_between_0_and_1((before, after, target) in (2usize..6).prop_flat_map(|k| (distribution(k), distribution(k), 0..k))) {
             let (p, q) = (row(&before), row(&after));
             let c = counterfactual_completeness(Distance::Tv, &q, &[target])[0];
             let mut onehot = vec![0.0; before.len()];

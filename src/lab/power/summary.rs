@@ -488,7 +488,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_say_them() {
+    fn numbers_are_formatted_for_reading() {
         assert_eq!((points(0.051).as_str(), points(-0.2).as_str()), ("+5.1", "-20.0"));
         assert_eq!((points(-0.000_1).as_str(), points(-0.000_6).as_str()), ("+0.0", "-0.1"));
         assert_eq!(span(&Open { mean: Some(1180.0), lo: Some(700.0), hi: None }), "1,180 [700, unbounded]");

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_leads_from_the_model_into_its_causes_and_on_to_the_performance() {
+    fn paths_lead_through_causes_of_the_model_to_performance() {
         for bias in Bias::ALL {
             let path = bias.path();
             assert!(path.iter().all(|e| EDGES.contains(e)), "{bias:?}");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_a_path_says_how_far_the_setting_goes() {
+    fn blocking_text_reflects_the_settings() {
         let mut spec = Spec::shipped();
         assert!(Bias::Prompt.blocked(&spec).contains("all prompts"));
         let printed = Bias::Sample.blocked(&spec);

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_laid_beneath_and_the_runs_own_layers_stay() {
+    fn published_layers_are_beneath_the_runs() {
         let results = results();
         for name in FIGURES {
             let pick = |name: &str| figures::pick(name, &lab::Details::default(), &results, None);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn further_pretraining_as_published_stands_alone_where_a_run_has_none() {
+    fn published_disparity_is_drawn_alone_if_needed() {
         let none = Results::default();
         let figure = beneath("disparity", None, &none).unwrap();
         assert_eq!(
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_the_paper_has_its_own_numbers_beside_it() {
+    fn paper_models_show_their_published_numbers() {
         let mut results = results();
         results.data.as_mut().unwrap().value.models[1].name = "openai-community/gpt2-xl".into();
         let figure = figures::consistency(&results, None).unwrap();

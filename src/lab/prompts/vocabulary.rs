@@ -135,7 +135,7 @@ mod tests {
 
     /// Adding a model removes exactly these words from those shared by the others.
     #[test]
-    fn what_a_model_takes_is_what_the_others_share_without_it() {
+    fn taken_words_are_shared_by_the_other_models() {
         let none = FunctionWords::own();
         let words: Vec<Words> = ["roberta-tiny", "gpt2-tiny", "bart-tiny"]
             .map(|name| {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn common_words_are_one_token_everywhere_and_no_function_words() {
+    fn common_words_are_single_tokens_and_not_function_words() {
         let models = ["bert-tiny", "roberta-tiny", "gpt2-tiny", "bart-tiny"]
             .map(|n| Model::load(&n.parse().unwrap(), Device::Cpu).unwrap());
         let own = FunctionWords::own();

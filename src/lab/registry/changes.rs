@@ -141,7 +141,7 @@ mod tests {
 
     /// Regression: a run on all functional relations used to be described as `relations capital → none`.
     #[test]
-    fn an_empty_list_is_described_by_what_it_selects() {
+    fn empty_list_is_described_by_its_meaning() {
         let all = Spec::parse("lab = \"prompts\"\nmodels = [\"bert-mini\"]\n", "all").unwrap();
         let some = "lab = \"prompts\"\nmodels = [\"bert-mini\"]\n[data]\nrelations = [\"capital\"]\n";
         let one = Spec::parse(some, "one").unwrap();
@@ -151,7 +151,7 @@ mod tests {
 
     /// Regression: changing one side of a comparison used to list all models twice.
     #[test]
-    fn a_change_of_one_model_names_that_one_alone() {
+    fn change_of_one_model_names_only_that_model() {
         let mut a = Spec::shipped(LABS[0].id());
         let mut b = a.clone();
         let list = |names: [&str; 2]| names.map(String::from).to_vec();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_is_told_from_others_by_its_own_values() {
+    fn spec_is_described_by_its_distinct_values() {
         let a = Spec::shipped(LABS[0].id());
         let parse = |text: &str| Spec::parse(text, "changed").unwrap();
         let b = parse(&a.to_toml().replace("layer = \"last\"", "layer = 2"));
@@ -195,7 +195,7 @@ mod tests {
 
     /// Regression: a list of runs used to show the key `site.layer` instead of the setting's label.
     #[test]
-    fn changes_are_named_as_the_settings_are() {
+    fn changes_use_setting_labels() {
         let a = Spec::shipped(LABS[0].id());
         let text = a.to_toml().replace("layer = \"last\"", "layer = 2").replace("resamples = 1000", "resamples = 500");
         let printed = changes(&a, &Spec::parse(&text, "changed").unwrap());

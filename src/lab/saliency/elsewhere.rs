@@ -391,7 +391,7 @@ mod tests {
 
     /// In TrustAI's data, an original and its perturbed rows list each other.
     #[test]
-    fn partners_are_found_by_either_side() {
+    fn partners_can_be_listed_on_either_side() {
         let s = [0.1, 0.5, 0.2];
         let rows = vec![
             input("o", None, &["p", "q", "gone"]),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_joined_is_counted_with_its_reason() {
+    fn unjoined_rows_are_counted_by_reason() {
         let rows = vec![
             input("o", None, &[]),
             input("p", Some("absent"), &[]),
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_without_names_go_by_their_order() {
+    fn scores_without_identifiers_are_joined_by_position() {
         let rows = vec![
             input("o", None, &[]),
             input("p", None, &[]),
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn several_systems_must_be_told_apart() {
+    fn several_systems_require_a_choice() {
         let of = |system: &'static str| {
             Row::Prediction(Prediction {
                 id: Some("o".into()),

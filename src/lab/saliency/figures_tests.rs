@@ -8,7 +8,7 @@ use lab::finding::Label;
 
 /// Regression: a figure used to count the originals of a bin by the length of their rationales.
 #[test]
-fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
+fn intervals_depend_on_the_number_of_originals() {
     let drawn = |originals: Option<usize>| {
         let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
         let kind = Kind::Ratio(RatioFinding {

@@ -200,7 +200,7 @@ mod tests {
     /// For a linear classifier of two classes with margin `w · x + b`, the smallest change to the free values is the margin divided by the
     /// norm of their weights.
     #[test]
-    fn of_a_linear_classifier_it_is_the_distance_to_the_boundary() {
+    fn linear_sensitivity_is_the_distance_to_the_boundary() {
         let (w, b) = ([0.8f32, -0.6, 0.3, 0.9, -0.2, 0.4], 0.1f32);
         let x = [1.0f32, -2.0, 0.5, 1.5, 0.0, -1.0];
         let margin = |x: &[f32]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f32>() + b;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn changing_more_words_takes_no_more_and_one_that_was_not_said_has_none() {
+    fn more_words_never_need_a_larger_change() {
         let model = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();
         let sentence = own("The old capital of France is [MASK]", None).unwrap();
         let input = Reader::new(&model).unwrap().read(&sentence).unwrap().unwrap();

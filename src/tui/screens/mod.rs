@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn no_screen_is_named_outside_its_folder_but_in_the_registry() {
+    fn screens_are_named_only_in_their_folder_and_the_registry() {
         let tui = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/tui");
         for path in sources(&tui) {
             if path == tui.join("screens/mod.rs") || path.ends_with("tests.rs") {

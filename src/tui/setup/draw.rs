@@ -243,7 +243,7 @@ mod tests {
 
     /// Regression: descriptions in the form used to be cut inside a word.
     #[test]
-    fn a_description_that_does_not_fit_ends_at_a_semicolon() {
+    fn long_description_ends_at_a_semicolon() {
         let help = "Number of originals and partners together, drawn evenly over the dimensions; there are 3,100.";
         assert_eq!(beginning(help, 85), "Number of originals and partners together, drawn evenly over the dimensions");
         assert_eq!(beginning(help, 200), help);

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_of_one_kind_take_the_same_room_on_and_off() {
+    fn symbols_have_equal_width_on_and_off() {
         use base::text::width;
         for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
             assert_eq!(width(glyphs.check(true)), width(glyphs.check(false)));

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_computed_once_in_a_frame_and_never_kept_after_it() {
+    fn values_are_cached_for_one_frame() {
         let (memo, mut made) = (Memo::default(), 0);
         let mut value = |memo: &Memo| {
             *memo.once("value", || {

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_read_as_people_write_them() {
+    fn levels_are_parsed_in_common_notations() {
         for text in ["worse by 1 at 90 %", "worse by 1 at 90%", "worse by 1 at .9", "worse by 1 at 90"] {
             assert_eq!(Gate::parse(text).unwrap().level, Some(0.9), "{text}");
         }

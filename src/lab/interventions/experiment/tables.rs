@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_are_written_as_in_the_papers() {
+    fn scores_are_formatted_as_in_papers() {
         for (value, text) in
             [(0.5518, ".552"), (1.0, "1.000"), (0.0, ".000"), (-0.0001, ".000"), (-0.25, "-.250"), (0.9996, "1.000")]
         {

@@ -254,7 +254,7 @@ mod tests {
     use figure::{Format, Options, render};
 
     #[test]
-    fn the_plane_has_every_method_its_optima_and_equal_reliability() {
+    fn plane_shows_methods_optima_and_contours() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
         let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
         // Four methods, the front and its knee, the stars, the legend of the intervals.
@@ -266,7 +266,7 @@ mod tests {
 
     /// Regression: the stars used to have an interval only in S.
     #[test]
-    fn the_best_strengths_have_intervals_of_both_scores() {
+    fn best_strengths_have_intervals_of_c_and_s() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
         let stars = figure.layers.iter().find_map(|l| match l {
             Layer::Points(points) if points.label.starts_with("best") => Some(points),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dominated_is_faint_what_is_on_the_front_strong_and_the_table_says_so() {
+    fn dominated_settings_are_faint_and_front_is_strong() {
         let results = sample::results();
         let figure = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
         let rated = Rated::of(&results, "bert-mini", OracleKind::Mlp);

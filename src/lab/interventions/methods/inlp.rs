@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_takes_its_rank_out_and_the_property_goes() {
+    fn rounds_remove_rank_and_property() {
         for (classes, per_round) in [(2, 1), (3, 2)] {
             let s = sample(classes);
             let d = directions(&s, 4, &[]);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn rank_zero_is_the_identity_and_ranks_come_in_any_order() {
+    fn rank_zero_changes_nothing_and_ranks_come_in_any_order() {
         let s = sample(2);
         let fitted = INLP.fit(&s.fit_data(), &Options::defaults(&INLP), &mut NoPulse).unwrap();
         let targets = s.targets();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_finding_directions_when_none_is_left() {
+    fn later_rounds_find_no_directions() {
         let s = sample(2);
         let d = directions(&s, MOST_ITERATIONS, &[]);
         let dimension = s.test.cols();

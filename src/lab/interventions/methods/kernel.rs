@@ -227,7 +227,7 @@ mod tests {
 
     /// The erased features hide the property from their classifier; states close to them do not, and this is reported.
     #[test]
-    fn it_hides_a_property_from_its_kernel_and_says_what_states_give_back() {
+    fn erased_features_hide_the_property_and_states_restore_it() {
         let (data, x, y) = product();
         let fit_data = FitData::new(&data);
         let eraser = Eraser::fit(&fit_data, &quick(), &mut NoPulse).unwrap();

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_the_identity_and_bytes_round_trip() {
+    fn zero_changes_nothing_and_bytes_round_trip() {
         for classes in [2, 3] {
             let s = sample(classes);
             let options = Options::defaults(&MEAN_DIFFERENCE);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_without_examples_moves_nothing() {
+    fn value_without_examples_has_zero_shift() {
         let x = Matrix::from_fn(4, 2, |i, j| (i + j) as f32);
         let train = Labelled::new(x, vec![0, 1, 0, 1], 3).unwrap();
         assert_eq!(differences(&train).row(2), [0.0, 0.0]);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn own_directions_are_projected_out_in_their_order() {
+    fn user_directions_are_projected_out_in_file_order() {
         let s = sample(2);
         let given =
             Content::Directions(Dense::from_fn(3, 12, |i, j| [0.0, 2.0][usize::from(i == j || (i == 2 && j < 2))]));
@@ -202,7 +202,7 @@ mod tests {
 
     /// States edited with LEACE by another program give the same result as LEACE here.
     #[test]
-    fn own_states_are_put_in_by_row() {
+    fn user_states_replace_rows() {
         let s = sample(3);
         let eraser = Eraser::fit(s.data.train(), true).unwrap();
         let p = eraser.kept();

@@ -291,7 +291,7 @@ mod tests {
 
     /// Neither the attacks nor hundreds of random corners and points of the ball move a row that is proved safe across the boundary.
     #[test]
-    fn what_is_proved_to_stand_stands() {
+    fn proved_rows_cannot_be_moved() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];
         for (seed, (hidden, classes)) in (1..).zip(shapes) {
             let (mlp, h, from) = ground(hidden, classes, seed);
@@ -352,7 +352,7 @@ mod tests {
 
     /// Two hidden units whose sum is the margin: the minimum over the ball can be computed by hand.
     #[test]
-    fn bounds_are_those_worked_out_by_hand() {
+    fn bounds_match_hand_computation() {
         let layer = |weight: Vec<f32>, rows, bias: &[f32]| Layer {
             weight: Matrix::from_vec(rows, bias.len(), weight).unwrap(),
             bias: bias.to_vec(),

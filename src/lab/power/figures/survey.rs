@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_published_set_is_a_point_and_every_requirement_a_rule() {
+    fn published_sets_are_points_and_requirements_are_rules() {
         let needed = Open { mean: Some(1_000.0), lo: Some(400.0), hi: None };
         let mut results = asking(needed);
         let figure = survey(&results, None).unwrap();

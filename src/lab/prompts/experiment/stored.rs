@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_come_back_as_they_were_and_damaged_ones_not_at_all() {
+    fn replies_round_trip_and_damaged_ones_are_dropped() {
         let facts = [
             Fact { names: vec!["a".into(), "b".into()], object: "o".into() },
             Fact { names: vec!["c".into()], object: "p".into() },

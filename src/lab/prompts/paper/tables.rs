@@ -105,7 +105,7 @@ mod tests {
     use lab::table::Form;
 
     #[test]
-    fn the_runs_rows_come_first_and_every_published_model_has_its_own() {
+    fn run_rows_come_before_published_rows() {
         let tables = all(&results());
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["preference", "disparity", "consistency"]);

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_which_nothing_is_left_has_no_measure() {
+    fn empty_text_has_no_measure() {
         let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();
         let input = Reader::new(&model).unwrap().read(&own("France [MASK]", Some("red")).unwrap()).unwrap().unwrap();
         let case = Case { input: &input, predicted: &input.answer, name: "" };

@@ -415,7 +415,7 @@ mod tests {
 
     /// Each part of S has its own n; with a single property nothing is added. The lost property is named.
     #[test]
-    fn the_properties_behind_s_are_told() {
+    fn s_is_split_by_property() {
         let point = |results: &labs::interventions::Results| results.curves[0].points.last().unwrap().value.clone();
         let one = point(&sample::results());
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));

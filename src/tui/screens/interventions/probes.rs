@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_classifier_is_named_in_words() {
+    fn classifier_is_described_in_words() {
         assert_eq!(in_words("1x64 lr 1e-4"), "1 layer of 64, rate 1e-4");
         assert_eq!(in_words("2x256 lr 1e-2"), "2 layers of 256, rate 1e-2");
         assert_eq!(in_words("linear lr 1e-4"), "linear, rate 1e-4");

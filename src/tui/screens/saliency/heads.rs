@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_layers_those_around_the_cursor_are_shown() {
+    fn layers_around_the_cursor_are_shown() {
         for (cursor, count, room) in [(0, 12, 5), (11, 12, 5), (6, 12, 5), (2, 3, 9), (0, 1, 0), (7, 12, 0)] {
             let shown = around(cursor, count, room);
             assert!(shown.contains(&cursor) && shown.end <= count, "{shown:?}");

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
+    fn map_work_grows_with_layers_methods_and_strengths() {
         let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();
         let (two, all) = (MapSpec { layers: at(&[1, 2]), ..MapSpec::default() }, MapSpec::default());
         let one = MapSpec { methods: vec!["pgd".into()], ..all.clone() };

@@ -166,7 +166,7 @@ mod tests {
 
     /// Reference: an implementation in PyTorch with autograd.
     #[test]
-    fn features_and_fifty_steps_are_those_of_another_implementation() {
+    fn features_and_fifty_steps_match_pytorch() {
         for (polynomial, seen, losses, end, reproduced) in [
             (
                 false,
