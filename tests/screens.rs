@@ -263,7 +263,7 @@ fn screens_contain_no_private_words() {
 
 /// Regression: in ASCII mode, symbols in sentences and columns used to remain, although such a terminal cannot show them.
 #[test]
-fn in_ascii_mode_every_pane_and_popup_is_ascii() {
+fn panes_and_popups_are_ascii_in_ascii_mode() {
     let mut found = Vec::new();
     for (name, finished) in LABS {
         for (c, r) in SIZES {
@@ -419,7 +419,7 @@ fn external_text_cannot_control_the_terminal() {
 }
 
 #[test]
-fn without_colour_no_cell_has_one() {
+fn colourless_theme_draws_no_colours() {
     let themes = Theme::choose(Some("dark"), &Surroundings { no_color: true, light: false }).unwrap();
     let mut h = Harness::of(Start { themes, ..start() });
     h.act(Action::Start);

@@ -47,7 +47,7 @@ fn mono(columns: u16, rows: u16) -> Harness {
 }
 
 #[test]
-fn without_colour_no_cell_has_one() {
+fn colourless_theme_draws_no_colours() {
     let mut h = mono(120, 40);
     h.focus(HEATMAP);
     for keys in ["", "t s", "t s", "t a", "esc t a", "t 2"] {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_is_one_line() {
+    fn outcome_is_one_line() {
         use pretraining::score::Score;
         use stats::Estimate;
         let share = Estimate { mean: 0.5, lo: 0.25, hi: 0.75 };

@@ -11,7 +11,7 @@ fn rows(first: bool) -> String {
 }
 
 #[test]
-fn two_files_are_matched_by_their_items() {
+fn files_are_matched_by_item() {
     let probity = Probity::new();
     let a = probity.file("a.jsonl", &(rows(true) + "{\"id\": \"more\", \"correct\": 1}\n"));
     let b = probity.file("b.jsonl", &rows(false));

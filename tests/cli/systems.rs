@@ -276,7 +276,7 @@ fn different_items_with_one_identifier_are_refused() {
 }
 
 #[test]
-fn a_plan_needs_no_data() {
+fn plan_needs_no_data() {
     let probity = Probity::new();
     let asked = ["power", "--plan", "--metric", "accuracy", "--accuracy", "80%", "--difference", "2%", "--json"];
     let v = &json_lines(&probity.run(&asked).stdout)[0];

@@ -80,7 +80,7 @@ fn full_disk_leaves_no_partial_file() {
 }
 
 #[test]
-fn rows_go_to_files_only() {
+fn converted_rows_go_only_to_files() {
     let probity = Probity::new();
     let at = |name: &str| probity.state.path().join(name).display().to_string();
     let pipe = at("pipe");

@@ -208,7 +208,7 @@ fn baselines_are_shown_next_to_probes() {
 }
 
 #[test]
-fn comparisons_join_the_family_of_the_session() {
+fn comparisons_join_the_session_family() {
     let mut h = has_compared(120, 40);
     assert_eq!(h.state.board.family.len(), 2);
     h.keys("F");

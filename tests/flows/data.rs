@@ -172,7 +172,7 @@ fn record_rebuilds_the_board_and_replay_asks_nothing() {
 }
 
 #[test]
-fn a_click_on_a_line_moves_the_cursor_there() {
+fn click_moves_the_cursor() {
     let mut h = Harness::finished(120, 40);
     h.keys("6");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));

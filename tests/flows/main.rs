@@ -127,7 +127,7 @@ fn other_method_is_drawn_without_a_new_run() {
 }
 
 #[test]
-fn the_best_strength_is_one_key_away() {
+fn one_key_moves_to_the_best_strength() {
     let mut h = Harness::finished(120, 40);
     let effects = h.slide().keys("M M l l t b");
     let p = point(sent(&effects)[4]).unwrap().1;
@@ -269,7 +269,7 @@ fn quitting_while_a_run_is_in_progress_asks_first() {
 }
 
 #[test]
-fn typing_q_never_quits() {
+fn typed_q_does_not_quit() {
     for keys in [": q", "? q", "ctrl-s q", "= q"] {
         let mut h = Harness::finished(120, 40);
         assert!(!quits(&h.keys(keys)), "{keys}");

@@ -117,7 +117,7 @@ fn record_rebuilds_the_same_board() {
 }
 
 #[test]
-fn a_click_on_a_line_moves_the_cursor_there() {
+fn click_moves_the_cursor() {
     let mut h = Harness::finished(120, 40);
     h.keys("5");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));

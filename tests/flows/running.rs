@@ -112,7 +112,7 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
 }
 
 #[test]
-fn the_loop_draws_records_and_quits() {
+fn loop_draws_records_and_quits() {
     let tape = Tape::default();
     let record = tape.record.clone();
     let keys = [(100, "tab"), (60, "l"), (60, "l"), (60, "x"), (60, "enter"), (60, "ctrl-c"), (60, "q")];

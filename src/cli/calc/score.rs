@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_input_is_refused() {
         for args in [
             ["--before", ".5,.6", "--after", ".5,.5", "--target", "0"],
             ["--before", "1", "--after", "1", "--target", "0"],

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn work_of_one_kind_adds_up() {
+    fn work_of_the_same_kind_is_summed() {
         let mut work = Work::default();
         work.add("tokens", 3.0);
         work.add("steps", 1.0);

@@ -70,7 +70,7 @@ mod tests {
 
     /// Regression: the table used to contain `random_subspace`, but the registry contains `random`.
     #[test]
-    fn every_registered_method_has_a_look() {
+    fn registered_methods_have_a_style() {
         for method in registry() {
             assert!(LOOKS.contains(&method.id), "add `{}` to the end of LOOKS", method.id);
         }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_distinct() {
+    fn method_styles_are_distinct() {
         for (i, method) in LOOKS.iter().enumerate() {
             assert_eq!(number(method), i);
         }

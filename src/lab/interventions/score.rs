@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn worked_values() {
+    fn scores_match_worked_values() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
         close(selectivity(Distance::Tv, &row(&[0.9, 0.1]), &row(&[0.2, 0.8]))[0], 0.222_222);
         close(nullifying_completeness(Distance::Tv, &row(&[0.2, 0.8]))[0], 0.4);

@@ -335,7 +335,7 @@ mod tests {
 
     /// The expected numbers were computed from the formulas with mpmath.
     #[test]
-    fn other_scores_need_more_examples() {
+    fn selectivity_and_code_length_need_more_examples() {
         let of = |score, gap, bound, delta| recommended_for(score, bound, gap, 769, delta).unwrap().n_train;
         let (published, own) = (Bound::Published, Bound::Own(40.0));
         assert_eq!(of(Score::Selectivity, 42.0 / 320.0, published, DELTA), 90_340);

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_difference_no_number_is_enough() {
+    fn no_difference_has_no_sufficient_n() {
         let p = Pilot::of_table(&table(100, 10, 10, 80), 0.95).unwrap();
         let n = p.required(AIM);
         assert!(n.mean.is_none() && n.hi.is_none() && n.lo.is_some());
@@ -361,7 +361,7 @@ mod tests {
     /// Regression: the share of discordant items used to be treated as known. With three discordant items expected among a hundred,
     /// coverage was .617 and .547.
     #[test]
-    fn required_n_and_power_are_covered() {
+    fn intervals_of_required_n_and_power_cover() {
         let mut rng = stream(9, "pilots");
         // There are fewer simulations if every required n is far above ten thousand.
         for (p01, p10, n, runs) in

@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn uniform_weights_give_the_plain_mean(
+        fn uniform_weights_give_the_mean(
             mentions in prop::collection::vec(1usize..5, 1..12), prompts in 1usize..6, seed: u64,
         ) {
             let right = |p: usize, i: usize, x: usize| (seed >> ((p * 7 + i * 3 + x) % 61)) & 1 == 1;

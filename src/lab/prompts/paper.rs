@@ -258,7 +258,7 @@ mod tests {
 
     /// Two statements in the paper's text follow from these numbers: the mean gap, and the claim that adjustment stabilises the order.
     #[test]
-    fn the_numbers_agree_with_each_other() {
+    fn published_numbers_are_consistent() {
         for (p, gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {
             assert!((p.best - p.worst - gap).abs() < 2e-4);
             assert!(p.std < gap / 2.0, "{}: no spread is wider than half its range", p.model);

@@ -327,7 +327,7 @@ fn optimum_is_unbiased() {
 
 /// Small simulation of coverage: the wide band of completeness, and a mean near 0, for which resampling alone covers only 70 %.
 #[test]
-fn bands_cover() {
+fn bands_cover_the_true_values() {
     let other = labels(120);
     let mut rng = stream(5, "coverage");
     let rounds = 120;

@@ -277,7 +277,7 @@ mod tests {
 
     /// Regression: a ring used to mark a best strength of a control, for which all strengths are alike.
     #[test]
-    fn controls_have_no_ring() {
+    fn controls_have_no_best_strength_mark() {
         let mut results = sample::results();
         results.optima[0].value.method = "identity".into();
         let (model, oracle) = (results.optima[0].model.clone(), results.optima[0].value.oracle);

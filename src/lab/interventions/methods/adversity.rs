@@ -86,7 +86,7 @@ fn noise(n: usize, d: usize) -> Matrix {
 }
 
 #[test]
-fn fifty_values() {
+fn fifty_values_are_supported_or_refused() {
     let hard = Hard::new(noise(150, 12), 50);
     for method in registry() {
         assert_eq!(hard.apply(method).is_none(), method.needs.binary, "{}", method.id);

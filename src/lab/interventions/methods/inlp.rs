@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn poor_classifiers_are_skipped_but_counted() {
+    fn rounds_with_poor_classifiers_count() {
         let d = directions(&sample(2), 6, &[("min_accuracy", 0.75)]);
         assert_eq!(d.rounds().len(), 6);
         assert_eq!(d.subspace(1).unwrap().rank(), 1);

@@ -83,7 +83,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn one_unit_moves_the_mean_of_one_value_to_the_other() {
+    fn one_unit_moves_one_class_mean_to_the_other() {
         let s = sample(2);
         let train = s.data.train();
         let v = differences(train);

@@ -361,7 +361,7 @@ fn causal_models_skip_prompts_with_inner_objects() {
 }
 
 #[test]
-fn questions_are_answered_while_it_runs_and_afterwards() {
+fn questions_are_answered_during_and_after_a_run() {
     let mut desk = Desk::new();
     let prompt = "The capital of [X] is the city of [Y] .";
     let asked = Asked::Prompt(PromptQuestion { relation: "capital".into(), prompt: prompt.into() });

@@ -288,7 +288,7 @@ fn example_names_its_edit() {
 
 /// Regression: after `{` the marker used to keep its position from another run.
 #[test]
-fn another_run_is_shown_at_its_best_strength() {
+fn other_run_is_shown_at_its_best_strength() {
     let mut state = started();
     let label = Label::new(&Spec::shipped(), "bert-mini");
     let mut best = sample::results().optima.iter().find(|o| o.value.method == "pgd").unwrap().value.clone();

@@ -255,7 +255,7 @@ fn every_number_leads_to_instances() {
 }
 
 #[test]
-fn weights_are_typed_for_the_relation_under_the_cursor() {
+fn typed_weights_apply_to_the_selected_relation() {
     let mut state = finished();
     weights::ask(&mut state);
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "the current weights are equal");

@@ -257,7 +257,7 @@ fn example_belongs_to_drawn_method_and_states_its_aim() {
 
 /// Regression: at α = .7 the figure's scores used to differ from the held-out scores of the answer, and only one line explained why.
 #[test]
-fn held_out_scores_come_first_below_the_figure_at_the_best_strength() {
+fn held_out_scores_come_first_at_the_best_strength() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(sample::results(), size);
         let best = measured::best(&state).unwrap().value.clone();
